@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from app.common.process.surroundings import surroundings
+from app.sapo.scoring.sandbox import Sandbox
 from app.ui.shell.display import missing
 
 FOLDER = Path(__file__).parent
@@ -40,6 +42,14 @@ SLOW = (
     "launcher",
 )
 """Folders whose files are run first: no long file is left for the end, when the other processes are done."""
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """One scoring child for all tests of a process that only score. Patient, so that a busy computer never ends
+    it: a new process id means that an answer did."""
+    with Sandbox(judge_seconds=20.0) as shared:
+        yield shared
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -44,10 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--arms",
         default="8/0,6/2,4/4,2/6,8/0+ds",
         help="own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own recipe; "
-        "-guard: without defences; +steps=1: one step a round; +paces=4: half of the nodes slow; +churn=10: "
-        "half away in turns; +fall=100: the rate falls, as in the app; +archive: learning from another swarm's "
-        "groups of the day before; !shuffled: shuffled rewards "
-        "(default: %(default)s)",
+        "-guard: without defences; +steps=1: one step a round; +fall=100: the rate falls, as in the "
+        "app; !shuffled: shuffled rewards (default: %(default)s)",
     )
     add("--nodes", type=int, help=f"nodes of the swarm (default: {_ORDINARY.nodes})")
     add("--rounds", type=int, help=f"rounds of each run (default: {_ORDINARY.rounds})")
@@ -56,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first-seed", type=int, default=0, help="where to begin instead of 0, to repeat a study independently"
     )
     add("--model", help=f"starter, a model's name or a folder (default: {_ORDINARY.model})")
-    add("--models", help="a model for each node where they differ, comma-separated; with the same tokenizer")
     add("--way", choices=sorted(WAYS), help=f"how questions are put (default: {_ORDINARY.way})")
     add("--starters", type=Path, help="folder of the adapters that the regime's nodes begin with")
     add("--families", help="families of questions, comma-separated (default: the model's)")
@@ -89,6 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from app.common.home import home as data_folder
+    from app.models.shelf import locate
     from engines.contract import EngineError
 
     if args.what:
@@ -99,21 +98,19 @@ def main(args: argparse.Namespace) -> int:
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
-        folder, folders_N = _folders(args)
-        _check_models(args, folders_N)
-        plan = _plan(args, folder, folders_N, starters)
+        folder = locate(args.model, data_folder())
+        plan = _plan(args, folder, starters)
     except (LabUsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
-    return _conduct(args, plan, arms, folders_N)
+    return _conduct(args, plan, arms, folder)
 
 
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     """Fills in what no option sets, from the regime or the defaults. Returns the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
-    _settle_models(args, regime)
     for name in StudySettings.__struct_fields__:
-        if name not in ("levels", "starters", "models") and getattr(args, name) is None:
+        if name not in ("levels", "starters") and getattr(args, name) is None:
             setattr(args, name, getattr(regime, name))
     if regime.levels and not (args.levels or args.families):
         args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
@@ -127,45 +124,6 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
             f"The regime {args.regime} begins with adapters: say with --starters where they lie."
         )
     return regime.starters
-
-
-def _settle_models(args: argparse.Namespace, regime: StudySettings) -> None:
-    """The models of all nodes where they differ, else none: `--models`, else the regime's unless `--model` says
-    otherwise. They also say how many nodes there are."""
-    given = tuple(name.strip() for name in (args.models or "").split(",") if name.strip())
-    models = given or (regime.models if args.model is None else ())
-    if models and regime.starters:
-        raise LabUsageError(
-            f"The regime {args.regime} begins with adapters, which fit one model: leave --models away."
-        )
-    if models and args.nodes not in (None, len(models)):
-        raise LabUsageError(f"There are models for {len(models)} nodes, not {args.nodes}: leave --nodes away.")
-    if models:
-        args.nodes = len(models)
-    if given and args.model is None:
-        args.model = given[0]
-    args.models = () if set(models) == {args.model or regime.model} else models
-
-
-def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
-    """The folder of the model whose settings apply, and the model of each node."""
-    from app.common.home import home as data_folder
-    from app.models.shelf import locate
-
-    folder = locate(args.model, data_folder())
-    return folder, [locate(name, data_folder()) for name in args.models] or [folder] * args.nodes
-
-
-def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
-    """Raises unless these models can be in one lab swarm."""
-    from app.lab.swarm import read_alike
-
-    for name, folder in zip(args.models, folders_N, strict=False):
-        if not read_alike(folders_N[0], folder):
-            raise LabUsageError(
-                f"The models {args.models[0]} and {name} read text differently: give models with the same "
-                "tokenizer."
-            )
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -185,13 +143,13 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folders_N: list[Path]) -> int:
+def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder: Path) -> int:
     from app.lab.study import ClusterRunner, DealError, conduct
     from app.lab.swarm import SwarmOpener
 
     starters_N = [args.starters / starter for starter in plan.starters]
     threads = args.threads if args.on is None else args.threads or 1
-    opened = SwarmOpener(folders_N, starters_N, args.device, threads)
+    opened = SwarmOpener(folder, starters_N, args.device, threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
@@ -248,9 +206,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
     return arms
 
 
-def _plan(
-    args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]
-) -> StudyPlan:
+def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> StudyPlan:
     """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
     from engines.models.folder import read_settings
 
@@ -280,8 +236,6 @@ def _plan(
         starters=starters,
         starter_weights=tuple(digest(args.starters / starter) for starter in starters),
         way=args.way,
-        models=args.models,
-        model_weights=tuple(map(digest, folders_N)) if args.models else (),
     )
 
 
@@ -307,10 +261,9 @@ def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
     if plan.regime and read_regime(plan.regime) == _regime(plan):
         return f"{study} --regime {plan.regime} --out {args.out}"
     regime = f" --regime {plan.regime}" if plan.regime else ""
-    models = f" --models {','.join(plan.models)}" if plan.models else ""
     way = "" if plan.way == _ORDINARY.way else f" --way {plan.way}"
     return (
-        f"{study}{regime}{way} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model}{models} "
+        f"{study}{regime}{way} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
         f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} "

@@ -16,9 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     train = verbs.add_parser("train", help="train a starter from scratch (forty minutes on one busy core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
-    train.add_argument(
-        "--size", choices=("starter", "small"), default="starter", help="small: a third of the time"
-    )
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
@@ -48,12 +45,12 @@ def main(args: argparse.Namespace) -> int:
 def _train(args: argparse.Namespace) -> int:
     import torch
 
-    from app.lab.starter.pretrain import SIZES, train
+    from app.lab.starter.pretrain import PretrainPlan, train
     from app.models.shelf import locate
     from engines.models.folder import FILE
 
     torch.set_num_threads(args.threads)
-    train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)
+    train(PretrainPlan(seed=args.seed), args.out)
     (args.out / FILE).write_bytes((locate("starter") / FILE).read_bytes())
     return 0
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.common.signing import verifies
 from app.install import InstallError
 
@@ -46,7 +46,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def load(
-    where: str, most: int, option: str, patience: Patience, known: tuple[bytes, bytes] = (b"", b"")
+    where: str, most: int, option: str, patience: RetryLimit, known: tuple[bytes, bytes] = (b"", b"")
 ) -> tuple[bytes, bytes]:
     """A signed file of at most `most` bytes (one more if it is longer) and its signature, neither checked yet.
     From a network the signature comes first, and the file only where `known`, an earlier answer, has another

@@ -34,20 +34,15 @@ _ANY = "|".join(_DEFENCES)
 EXTRAS: dict[str, ArmOption] = {
     "guard": ArmOption(pattern=rf"off|(?:{_ANY})(?:\.(?:{_ANY}))*|", example="-guard"),
     "steps": ArmOption(pattern=r"[1-9]\d?", example="+steps=1"),
-    "churn": ArmOption(pattern=r"|[1-9]\d?", example="+churn=10"),
     "foes": ArmOption(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
-    "paces": ArmOption(pattern=r"|[1-9]\d?", example="+paces=4"),
     "fall": ArmOption(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
-    "archive": ArmOption(pattern="", example="+archive"),
 }
 """By name. `-guard`: no defences against peers' text;
 `+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`
 (`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
-every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
-fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
+every two groups that have something to teach (`sapo.minibatches`). `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.attackers`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
-`+archive`: peers' groups are those of another swarm, which did the same the day before
-(`app.lab.study`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
+Extras and recipes whose question is answered are gone: their studies are text (REPORT.md, LOG.md)."""
 
 OF_RECIPE = ("guard", "steps", "fall")
 """Extras that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
@@ -115,8 +110,8 @@ def parse_arms(text: str, recipe: str) -> list[Arm]:
 def parse_arm(text: str, recipe: str) -> Arm:
     """One arm, `I/J` with options.
 
-    >>> parse_arm("4/4@default+paces=4", "faithful").key
-    '4-4@default+paces=4'
+    >>> parse_arm("4/4@default+fall=4", "faithful").key
+    '4-4@default+fall=4'
     """
     match = _ARM.fullmatch(text)
     if match is None:

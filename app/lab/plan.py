@@ -68,23 +68,11 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """For each node the name of the PEFT adapter over `model` that it begins with; empty: all from `model`."""
     starter_weights: tuple[str, ...] = ()
     """Digests of `starters`."""
-    models: tuple[str, ...] = ()
-    """For each node the name of its model, where they differ; empty: `model` for all. They read text alike."""
-    model_weights: tuple[str, ...] = ()
-    """Digests of `models`."""
     way: Literal["tagged", "brief"] = "tagged"
     """How questions are worded, by its name in `app.sapo.asking`. Training asks without examples."""
     words: Literal[2] = 2
     """Version of the meaning of arms' names: 2 since `@default` is the app's whole recipe with defences;
     before, it had none."""
-
-
-def named(plan: StudyPlan) -> str:
-    """The plan's models for people: `starter`, or `starter (2 nodes), build/small (1 node)`."""
-    if not plan.models:
-        return plan.model
-    counted = {model: plan.models.count(model) for model in plan.models}
-    return ", ".join(f"{model} ({count} node{'s' * (count > 1)})" for model, count in counted.items())
 
 
 class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,8 +214,6 @@ class StudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     levels: dict[str, int]
     starters: tuple[str, ...] = ()
     """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
-    models: tuple[str, ...] = ()
-    """For each node the name or folder of its model; empty: `model` for all."""
     way: Literal["tagged", "brief"] = "tagged"
     nodes: int = 8
     rounds: int = 100

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,79 +21,12 @@ import msgspec
 from app.common.text import exact_span
 from app.lab.arms import Arm
 from app.lab.journal import StudyJournal
-from app.lab.plan import AnsweredQuestion, LabRound, StudyPlan
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import report
-from app.lab.rounds.experiment import Experiment, Score
-from app.lab.rounds.extras import RoundExtra
+from app.lab.rounds.experiment import Experiment
 from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
-
-# `+archive`: every node is alone with what a swarm of other nodes left behind the day before.
-#
-# Yesterday's swarm is as large, plays the same arm without `+archive` for as many rounds, and ends before
-# today's begins. What its nodes published is then drawn from as the app draws from a relay's archive when
-# nobody else is here: whatever the round it is of, by turns from each of yesterday's nodes.
-
-NAME = "archive"
-_EARLIER = 1_000_000
-"""Yesterday's swarm has this much higher a seed."""
-_WANTED = 4
-"""Groups asked for, as a multiple of J: not all of them have something to teach."""
-
-
-class _Keeper(RoundExtra):
-    """Keeps everything that a swarm publishes."""
-
-    def __init__(self) -> None:
-        self.kept: list[AnsweredQuestion] = []
-
-    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        self.kept += fresh
-        return fresh
-
-
-class ArchivedGroups(RoundExtra):
-    """What a swarm `left`, in place of what others publish now."""
-
-    def __init__(self, experiment: Experiment, left: list[AnsweredQuestion]) -> None:
-        self._experiment = experiment
-        self._left_N: dict[int, list[AnsweredQuestion]] = {}
-        for answered in left:
-            self._left_N.setdefault(answered.node, []).append(answered)
-
-    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        rng = self._experiment.rng(node, number, NAME)
-        taken, wanted = self._experiment.taken[node], _WANTED * self._experiment.arm.peer
-        each = -(-wanted // len(self._left_N))
-        offered = [
-            one
-            for left in self._left_N.values()
-            for one in rng.sample(left, min(each, len(left)))
-            if one.scored.group.coordinates not in taken
-        ]
-        return [replace(one, round=number) for one in offered]
-
-
-def open_experiment(
-    plan: StudyPlan, arm: Arm, seed: int, open_swarm: Callable[[StudyPlan, int], LabSwarm], score: Score
-) -> Experiment:
-    """The run of an arm and a seed, after yesterday's where the arm has one. Raises ArmError."""
-    lived = tuple(extra for extra in arm.extras if extra[0] != NAME)
-    if lived == arm.extras:
-        return Experiment(plan, arm, seed, open_swarm(plan, seed), score)
-    before = seed + _EARLIER
-    keeper = _Keeper()
-    yesterday = Experiment(
-        plan, msgspec.structs.replace(arm, extras=lived), before, open_swarm(plan, before), score
-    )
-    yesterday.extras.append(keeper)
-    for _ in yesterday.rounds(measured=False):
-        pass
-    today = Experiment(plan, arm, seed, open_swarm(plan, seed), score)
-    today.extras.append(ArchivedGroups(today, keeper.kept))
-    return today
-
 
 OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
 """A fresh swarm for a plan and a seed: new adapters, same base."""
@@ -141,7 +73,7 @@ def conduct(
     with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
             assert sandbox is not None
-            experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
+            experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
             records = []
             with journal.run(arm, seed) as run:
                 for record in experiment.rounds():
@@ -243,5 +175,5 @@ class ClusterRunner:
 def _play(plan: StudyPlan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
     """One run, on a worker: its records as JSON."""
     with Sandbox() as sandbox:
-        experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
+        experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
         return msgspec.json.encode(list(experiment.rounds()))

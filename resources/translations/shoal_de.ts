@@ -174,6 +174,18 @@
    </translation>
   </message>
   <message>
+   <source>Forgets every question and answer on this page</source>
+   <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
+  </message>
+  <message>
+   <source>Twenty new puzzles: before against after, side by side</source>
+   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
+  </message>
+  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -186,30 +198,6 @@
    <translation>Rennen</translation>
   </message>
   <message>
-   <source>Nothing asked yet</source>
-   <translation>Noch nichts gefragt</translation>
-  </message>
-  <message>
-   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
-  </message>
-  <message>
-   <source>Use it in other programs</source>
-   <translation>In anderen Programmen nutzen</translation>
-  </message>
-  <message>
-   <source>Loading the model, {span}</source>
-   <translation>Das Modell wird geladen, {span}</translation>
-  </message>
-  <message>
-   <source>Forgets every question and answer on this page</source>
-   <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
-  </message>
-  <message>
-   <source>Twenty new puzzles: before against after, side by side</source>
-   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
-  </message>
-  <message>
    <source>Race 20 puzzles</source>
    <translation>Rennen über 20 Rätsel</translation>
   </message>
@@ -218,12 +206,12 @@
    <translation>Vorher gegen nachher, Seite an Seite</translation>
   </message>
   <message>
-   <source>That's too long: {n} characters at most.</source>
-   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
+   <source>Nothing asked yet</source>
+   <translation>Noch nichts gefragt</translation>
   </message>
   <message>
-   <source>Answering, {span}</source>
-   <translation>Antwortet, {span}</translation>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
   </message>
   <message>
    <source>Copy address</source>
@@ -234,8 +222,20 @@
    <translation>Token kopieren</translation>
   </message>
   <message>
+   <source>Loading the model, {span}</source>
+   <translation>Das Modell wird geladen, {span}</translation>
+  </message>
+  <message>
+   <source>That's too long: {n} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
+  </message>
+  <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
    <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+  </message>
+  <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
   </message>
   <message>
    <source>See the models</source>
@@ -285,6 +285,14 @@
    <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
   </message>
   <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
+   <source>A puzzle of practice: your right answer with working may teach your model</source>
+   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
+  </message>
+  <message>
    <source>Solved so far: {before} before, {after} after, of {n}.</source>
    <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
   </message>
@@ -315,14 +323,6 @@
   <message>
    <source>Who answers</source>
    <translation>Wer antwortet</translation>
-  </message>
-  <message>
-   <source>Say something, or draw a puzzle</source>
-   <translation>Sag etwas oder zieh ein Rätsel</translation>
-  </message>
-  <message>
-   <source>Draw a puzzle, or ask something of your own</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
   </message>
   <message>
    <source>Any it practises</source>
@@ -407,6 +407,10 @@
    <translation>Fragen</translation>
   </message>
   <message>
+   <source>Say something, or draw a puzzle</source>
+   <translation>Sag etwas oder zieh ein Rätsel</translation>
+  </message>
+  <message>
    <source>Kind of puzzle</source>
    <translation>Art der Rätsel</translation>
   </message>
@@ -417,10 +421,6 @@
   <message>
    <source>{kind}: {family}</source>
    <translation>{kind}: {family}</translation>
-  </message>
-  <message>
-   <source>A puzzle of practice: your right answer with working may teach your model</source>
-   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
   </message>
   <message>
    <source>Level {n}</source>
@@ -498,6 +498,14 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>For computers without internet: the files of an offline pack</source>
+   <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
+  </message>
+  <message>
+   <source>Put it in another folder or on another disk</source>
+   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
+  </message>
+  <message>
    <source>Installation of the engine</source>
    <translation>Installation der Engine</translation>
   </message>
@@ -562,14 +570,6 @@
    <translation>Nicht jetzt</translation>
   </message>
   <message>
-   <source>For computers without internet: the files of an offline pack</source>
-   <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
-  </message>
-  <message>
-   <source>Put it in another folder or on another disk</source>
-   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
-  </message>
-  <message>
    <source>{n} %</source>
    <translation>{n} %</translation>
   </message>
@@ -612,10 +612,6 @@
   <message>
    <source>This is version {version}</source>
    <translation>Dies ist Version {version}</translation>
-  </message>
-  <message>
-   <source>No engine is installed. Learning needs one.</source>
-   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
    <source>Checking for updates …</source>
@@ -738,6 +734,10 @@
    <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
   </message>
   <message>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
+  </message>
+  <message>
    <source>Previous engine, kept: {title}</source>
    <translation>Vorherige Engine, aufgehoben: {title}</translation>
   </message>
@@ -762,12 +762,12 @@
    <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Check for updates once a day?</source>
-   <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
    <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
    <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
+  </message>
+  <message>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
    <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
@@ -854,6 +854,10 @@
    <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
+   <source>Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf.</source>
+   <translation>Shoal prüft jeden Download und öffnet nur Gewichte, die keinen Code ausführen: .safetensors und .gguf.</translation>
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -899,10 +903,6 @@
     <numerusform>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</numerusform>
     <numerusform>Was {n} Modelle gelernt haben, ist noch da ({size}). Lade ein Modell wieder herunter, um damit weiterzumachen.</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf.</source>
-   <translation>Shoal prüft jeden Download und öffnet nur Gewichte, die keinen Code ausführen: .safetensors und .gguf.</translation>
   </message>
   <message numerus="yes">
    <source>{n} on this computer</source>
@@ -1584,14 +1584,6 @@
    <translation>Läufe</translation>
   </message>
   <message>
-   <source>Events</source>
-   <translation>Ereignisse</translation>
-  </message>
-  <message>
-   <source>Diary</source>
-   <translation>Tagebuch</translation>
-  </message>
-  <message>
    <source>History</source>
    <translation>Verlauf</translation>
   </message>
@@ -1704,8 +1696,16 @@
    <translation>Wie er endete</translation>
   </message>
   <message>
+   <source>Events</source>
+   <translation>Ereignisse</translation>
+  </message>
+  <message>
    <source>What happened</source>
    <translation>Was geschah</translation>
+  </message>
+  <message>
+   <source>Diary</source>
+   <translation>Tagebuch</translation>
   </message>
   <message>
    <source>What it reached</source>
@@ -1780,8 +1780,32 @@
    <translation>JSON-Felder</translation>
   </message>
   <message>
+   <source>CSV, JSON or text. You can also drop it here.</source>
+   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
    <source>Bring a table of questions and answers. Your model learns them. They stay on this computer.</source>
    <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>question, answer
+Capital of France?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</source>
+   <translation>frage, antwort
+Hauptstadt von Frankreich?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</translation>
+  </message>
+  <message>
+   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
+   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
   </message>
   <message>
    <source>Your class offers {name}, {n} question.</source>
@@ -1810,6 +1834,10 @@
    <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
   </message>
   <message>
+   <source>{name} will be deleted. What your model learned from it stays.</source>
+   <translation>{name} wird gelöscht. Was dein Modell daraus gelernt hat, bleibt.</translation>
+  </message>
+  <message>
    <source>Examples</source>
    <translation>Beispiele</translation>
   </message>
@@ -1824,22 +1852,6 @@
   <message>
    <source>Questions and answers</source>
    <translation>Fragen und Antworten</translation>
-  </message>
-  <message>
-   <source>question, answer
-Capital of France?, Paris
-
-Calculate {a} * {b}.
-a: 2-12
-b: 2-12
-answer: a*b</source>
-   <translation>frage, antwort
-Hauptstadt von Frankreich?, Paris
-
-Calculate {a} * {b}.
-a: 2-12
-b: 2-12
-answer: a*b</translation>
   </message>
   <message>
    <source>Show me</source>
@@ -1862,8 +1874,8 @@ answer: a*b</translation>
    <translation>Hinzufügen und lernen</translation>
   </message>
   <message>
-   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
-   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
+   <source>A fifth</source>
+   <translation>Ein Fünftel</translation>
   </message>
   <message>
    <source>Look at it</source>
@@ -1884,10 +1896,6 @@ answer: a*b</translation>
   <message>
    <source>Delete these questions?</source>
    <translation>Diese Fragen löschen?</translation>
-  </message>
-  <message>
-   <source>{name} will be deleted. What your model learned from it stays.</source>
-   <translation>{name} wird gelöscht. Was dein Modell daraus gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>“{answer}” alone would be right in {n} of 100.</source>
@@ -1911,10 +1919,6 @@ answer: a*b</translation>
     <numerusform>{n} weitere Zeile fehlt.</numerusform>
     <numerusform>{n} weitere Zeilen fehlen.</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>CSV, JSON or text. You can also drop it here.</source>
-   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
   </message>
   <message>
    <source>Your own questions</source>
@@ -1965,12 +1969,20 @@ answer: a*b</translation>
    <translation>{path} lässt sich nicht löschen ({why}).</translation>
   </message>
   <message>
-   <source>A fifth</source>
-   <translation>Ein Fünftel</translation>
-  </message>
-  <message>
    <source>Level {n} since {day}</source>
    <translation>Stufe {n} seit {day}</translation>
+  </message>
+  <message>
+   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
+   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
+  </message>
+  <message>
+   <source>The first measurement brings a tile for every kind of puzzle.</source>
+   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+  </message>
+  <message>
+   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
+   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
   </message>
   <message>
    <source>Learned from {name}</source>
@@ -2001,16 +2013,8 @@ answer: a*b</translation>
    <translation>Aufgabe suchen</translation>
   </message>
   <message>
-   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
-   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
-  </message>
-  <message>
-   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
-   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
-  </message>
-  <message>
-   <source>Too hard yet: {families}.</source>
-   <translation>Noch zu schwer: {families}.</translation>
+   <source>No skills measured yet</source>
+   <translation>Noch kein Können gemessen</translation>
   </message>
   <message>
    <source>Learned from {name} and {n} other</source>
@@ -2024,12 +2028,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>No skills measured yet</source>
-   <translation>Noch kein Können gemessen</translation>
-  </message>
-  <message>
-   <source>The first measurement brings a tile for every kind of puzzle.</source>
-   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+   <source>Too hard yet: {families}.</source>
+   <translation>Noch zu schwer: {families}.</translation>
   </message>
   <message>
    <source>No puzzle is called that.</source>
@@ -2071,6 +2071,10 @@ answer: a*b</translation>
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
+   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
+  </message>
+  <message>
    <source>Live</source>
    <translation>Live</translation>
   </message>
@@ -2095,28 +2099,12 @@ answer: a*b</translation>
    <translation>Noch keine Antworten</translation>
   </message>
   <message>
-   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
-   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
-  </message>
-  <message>
    <source>Round {n}  ✕</source>
    <translation>Runde {n}  ✕</translation>
   </message>
   <message>
    <source>Round {n} only. Show all rounds.</source>
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
-  </message>
-  <message>
-   <source>Its advantage: the reward, 1 or 0, less the average of all answers.</source>
-   <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
-  </message>
-  <message>
-   <source>Grey is its working, the label behind it its answer.</source>
-   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
-  </message>
-  <message>
-   <source>Show everything</source>
-   <translation>Alles zeigen</translation>
   </message>
   <message>
    <source>These answers are gone</source>
@@ -2133,6 +2121,18 @@ answer: a*b</translation>
   <message>
    <source>Pick another kind of puzzle, or answers from everyone.</source>
    <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
+  </message>
+  <message>
+   <source>Its advantage: the reward, 1 or 0, less the average of all answers.</source>
+   <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
+  </message>
+  <message>
+   <source>Grey is its working, the label behind it its answer.</source>
+   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
+  </message>
+  <message>
+   <source>Show everything</source>
+   <translation>Alles zeigen</translation>
   </message>
   <message>
    <source>{verdict}. The answer is {answer}.</source>
@@ -2282,6 +2282,10 @@ answer: a*b</translation>
    <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
+   <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
+   <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
   </message>
@@ -2378,16 +2382,16 @@ answer: a*b</translation>
    <translation>Einmal am Tag nach Updates suchen</translation>
   </message>
   <message>
+   <source>Where everything is kept</source>
+   <translation>Wo alles liegt</translation>
+  </message>
+  <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
   </message>
   <message>
    <source>Turn off to disconnect right away.</source>
    <translation>Ausschalten trennt sofort jede Verbindung.</translation>
-  </message>
-  <message>
-   <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
-   <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
   </message>
   <message>
    <source>Last messages</source>
@@ -2398,16 +2402,12 @@ answer: a*b</translation>
    <translation>Sucht einen Schwarm.</translation>
   </message>
   <message>
-   <source>Other programs on this computer</source>
-   <translation>Andere Programme auf diesem Computer</translation>
-  </message>
-  <message>
-   <source>Where everything is kept</source>
-   <translation>Wo alles liegt</translation>
-  </message>
-  <message>
    <source>Checking for updates</source>
    <translation>Nach Updates suchen</translation>
+  </message>
+  <message>
+   <source>Other programs on this computer</source>
+   <translation>Andere Programme auf diesem Computer</translation>
   </message>
   <message>
    <source>Off. Shoal asks {host} only when you press the button.</source>
@@ -2490,6 +2490,14 @@ answer: a*b</translation>
    <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
   </message>
   <message>
+   <source>Show the recovery words of {name}?</source>
+   <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
+  </message>
+  <message>
+   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
+   <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
+  </message>
+  <message>
    <source>Write them down in this order and keep them safe. They bring your name back on any computer.</source>
    <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
   </message>
@@ -2522,16 +2530,12 @@ answer: a*b</translation>
    <translation>Neue Identität …</translation>
   </message>
   <message>
+   <source>Your identity</source>
+   <translation>Deine Identität</translation>
+  </message>
+  <message>
    <source>Show recovery words</source>
    <translation>Wiederherstellungswörter zeigen</translation>
-  </message>
-  <message>
-   <source>Show the recovery words of {name}?</source>
-   <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
-  </message>
-  <message>
-   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
-   <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
   </message>
   <message>
    <source>Show them</source>
@@ -2586,8 +2590,8 @@ answer: a*b</translation>
    <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
-   <source>Your identity</source>
-   <translation>Deine Identität</translation>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
   </message>
   <message>
    <source>Learning</source>
@@ -2646,10 +2650,6 @@ answer: a*b</translation>
    <translation>Sichern …</translation>
   </message>
   <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
    <source>Still looking.</source>
    <translation>Wird noch gesucht.</translation>
   </message>
@@ -2667,10 +2667,6 @@ answer: a*b</translation>
     <numerusform>{n} Datei, {size}</numerusform>
     <numerusform>{n} Dateien, {size}</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
   </message>
   <message>
    <source>{n} line</source>
@@ -2692,8 +2688,16 @@ answer: a*b</translation>
    <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose sichern</translation>
+  </message>
+  <message>
    <source>Relay</source>
    <translation>Relay</translation>
+  </message>
+  <message>
+   <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
+   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
   </message>
   <message>
    <source>Search settings</source>
@@ -2716,6 +2720,14 @@ answer: a*b</translation>
    <translation>Protokolle zeigen</translation>
   </message>
   <message>
+   <source>Diagnostics …</source>
+   <translation>Diagnose …</translation>
+  </message>
+  <message>
+   <source>About Shoal and its keys</source>
+   <translation>Über Shoal und die Tasten</translation>
+  </message>
+  <message>
    <source>{help} Applies the next time it starts learning.</source>
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
@@ -2724,24 +2736,12 @@ answer: a*b</translation>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
   </message>
   <message>
-   <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
-   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
-  </message>
-  <message>
    <source>Hide the logs</source>
    <translation>Protokolle verbergen</translation>
   </message>
   <message>
    <source>Reopen now</source>
    <translation>Jetzt neu öffnen</translation>
-  </message>
-  <message>
-   <source>Diagnostics …</source>
-   <translation>Diagnose …</translation>
-  </message>
-  <message>
-   <source>About Shoal and its keys</source>
-   <translation>Über Shoal und die Tasten</translation>
   </message>
   <message>
    <source>What your model learned, and its history</source>
@@ -2768,6 +2768,14 @@ answer: a*b</translation>
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
+   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
+   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
+  </message>
+  <message>
+   <source>Delete everything Shoal keeps, {size}?</source>
+   <translation>Alles löschen, was Shoal aufbewahrt, {size}?</translation>
+  </message>
+  <message>
    <source>the access token for models in the keyring, if there is one</source>
    <translation>das Zugangstoken für Modelle im Schlüsselbund, falls es eins gibt</translation>
   </message>
@@ -2788,16 +2796,8 @@ answer: a*b</translation>
    <translation>Datenordner nach {folder} verschieben?</translation>
   </message>
   <message>
-   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
-   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
-  </message>
-  <message>
    <source>Move it</source>
    <translation>Verschieben</translation>
-  </message>
-  <message>
-   <source>Delete everything Shoal keeps, {size}?</source>
-   <translation>Alles löschen, was Shoal aufbewahrt, {size}?</translation>
   </message>
   <message>
    <source>Delete everything</source>
@@ -2900,12 +2900,12 @@ answer: a*b</translation>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
   <message>
-   <source>Pause for a while</source>
-   <translation>Eine Weile pausieren</translation>
-  </message>
-  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
+  </message>
+  <message>
+   <source>Pause for a while</source>
+   <translation>Eine Weile pausieren</translation>
   </message>
   <message>
    <source>Swarm</source>
@@ -2947,8 +2947,16 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>Your model learns from them after the next start of Shoal.</source>
+   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
+  </message>
+  <message>
    <source>Six words</source>
    <translation>Sechs Wörter</translation>
+  </message>
+  <message>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
   </message>
   <message>
    <source>The six words as a QR code</source>
@@ -2979,10 +2987,6 @@ answer: a*b</translation>
    <translation>Von einer Datei lernen</translation>
   </message>
   <message>
-   <source>Save answers as a file</source>
-   <translation>Antworten als Datei speichern</translation>
-  </message>
-  <message>
    <source>{n} was turned away.</source>
    <translation>{n} wurde abgewiesen.</translation>
   </message>
@@ -2994,12 +2998,16 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>Your model learns from them after the next start of Shoal.</source>
-   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
    <source>Your model learns from them in the next rounds.</source>
    <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
+  </message>
+  <message>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
+  </message>
+  <message>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
   </message>
   <message>
    <source>Anyone who has these words can join. Share them only with people you trust.</source>
@@ -3012,6 +3020,14 @@ answer: a*b</translation>
   <message>
    <source>Hide the words</source>
    <translation>Wörter ausblenden</translation>
+  </message>
+  <message>
+   <source>Answers as a file</source>
+   <translation>Antworten als Datei</translation>
+  </message>
+  <message>
+   <source>Save answers as a file</source>
+   <translation>Antworten als Datei speichern</translation>
   </message>
   <message>
    <source>Checking each answer …</source>
@@ -3033,28 +3049,12 @@ answer: a*b</translation>
    <translation>Beitreten</translation>
   </message>
   <message>
-   <source>Make new words</source>
-   <translation>Neue Wörter</translation>
-  </message>
-  <message>
-   <source>Private swarm</source>
-   <translation>Privater Schwarm</translation>
-  </message>
-  <message>
    <source>The words can't be saved: {why}.</source>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>Answers as a file</source>
-   <translation>Antworten als Datei</translation>
-  </message>
-  <message>
    <source>That didn't work. Try again.</source>
    <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
-  </message>
-  <message>
-   <source>Starts a private swarm</source>
-   <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
    <source>{n} model says yours taught it: {kinds}.</source>
@@ -3072,6 +3072,21 @@ answer: a*b</translation>
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
+   <source>Leaves the swarm. What it learned stays.</source>
+   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
+  </message>
+  <message>
+   <source>{n} peer shared answers</source>
+   <translation>{n} Peer hat Antworten geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers shared answers</source>
+   <translation>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>other in this swarm</source>
    <translation>anderes Modell in diesem Schwarm</translation>
   </message>
@@ -3080,6 +3095,13 @@ answer: a*b</translation>
    <translation>
     <numerusform>anderes Modell in diesem Schwarm</numerusform>
     <numerusform>andere in diesem Schwarm</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} turned away after checking</source>
+   <translation>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
    </translation>
   </message>
   <message>
@@ -3096,6 +3118,10 @@ answer: a*b</translation>
   <message>
    <source>Everyone who joins appears here.</source>
    <translation>Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
+   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone</source>
@@ -3121,23 +3147,8 @@ answer: a*b</translation>
    <translation>Gerade online</translation>
   </message>
   <message>
-   <source>all arrived</source>
-   <translation>alle angekommen</translation>
-  </message>
-  <message>
    <source>Shared</source>
    <translation>Geteilt</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} turned away after checking</source>
-   <translation>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>each one checked here</source>
-   <translation>jede hier geprüft</translation>
   </message>
   <message>
    <source>Learned from</source>
@@ -3171,14 +3182,6 @@ answer: a*b</translation>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
   <message>
-   <source>Your model learns alone</source>
-   <translation>Dein Modell lernt allein</translation>
-  </message>
-  <message>
-   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
-   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
-  </message>
-  <message>
    <source>Leave the class</source>
    <translation>Klasse verlassen</translation>
   </message>
@@ -3191,19 +3194,12 @@ answer: a*b</translation>
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>Leaves the swarm. What it learned stays.</source>
-   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
+   <source>all arrived</source>
+   <translation>alle angekommen</translation>
   </message>
   <message>
-   <source>{n} peer shared answers</source>
-   <translation>{n} Peer hat Antworten geteilt</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} peers shared answers</source>
-   <translation>
-    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
-    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
-   </translation>
+   <source>each one checked here</source>
+   <translation>jede hier geprüft</translation>
   </message>
   <message>
    <source>not measured yet</source>
@@ -3240,6 +3236,10 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -4101,6 +4101,14 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
+   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
+  </message>
+  <message>
+   <source>Talks and knows more. Learns slower. Download one, or use one you have.</source>
+   <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
+  </message>
+  <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
   </message>
@@ -4121,18 +4129,6 @@ answer: a*b</translation>
    <translation>Noch einmal testen</translation>
   </message>
   <message>
-   <source>Starter (recommended)</source>
-   <translation>Startmodell (empfohlen)</translation>
-  </message>
-  <message>
-   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
-   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>Talks and knows more. Learns slower. Download one, or use one you have.</source>
-   <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
-  </message>
-  <message>
    <source>Continue</source>
    <translation>Weiter</translation>
   </message>
@@ -4145,16 +4141,20 @@ answer: a*b</translation>
    <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
+   <source>Starter (recommended)</source>
+   <translation>Startmodell (empfohlen)</translation>
+  </message>
+  <message>
+   <source>Back</source>
+   <translation>Zurück</translation>
+  </message>
+  <message>
    <source>Pick a model first.</source>
    <translation>Wähle zuerst ein Modell.</translation>
   </message>
   <message>
    <source>No estimate</source>
    <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>Back</source>
-   <translation>Zurück</translation>
   </message>
   <message>
    <source>Testing …</source>
@@ -4165,12 +4165,36 @@ answer: a*b</translation>
    <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
   </message>
   <message>
-   <source>Raise a small model on this computer</source>
-   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
-  </message>
-  <message>
    <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
    <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
+  </message>
+  <message>
+   <source>Starts right away with the built-in model</source>
+   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
+  </message>
+  <message>
+   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
+   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
+  </message>
+  <message>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
+  </message>
+  <message>
+   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
+   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. You can change that any time.</source>
+   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
+  </message>
+  <message>
+   <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz. Gibt es keine, öffnet es einen Port und startet einen Schwarm. Sie tauschen Rätselantworten, als Text.</translation>
+  </message>
+  <message>
+   <source>Raise a small model on this computer</source>
+   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
   </message>
   <message>
    <source>Set it up</source>
@@ -4179,10 +4203,6 @@ answer: a*b</translation>
   <message>
    <source>Two quick questions. No account.</source>
    <translation>Zwei kurze Fragen. Kein Konto.</translation>
-  </message>
-  <message>
-   <source>Starts right away with the built-in model</source>
-   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
    <source>With whom</source>
@@ -4197,24 +4217,20 @@ answer: a*b</translation>
    <translation>Tritt dem Schwarm bei, in den du eingeladen bist. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
+   <source>Learn alone or together?</source>
+   <translation>Allein oder zusammen lernen?</translation>
+  </message>
+  <message>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
+  </message>
+  <message>
    <source>What it does</source>
    <translation>Was es tut</translation>
   </message>
   <message>
-   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
-   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
-  </message>
-  <message>
-   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
-   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
-  </message>
-  <message>
    <source>What it keeps</source>
    <translation>Was es aufbewahrt</translation>
-  </message>
-  <message>
-   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
-   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
   </message>
   <message>
    <source>First the engine is installed: {size}, once.</source>
@@ -4229,24 +4245,8 @@ answer: a*b</translation>
    <translation>Zuerst die Engine</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. You can change that any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
-  </message>
-  <message>
    <source>With others on this network</source>
    <translation>Mit anderen in diesem Netz</translation>
-  </message>
-  <message>
-   <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
-   <translation>Findet Shoals in diesem Netz. Gibt es keine, öffnet es einen Port und startet einen Schwarm. Sie tauschen Rätselantworten, als Text.</translation>
-  </message>
-  <message>
-   <source>Learn alone or together?</source>
-   <translation>Allein oder zusammen lernen?</translation>
-  </message>
-  <message>
-   <source>You can change this any time.</source>
-   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>{n} token</source>
@@ -4258,6 +4258,14 @@ answer: a*b</translation>
     <numerusform>{n} Token</numerusform>
     <numerusform>{n} Token</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
   </message>
   <message>
    <source>A right answer: {text}</source>
@@ -4296,12 +4304,8 @@ answer: a*b</translation>
    <translation>keine Antwort</translation>
   </message>
   <message>
-   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
-   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. It stays on this computer.</source>
-   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
+   <source>You</source>
+   <translation>Du</translation>
   </message>
   <message>
    <source>Teach my model</source>
@@ -4310,10 +4314,6 @@ answer: a*b</translation>
   <message>
    <source>After (nothing learned yet)</source>
    <translation>Nachher (noch nichts gelernt)</translation>
-  </message>
-  <message>
-   <source>You</source>
-   <translation>Du</translation>
   </message>
   <message>
    <source>Teach and share</source>

@@ -99,6 +99,7 @@ def test_the_relay_is_measured(tmp_path: Path) -> None:
         assert 30 < size["kb_per_round"] < 50 and size["items_per_batch"] > 7.4
 
 
+@pytest.mark.long
 @compiled
 def test_two_relays_on_three_nats_servers_lose_nothing_when_one_is_killed(tmp_path: Path) -> None:
     program()  # skips without a nats-server

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import random
 
@@ -11,18 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import messages, puzzles, solving, terminal
+from app.chat import messages, solving, terminal
 from app.chat.puzzles import ANSWERED_IN_ROWS, Verdicts, draw
-from app.common import text as text_module
 from app.common.text import MOST, safe
 from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
-
-
-@pytest.mark.parametrize("module", [text_module, solving, messages, puzzles])
-def test_examples(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=200))

@@ -256,7 +256,7 @@ def test_there_are_no_more_processes_than_memory_and_processors_carry(monkeypatc
         monkeypatch.setattr(test_command.psutil, "virtual_memory", lambda: total)
         return test_command.workers()
 
-    assert [of(2, 24), of(8, 8), of(64, 500), of(4, 1), of(1, 8)] == [2, 3, 8, 1, 1]
+    assert [of(2, 24), of(8, 8), of(64, 500), of(4, 1), of(1, 8)] == [3, 3, 8, 1, 1]
 
 
 def test_pytest_gets_its_arguments_and_gives_its_exit_code() -> None:

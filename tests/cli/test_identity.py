@@ -140,23 +140,22 @@ def test_without_a_terminal_another_name_is_replaced_only_when_that_is_said(tmp_
     assert told(tmp_path, "new", "--yes")["name"] not in (old, MINE.name)
 
 
-@pytest.mark.parametrize(
-    "said, why",
-    [
-        ("", "No words came in"),
-        ("\n\n", "No words came in"),
-        ("zoo " * 23, "these are 23"),
-        ("zoo " * 24, "together they are no key"),
-        ("zoo shole " * 12, "Word 2 isn't"),
-        ("a\0b \x1b[2J" * 500, "Word 1 isn't"),
-        ("x" * 100_000, "Word 1 isn't"),
-    ],
-    ids=["nothing", "empty lines", "one short", "no key", "misspelt", "control", "endless"],
-)
-def test_words_that_are_none_change_nothing(tmp_path: Path, said: str, why: str) -> None:
+WRONG_WORDS = [
+    ("", "No words came in"),
+    ("\n\n", "No words came in"),
+    ("zoo " * 23, "these are 23"),
+    ("zoo " * 24, "together they are no key"),
+    ("zoo shole " * 12, "Word 2 isn't"),
+    ("a\0b \x1b[2J" * 500, "Word 1 isn't"),
+    ("x" * 100_000, "Word 1 isn't"),
+]
+
+
+def test_wrong_words_change_nothing(tmp_path: Path) -> None:
     mine = told(tmp_path, "new")
-    line = refusal(shoal(tmp_path, "restore", "--yes", said=said))
-    assert why in line and "zoo" not in line and "\x1b" not in line
+    for said, why in WRONG_WORDS:
+        line = refusal(shoal(tmp_path, "restore", "--yes", said=said))
+        assert why in line and "zoo" not in line and "\x1b" not in line
     assert told(tmp_path) == mine
 
 

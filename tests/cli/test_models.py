@@ -187,6 +187,7 @@ def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: 
     assert json.loads(done.stdout)["event"] == "failed"
 
 
+@pytest.mark.long
 def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path) -> None:
     played = ["--solo", "--rounds", "2", "--probe-every", "1", "--probe-questions", "16", "--local", "2"]
     played += ["--families", "chain_sum,gcd", "--home", str(tmp_path)]

@@ -6,7 +6,8 @@ The launcher is free of this: it runs before anything is installed, with the sta
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -125,22 +126,29 @@ OTHER: dict[Finds, list[str]] = {
 """What looks like it and is allowed everywhere."""
 
 
-def found(finds: Finds, source: str) -> list[int]:
-    """The lines that have it."""
-    return [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(source)) if finds(node)]
+def found(finds: Finds, source: str) -> bool:
+    return any(map(finds, ast.walk(ast.parse(source))))
 
 
-def product() -> Iterator[tuple[str, str]]:
+@cache
+def places() -> dict[Finds, dict[str, list[int]]]:
+    """The lines that have each, by file: every file is read and walked once for all of them."""
+    where: dict[Finds, dict[str, list[int]]] = {finds: {} for finds in PLACES}
     for room in ("app", "engines"):
         for path in sorted((ROOT / room).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(FREE):
-                yield name, path.read_text(encoding="utf-8")
+            if name.startswith(FREE):
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                for finds in PLACES:
+                    if finds(node):
+                        where[finds].setdefault(name, []).append(getattr(node, "lineno", 0))
+    return where
 
 
 @pytest.mark.parametrize("finds", PLACES, ids=lambda finds: finds.__name__)
 def test_it_is_declared_in_one_place(finds: Finds) -> None:
-    where = {name: lines for name, source in product() if (lines := found(finds, source))}
+    where = places()[finds]
     assert set(where) == PLACES[finds], f"use app.common instead: {where}"
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,12 +25,6 @@ from tests.lab.rounds.test_experiment import PLAN
 
 LEVELS = dict.fromkeys(sorted(WORK), 1)
 LONGEST = 64
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
 
 
 def encoded(question: str, text: str) -> TokenSequence:

@@ -101,8 +101,6 @@ def test_a_study_survives_kill_9_and_ends_with_whole_files(
         (["--learning-rate", "nan"], "--learning-rate must lie between"),
         (["--learning-rate", "3"], "--learning-rate must lie between"),
         (["--model", "/no/such/model"], "/no/such/model"),
-        (["--models", "starter,starter", "--nodes", "3"], "models for 2 nodes, not 3"),
-        (["--models", "starter,/no/such/model"], "/no/such/model"),
         (["--arms", "4/4+burglars"], "An arm knows no"),
     ],
 )
@@ -122,26 +120,3 @@ def test_levels_choose_families_and_fall_back_to_the_models() -> None:
     assert _levels("lcm,bf", None, own) == {"lcm": 2, "bf": 0}
     assert _levels(None, "chain_sum=1", own) == {"chain_sum": 1}
     assert _levels("gcd,lcm", "gcd=0", own) == {"gcd": 0, "lcm": 2}
-
-
-def test_nodes_of_two_sizes_are_one_swarm(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    little, out = tmp_path / "little", tmp_path / "study"
-    plan = PretrainPlan(hidden=8, layers=1, heads=2, kv_heads=1, feed_forward=8)
-    save(new_model(plan), plan, little)
-    most = ("--families", "chain_sum", "--rounds", "1", "--seeds", "1", "--group", "2", "--max-tokens", "4")
-    small = (*most, "--probe-items", "2", "--tried", "1", "--rank", "2", "--threads", "1", "--arms", "2/0,1/1")
-    arguments = [*small, "--out", str(out), "--models"]
-    assert main(["lab", *arguments, f"{model},{little},{model}"]) == 0
-    table, _ = capsys.readouterr()
-    assert f"2 {model}" in table and f"1 {little}" in table
-    study = json.loads((out / "study.json").read_bytes())
-    assert study["nodes"] == 3 and study["models"] == [str(model), str(little), str(model)]
-    assert len(set(study["model_weights"])) == 2 and study["model"] == str(model)
-    summary = json.loads((out / "summary.json").read_bytes())
-    assert f"--models {model},{little},{model}" in summary["command"]
-    assert main(["lab", *arguments, f"{model},{little},{model}"]) == 0
-    assert "2 of 2 runs are finished already" in capsys.readouterr().err
-    assert main(["lab", *arguments, f"{little},{model},{model}", "--model", str(model)]) == 2
-    assert "other settings (models" in capsys.readouterr().err

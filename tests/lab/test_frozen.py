@@ -12,7 +12,6 @@ have the steps of today's habits, which leave no slack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
 
@@ -34,8 +33,6 @@ FROZEN = {
     "2/6": "b41d059d640cc0fa",
     "2/2+ds": "2f48f259d937eddd",
     "4/4!shuffled": "db3d8aa84e230400",
-    "4/4+paces=2": "e71971cec7fbf90e",
-    "4/4+churn=2": "e4b4cf75d86c0be4",
     "4/4@default-guard+steps=1": "099a71b76bdd2cc9",
     "4/4@default-guard": "7212f4e21e6412b4",
     "4/4@default+guard=tokens.form.length.trust": "72da598879f19fb4",
@@ -46,17 +43,10 @@ FROZEN = {
 ALWAYS = (
     "4/4",
     "2/2+ds",
-    "4/4+churn=2",
     "4/4@default-guard+steps=1",
     "4/4@default+guard=tokens.form.length.trust+foes=poison30",
 )
-"""Together: peers, dynamic sampling, nodes that come and go, the default recipe, its defences, attackers."""
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
+"""Together: peers, dynamic sampling, the default recipe, its defences, attackers."""
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import doctest
 from random import Random
 
 import pytest
 
-from app.learning import language
 from app.learning.language import MOST, ROUND, HeldReply, holding, pull
 from engines.contract import Batch, Row, TokenSequence
 
 STEP = Batch(
     rows_S=[Row(prompt_T=[9], completion_T=[8], weights_T=[1.0])], learning_rate=1e-4, clip=(0.2, 0.28)
 )
-
-
-def test_examples() -> None:
-    assert doctest.testmod(language).failed == 0
 
 
 def held(number: int, pull_T: list[float]) -> HeldReply:

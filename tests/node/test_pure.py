@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
-import importlib
 import os
 import subprocess
 import sys
@@ -221,14 +219,6 @@ def test_models_are_told_apart_by_content(tmp_path: Path) -> None:
 def test_a_models_name_never_leads_out_of_the_home(tmp_path: Path, name: str) -> None:
     folder = model_folder(tmp_path, name, "12345678")
     assert folder.parent == tmp_path / "models" and folder.resolve().parent == (tmp_path / "models").resolve()
-
-
-@pytest.mark.parametrize(
-    "name", sorted(str(path.relative_to(ROOT)) for path in (ROOT / "app" / "node").rglob("*.py"))
-)
-def test_the_examples_in_the_docs_hold(name: str) -> None:
-    module = ".".join(Path(name).with_suffix("").parts)
-    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 def test_the_node_imports_no_engine_and_no_puzzle_library() -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from app.common import authorities
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out
 
 trustme = pytest.importorskip("trustme", reason="trustme, which makes certificates, is not installed")
 
-QUICK = Patience(attempts=1, first_s=0.01, silent_s=10.0)
+QUICK = RetryLimit(attempts=1, first_s=0.01, silent_s=10.0)
 NOW = datetime.datetime.now(datetime.UTC)
 
 

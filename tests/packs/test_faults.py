@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered, place
 from app.install.packs.events import PackEvent, PackProgress
@@ -19,7 +19,7 @@ from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, plain, signed, wheel, write_out
 
 ROOT = Path(__file__).parents[2]
-QUICK = Patience(attempts=2, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=2, first_s=0.01, longest_s=0.05, silent_s=10.0)
 MB = 2**20
 
 

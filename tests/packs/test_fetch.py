@@ -11,14 +11,14 @@ import pytest
 
 from app.common import fetch
 from app.common.fetch import part_of
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered
 from app.install.packs.manifest import SignedManifest
 from app.install.packs.wheels import check_wheels, fetch_wheels
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
-QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
 LARGE = "shoal_large-1.0-py3-none-any.whl"
 SMALL = "shoal_small-1.0-py3-none-any.whl"
 

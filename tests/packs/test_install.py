@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import place, programs, stages
 from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting
@@ -22,7 +22,7 @@ from app.install.packs.programs import damaged_file
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
-QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
 
 
 class Packs:

@@ -1,21 +1,13 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo import forms
 from app.sapo.forms import FIGURES, KEPT, FormTrend, form_shift, project_push, update_trend
 
 PUSHES = st.lists(st.floats(-1, 1), min_size=2, max_size=8)
 SIGNS = st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3).map(tuple)
-
-
-def test_the_examples_in_the_docstrings_hold() -> None:
-    results = doctest.testmod(forms)
-    assert results.attempted >= 6 and results.failed == 0
 
 
 @given(st.data(), PUSHES, SIGNS)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from math import exp, nan, sqrt
 from random import Random
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo import minibatches, weighing
+from app.sapo import minibatches
 from app.sapo.groups import informative
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.weighing import TrainGroup, WeighError, running_logprob, weigh
@@ -39,13 +38,7 @@ def total(weights) -> float:  # type: ignore[no-untyped-def]
     return sum(abs(w) for group_ in weights for tokens in group_ for w in tokens)
 
 
-def test_the_examples_in_the_docstrings_hold() -> None:
-    results = doctest.testmod(weighing)
-    assert results.attempted >= 3 and results.failed == 0
-
-
-def test_minibatches_by_their_examples_and_whatever_the_sizes() -> None:
-    assert doctest.testmod(minibatches).failed == 0
+def test_minibatches_whatever_the_sizes() -> None:
     for groups in range(12):
         for per_step in (None, 1, 2, 3, 5):
             steps = minibatches.steps(groups, per_step)

@@ -573,7 +573,7 @@ def test_a_skill_leads_to_its_answers(window: MainWindow, qtbot: QtBot) -> None:
     window.go("skills")
     page = window._pages["skills"]
     assert isinstance(page, Skills)
-    page.ask = replace(page.ask, show_family=window.show_family)
+    page.ask = replace(page.ask, show_family=lambda name: window.opened("live").show_family(name))
     page._show_groups()
     title = FAMILIES["gcd"].title
     tile = next(one for one in page.findChildren(Tile) if one.accessibleName().startswith(title))
@@ -664,7 +664,7 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
         (tmp_path / "a.png", "Saved: a.png"),
         (tmp_path / "no" / "b.png", "b.png couldn't be saved."),
     ):
-        monkeypatch.setattr(curve, "_ask", lambda *_, path=path: path)
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
         curve._save_png()
         assert curve._saved.text() == said and path.exists() is said.startswith("Saved")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.common.connection import Fault, _followed
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.updates import asking, feed, installed
 from app.install.updates import asking as known
@@ -21,7 +21,7 @@ from tests.packs.test_fetch import Proxy
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, NOW, PUBLIC, plain, release, signed, trust
 
-QUICK = Patience(attempts=2, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=2, first_s=0.01, longest_s=0.05, silent_s=10.0)
 
 
 def look(host: Host, home: Path, form: str = "deb", now: Any = NOW, **changed: Any) -> Known:

@@ -14,7 +14,7 @@ import pytest
 
 from app.common import fetch
 from app.common.fetch import part_of
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.updates import asking as known
 from app.install.updates import feed, handing
@@ -24,7 +24,7 @@ from app.install.updates.handing import NextStep, SystemInstaller
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import BODY, FILES, LIST, plain, signed
 
-QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
 POSIX = pytest.mark.skipif(
     os.name == "nt", reason="scripts of the POSIX shell stand in for the system's programs"
 )

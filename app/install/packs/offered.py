@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.common import files, remedy
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place
@@ -21,9 +21,9 @@ from app.install.signed import is_address, load
 # Where a manifest comes from: an address or a file, with its signature beside it.
 
 
-def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
+def load_manifest(where: str, keys: tuple[str, ...], patience: RetryLimit | None = None) -> SignedManifest:
     """The manifest at an address or in a file, checked. Raises InstallError."""
-    content, signature = load(where, manifests.MANIFEST, "--manifest", patience or Patience())
+    content, signature = load(where, manifests.MANIFEST, "--manifest", patience or RetryLimit())
     base = where if is_address(where) else str(Path(where).expanduser().absolute().parent)
     return manifests.read_manifest(content, signature, keys, base)
 

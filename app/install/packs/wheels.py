@@ -24,7 +24,7 @@ import psutil
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError, pack_disk_error
 from app.install.packs import programs
 from app.install.packs.manifest import PackManifest, Wheel, plain
@@ -42,7 +42,7 @@ def fetch_wheels(
     to: Path,
     tell: Tell,
     waiting: fetch.Waiting,
-    patience: Patience | None = None,
+    patience: RetryLimit | None = None,
 ) -> None:
     """Downloads all `wheels` into `to`, complete and correct. Raises InstallError; what has arrived is kept."""
     have = 0

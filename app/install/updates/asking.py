@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install import InstallError, disk_error
 from app.install.packs import place
 from app.install.signed import here, load
@@ -139,11 +139,11 @@ def one_at_a_time(home: Path) -> Iterator[None]:
         yield
 
 
-PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
+PATIENCE = RetryLimit(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
 
 def ask(
-    home: Path, trust: Trust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
+    home: Path, trust: Trust, form: str, now: datetime | None = None, patience: RetryLimit = PATIENCE
 ) -> Known:
     """Asks, and saves the result. Raises InstallError; that is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
@@ -216,7 +216,7 @@ def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     return feed.file_for(*here(), form)
 
 
-def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: Patience) -> tuple[Feed, bytes]:
+def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: RetryLimit) -> tuple[Feed, bytes]:
     """From the first place whose list can be believed. Raises the first place's error where none has one."""
     first: InstallError | None = None
     for where in trust.feeds:

@@ -21,7 +21,7 @@ import msgspec
 from app.common import files
 from app.lab.arms import Arm
 from app.lab.journal import ABOUT, SUMMARY, Study, pack, read_study
-from app.lab.plan import LabRound, StudyPlan, named
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import gains
 from app.lab.report.results import COSTS, ArmResult, Results, Runs, at_equal_cost, summarise
 from app.lab.statistics import NOTHING, average, growth, number, percent, points, share, table
@@ -159,13 +159,12 @@ def figures(study: Study, results: Results) -> list[str]:
     levels = ", ".join(f"{family} {level}" for family, level in plan.levels.items())
     found = [
         f"{plan.nodes} nodes, {plan.rounds} rounds, {plan.group} answers a question, learning rate "
-        f"{plan.learning_rate:g}; {named(plan)} at {levels}; {plan.probe_items} held-out questions every "
+        f"{plan.learning_rate:g}; {plan.model} at {levels}; {plan.probe_items} held-out questions every "
         f"{plan.probe_every} rounds, of which {percent(first.held_out_start.mean)} are solved before the "
         f"first round. {study.finished} of {study.planned} runs finished.\n",
         f"{results.verdict}\n",
         _gains(results),
         gains.attackers_table(study),
-        gains.lines(plan, study.arms, study.runs, results.baseline),
         _at_equal_cost(study, results),
         _inside(results),
         _families(results),

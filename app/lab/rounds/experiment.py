@@ -81,7 +81,7 @@ class Experiment:
     def _measure(self, number: int) -> LabProbe:
         probe = self.prober.once(self.seeds(number, "probe"))
         if number in (0, self.plan.rounds):
-            alike = number == 0 and not (self.plan.models or self.plan.starters)
+            alike = number == 0 and not self.plan.starters
             eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
             probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
         self.rates = probe.families
@@ -92,9 +92,8 @@ class Experiment:
 
     def _round(self, number: int) -> LabRound:
         started, cpu = time.perf_counter(), time.process_time()
-        active = self._active(number)
-        own_N = [self.arm.own if node in active else 0 for node in range(self.plan.nodes)]
-        kept_NP, generated = self._answer(number, own_N)
+        nodes = range(self.plan.nodes)
+        kept_NP, generated = self._answer(number, [self.arm.own] * self.plan.nodes)
         sampled = time.perf_counter()
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
@@ -104,16 +103,14 @@ class Experiment:
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
-        chosen_N = {node: self._choose(node, number) for node in sorted(active)}
-        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in sorted(active)]
-        for extra in self.extras:
-            extra.after(number)
+        chosen_N = {node: self._choose(node, number) for node in nodes}
+        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in nodes]
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
         nats = token_mean([completion.logprobs_T for completion in completions])
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
-        predicted_own, predicted_peer = self._predicted(number, len(active))
+        predicted_own, predicted_peer = self._predicted(number)
         measured = {name: value for extra in self.extras for name, value in extra.measures(number).items()}
         return LabRound(
             round=number,
@@ -136,27 +133,20 @@ class Experiment:
             cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
-            active=len(active),
+            active=len(nodes),
             own=float(self.arm.own),
             own_nats=None if nats is None else -nats,
             peer_nats=-average(peer_nats) if peer_nats else None,
             extra=measured or None,
         )
 
-    def _active(self, number: int) -> set[int]:
-        active = set(range(self.plan.nodes))
-        for extra in self.extras:
-            here = extra.active(number)
-            active = active if here is None else active & here
-        return active
-
-    def _predicted(self, number: int, active: int) -> tuple[float, float]:
-        """Informative own and peer groups of an active node that success rates alone predict."""
+    def _predicted(self, number: int) -> tuple[float, float]:
+        """Informative own and peer groups of a node that success rates alone predict."""
         share = probing.informative_share(self.rates.values(), self.plan.group)
         attempts = self.plan.attempts if self.arm.dynamic else 1
         rounds = min(self.window, number - 1) + 1
         kept = 1.0 - (1.0 - share) ** attempts
-        offered = self.arm.own * (active - 1) * rounds
+        offered = self.arm.own * (self.plan.nodes - 1) * rounds
         return (
             probing.own_groups(self.arm.own, share, attempts),
             probing.peer_groups(self.arm.peer, offered, kept),

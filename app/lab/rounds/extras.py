@@ -45,10 +45,6 @@ class RoundExtra:
     """Each method leaves things as they are, so that an extra writes down only what it changes. `number` is the
     round, from 1."""
 
-    def active(self, number: int) -> set[int] | None:
-        """The nodes that act in this round, None for all. The others neither answer, publish nor learn."""
-        return None
-
     def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         """What really enters the pool of everything that nodes kept."""
         return fresh
@@ -59,9 +55,6 @@ class RoundExtra:
 
     def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         """A node has weighed and learned from these groups of peers."""
-
-    def after(self, number: int) -> None:
-        """Whatever happens when all nodes have made their step, before the probe."""
 
     def measures(self, number: int) -> dict[str, float]:
         """What the round's record keeps beside its own figures. The same names in every round."""
@@ -180,53 +173,8 @@ def _other(coordinates: Coordinates, seed: int) -> Coordinates:
     return msgspec.structs.replace(coordinates, seed=seed)
 
 
-PACE, STAY = 4, 10
-"""What `+paces` and `+churn` mean without a value."""
-
-
-def paced(nodes: int, pace: int, number: int) -> set[int]:
-    """Which nodes act in a round if the second half acts only in every `pace`-th round, each at its own time.
-
-    >>> [paced(4, 2, number) for number in (1, 2)]
-    [{0, 1, 3}, {0, 1, 2}]
-    """
-    fast = nodes - nodes // 2
-    return {node for node in range(nodes) if node < fast or (number + node) % pace == 0}
-
-
-def staying(nodes: int, stay: int, number: int) -> set[int]:
-    """Which nodes take part if every `stay` rounds half of them, drawn again, leave. 0 always stays."""
-    spell = (number - 1) // stay
-    ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
-    return {0, *ranked[: max(1, nodes // 2 - 1)]}
-
-
-class SlowNodes(RoundExtra):
-    """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
-
-    def __init__(self, experiment: ExtendedRun, value: str) -> None:
-        self._nodes = experiment.plan.nodes
-        self._pace = int(value or PACE)
-
-    def active(self, number: int) -> set[int]:
-        return paced(self._nodes, self._pace, number)
-
-
-class Churn(RoundExtra):
-    """`+churn=r`: every r rounds half of the nodes, drawn again, leave for r rounds; node 0 always stays."""
-
-    def __init__(self, experiment: ExtendedRun, value: str) -> None:
-        self._nodes = experiment.plan.nodes
-        self._stay = int(value or STAY)
-
-    def active(self, number: int) -> set[int]:
-        return staying(self._nodes, self._stay, number)
-
-
 ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
-    "churn": Churn,
     "foes": HostileNodes,
-    "paces": SlowNodes,
 }
 """By the name of the extra, as in `app.lab.arms.EXTRAS`, without those of the recipe."""
 

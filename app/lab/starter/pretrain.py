@@ -129,24 +129,6 @@ class PretrainPlan(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
-SIZES: dict[str, PretrainPlan] = {
-    "starter": PretrainPlan(),
-    "small": PretrainPlan(
-        hidden=128,
-        layers=3,
-        feed_forward=256,
-        skill=PretrainPhase(
-            steps=1150, horizon=1600, peak_rate=3e-3, final_rate=3e-4, warmup=100, mix=DataMix(worked_share=0.5)
-        ),
-        habit=PretrainPhase(
-            steps=200, horizon=200, peak_rate=1.5e-3, final_rate=5e-5, warmup=20, mix=DataMix(worked_share=0.2)
-        ),
-    ),
-}
-"""By name: the starter in resources, and one of two sevenths of its parameters on a shorter schedule, for
-swarms whose models differ."""
-
-
 def learning_rate(phase: PretrainPhase, step: int) -> float:
     """Linear warm-up, then a cosine from the peak to the final rate at the horizon.
 

@@ -35,7 +35,7 @@ SILENCE_S = 300.0
 """Seconds without a single token read, sampled or learned after which a trainer counts as hung; see
 `TrainerLink._patience_s`. One that is only slow reports how many it has done (`TokensDone`)."""
 _SILENCES = 10.0
-"""Patience as a multiple of the longest silence so far, so that a busy computer gets more time."""
+"""RetryLimit as a multiple of the longest silence so far, so that a busy computer gets more time."""
 _OPENING = 6.0
 """How many times longer the patience is while a model is opened: it may be converted, or come from a slow disk.
 """

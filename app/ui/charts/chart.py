@@ -30,6 +30,7 @@ from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import font
+from app.ui.widgets.pieces import smooth
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 14, 30
 _DOTS = 80
@@ -161,8 +162,7 @@ class Chart(QWidget):
             painter = QPainter(self._still)
             self._paint_still(painter)
             painter.end()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         painter.drawPixmap(0, 0, self._still)
         if self._at is not None and self._at < len(self._series):
             self._paint_pointer(painter)

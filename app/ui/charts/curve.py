@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QSlider, QWidget
 
 from app.common.drawing import HIGH, WIDE, card
 from app.node.record.records import Probe, Round
@@ -24,7 +24,7 @@ from app.ui.theme.palette import LEAD
 from app.ui.theme.theme import font, rendered
 from app.ui.view.view import View
 from app.ui.view.words import day
-from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
+from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, place_to_save, row, stack
 from app.ui.widgets.selecting import Segments
 
 SAID_MS = 5000
@@ -33,7 +33,7 @@ _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
 """Points on either side that each step of the slider averages."""
 
 
-class Curve(QFrame):
+class Curve(Card):
     """Shows a View's curve. Export writes the measured points, not the smoothed ones."""
 
     def __init__(
@@ -41,7 +41,6 @@ class Curve(QFrame):
     ) -> None:
         super().__init__()
         self._save_result = save_result
-        self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._view = View()
         self._theme = theme
@@ -99,10 +98,8 @@ class Curve(QFrame):
         caption = Label(tr("Smoothing"), "faint")
         self._saved = Label("", "faint")
         self._saved.hide()
-        tools = row(caption, self._slider, 1, self._saved, self._log, self._all, self._export, gap=6)
-        box = boxed(tools)
-        self._bar = box
-        return box
+        self._bar = boxed(row(caption, self._slider, 1, self._saved, self._log, self._all, self._export, gap=6))
+        return self._bar
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -190,7 +187,7 @@ class Curve(QFrame):
         return text.getvalue()
 
     def _save_csv(self) -> None:
-        if path := self._ask(tr("Save the values"), "csv"):
+        if path := place_to_save(self, tr("Save the values"), f"shoal-{self._what}.csv"):
             try:
                 path.write_text(self.csv(), encoding="utf-8")
             except OSError:
@@ -199,7 +196,7 @@ class Curve(QFrame):
                 self._say_saved(path, True)
 
     def _save_png(self) -> None:
-        if path := self._ask(tr("Save the picture"), "png"):
+        if path := place_to_save(self, tr("Save the picture"), f"shoal-{self._what}.png"):
             self._say_saved(path, self.picture().save(str(path)))
 
     def picture(self) -> QPixmap:
@@ -231,11 +228,6 @@ class Curve(QFrame):
         self._saved.tell(said)
         self._saved.look("faint" if done else "bad")
         QTimer.singleShot(SAID_MS, self._saved, lambda: self._saved.tell(""))
-
-    def _ask(self, title: str, ending: str) -> Path | None:
-        name = f"shoal-{self._what}.{ending}"
-        path, _ = QFileDialog.getSaveFileName(self, title, str(Path.home() / name), f"*.{ending}")
-        return Path(path) if path else None
 
 
 def _doubt(probe: Probe) -> str:

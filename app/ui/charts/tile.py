@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
 from app.ui.view.view import FamilyView
-from app.ui.widgets.pieces import Elided, Label, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, column, row, smooth
 
 
 class Band(QWidget):
@@ -31,8 +31,7 @@ class Band(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         painter.setPen(Qt.PenStyle.NoPen)
         width, middle = self.width(), self.height() / 2
         painter.setBrush(self._theme.colour("sunken"))
@@ -70,8 +69,7 @@ class Spark(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if len(self._values) < 2:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         step, tall = (self.width() - 6) / (len(self._values) - 1), self.height() - 8
         places = [QPointF(3 + at * step, 4 + (1 - value) * tall) for at, value in enumerate(self._values)]
         painter.setPen(QPen(self._theme.colour("own"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -98,8 +96,7 @@ class Pips(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         for at in range(self._all):
             reached = at < self._reached
             painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))
@@ -108,12 +105,11 @@ class Pips(QWidget):
         painter.end()
 
 
-class Tile(QFrame):
+class Tile(Card):
     """One family."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setToolTip(tr("Show its answers"))
@@ -124,16 +120,10 @@ class Tile(QFrame):
         self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
         self._sure, self._since, self._guessed = (Elided("", "faint") for _ in range(3))
-        self.setLayout(
-            column(
-                row(self._title, self._pips, gap=12),
-                row(self._figure, self._change, 1, self._spark, gap=8),
-                self._band,
-                column(self._sure, self._since, self._guessed, gap=2),
-                gap=10,
-                margins=(18, 16, 18, 14),
-            )
-        )
+        head = row(self._title, self._pips, gap=12)
+        figures = row(self._figure, self._change, 1, self._spark, gap=8)
+        below = column(self._sure, self._since, self._guessed, gap=2)
+        self.setLayout(column(head, figures, self._band, below, gap=10, margins=(18, 16, 18, 14)))
 
     def sizeHint(self) -> QSize:
         return QSize(250, 172 + bool(self._guessed.text()) * (2 + self._guessed.sizeHint().height()))
@@ -155,8 +145,7 @@ class Tile(QFrame):
         self._pips.setToolTip(level)
         self._spark.say(family.trend)
         self._since.say(since)
-        self._guessed.say(guessed)
-        self._guessed.setVisible(bool(guessed))
+        self._guessed.tell(guessed)
         self.updateGeometry()
         if family.latest is None:
             self._figure.say("–")
@@ -168,25 +157,14 @@ class Tile(QFrame):
             self._figure.say(percent(family.latest))
             self._change.say(_change(family))
             self._band.say(family.latest, low, high, family.first)
+            between, n = dict(low=percent(low), high=percent(high)), family.questions
             self._sure.say(
                 counted(
-                    "{low} to {high} likely, {n} puzzle",
-                    "{low} to {high} likely, {n} puzzles",
-                    family.questions,
-                    low=percent(low),
-                    high=percent(high),
+                    "{low} to {high} likely, {n} puzzle", "{low} to {high} likely, {n} puzzles", n, **between
                 )
             )
-        texts = (
-            tr(family.title),
-            level,
-            self._figure.text(),
-            self._change.text(),
-            self._sure.text(),
-            since,
-            guessed,
-        )
-        self.setAccessibleName(", ".join(filter(None, texts)))
+        shown = (one.text() for one in (self._figure, self._change, self._sure))
+        self.setAccessibleName(", ".join(filter(None, (tr(family.title), level, *shown, since, guessed))))
 
 
 def _change(family: FamilyView) -> str:

@@ -3,6 +3,7 @@ them; puzzles with the verdict, for the model and for anyone who sits in front o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QTimer
@@ -43,15 +44,12 @@ class TryIt(Page):
         self._waiting: dict[int, Exchange] = {}
         self._giving: dict[int, Exchange] = {}
         self._who = Label("", "faint")
-        self._anew = button(
-            tr("New conversation"), self._forget, hint=tr("Forgets every question and answer on this page")
-        )
-        self.header.addWidget(self._who)
-        self.header.addWidget(self._anew)
-        self._to_race = button(
-            tr("Race"), self.race, hint=tr("Twenty new puzzles: before against after, side by side")
-        )
-        self.header.addWidget(self._to_race)
+        forgets = tr("Forgets every question and answer on this page")
+        self._anew = button(tr("New conversation"), self._forget, hint=forgets)
+        races = tr("Twenty new puzzles: before against after, side by side")
+        self._to_race = button(tr("Race"), self.race, hint=races)
+        for part in (self._who, self._anew, self._to_race):
+            self.header.addWidget(part)
         self._race: RaceCard | None = None
         self._card = QuestionCard(theme, self._chatting.stop)
         self._card.asked.connect(self._ask)
@@ -62,23 +60,17 @@ class TryIt(Page):
         self._exchanges: list[Exchange] = []
         self._list = column(gap=14)
         self.add(self._list)
-        self._empty = Empty(
-            theme,
-            "tryit",
-            tr("Nothing asked yet"),
-            tr("Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."),
-            button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side")),
+        race = button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side"))
+        twice = tr(
+            "Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."
         )
+        self._empty = Empty(theme, "tryit", tr("Nothing asked yet"), twice, race)
         self.add(self._empty, 1)
         self._serving = Switch(theme, tr("Use it in other programs"))
         self._serving.toggled.connect(lambda on: actions.models.serve(on))
-        self._copies = boxed(
-            row(
-                CopyButton(theme, tr("Copy address"), lambda: self._door("url")),
-                CopyButton(theme, tr("Copy token"), lambda: self._door("token")),
-                gap=12,
-            )
-        )
+        address = CopyButton(theme, tr("Copy address"), lambda: self._door("url"))
+        token = CopyButton(theme, tr("Copy token"), lambda: self._door("token"))
+        self._copies = boxed(row(address, token, gap=12))
         name = Label(tr("Use it in other programs"), "soft")
         self._door_row = boxed(row(name, self._copies, self._serving, gap=16, fill=0))
         self.add(self._door_row)
@@ -119,7 +111,7 @@ class TryIt(Page):
             self.body.insertWidget(0, self._race)
         self._card.complain("")
         self._race.begin(self._view.curve)
-        self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
+        self._racing = self._send(messages.Race)
         self._show_list()
         self._show_stage()
 
@@ -127,11 +119,8 @@ class TryIt(Page):
         """The owner confirmed the text that is shown."""
         puzzle = exchange.puzzle
         assert puzzle is not None
-        number = self._chatting.ask(
-            self._home,
-            lambda number: messages.Give(number=number, puzzle=puzzle.puzzle, teach=teach, share=share),
-        )
-        self._giving[number] = exchange
+        given = partial(messages.Give, puzzle=puzzle.puzzle, teach=teach, share=share)
+        self._giving[self._send(given)] = exchange
 
     def _end_race(self) -> None:
         """Removes the race's card and stops its work."""
@@ -161,9 +150,7 @@ class TryIt(Page):
     def _draw(self, sort: Sort = "test") -> None:
         self._card.complain("")
         family, level = self._card.wanted()
-        self._drawing = self._chatting.ask(
-            self._home, lambda number: messages.Draw(number=number, sort=sort, family=family, level=level)
-        )
+        self._drawing = self._send(partial(messages.Draw, sort=sort, family=family, level=level))
         self._show_stage()
 
     def _ask(self) -> None:
@@ -176,13 +163,9 @@ class TryIt(Page):
         self._card.complain("")
         puzzle, sides = self._card.puzzle, self._card.answering
         if puzzle is not None:
-            number = self._chatting.ask(
-                self._home, lambda number: messages.Solve(number=number, puzzle=puzzle.puzzle, sides=sides)
-            )
+            number = self._send(partial(messages.Solve, puzzle=puzzle.puzzle, sides=sides))
         else:
-            number = self._chatting.ask(
-                self._home, lambda number: messages.Ask(number=number, text=text, sides=sides)
-            )
+            number = self._send(partial(messages.Ask, text=text, sides=sides))
             self._card.question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
         self._waiting[number].wait(chosen(sides))
@@ -196,20 +179,17 @@ class TryIt(Page):
         self._card.complain("")
         if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
             answer = "\n".join(row.strip() for row in answer.split("/"))
-        number = self._chatting.ask(
-            self._home,
-            lambda number: messages.JudgeAnswer(
-                number=number,
-                puzzle=puzzle.puzzle,
-                answer=answer,
-                work=self._card.work.text().strip(),
-            ),
-        )
+        work = self._card.work.text().strip()
+        number = self._send(partial(messages.JudgeAnswer, puzzle=puzzle.puzzle, answer=answer, work=work))
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
         self._waiting[number] = exchange
         self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
+
+    def _send(self, make: Callable[..., messages.Request]) -> int:
+        """Sends a request that `make` makes of its number; returns the number."""
+        return self._chatting.ask(self._home, lambda number: make(number=number))
 
     def _exchange(self, text: str, puzzle: PuzzleDrawn | None) -> Exchange:
         """The card of this question: the existing one for a puzzle, else a new one, at the top."""
@@ -232,7 +212,7 @@ class TryIt(Page):
         self._card.question.clear()
         self._card.complain("")
         if self._chatting.stage in (ChatStage.READY, ChatStage.BUSY):
-            self._chatting.ask(self._home, lambda number: messages.Forget(number=number))
+            self._send(messages.Forget)
         self._show_list()
         self._show_stage()
 
@@ -250,11 +230,8 @@ class TryIt(Page):
             case messages.Said() if exchange is not None:
                 exchange.say(reply)
             case messages.OnlyPuzzles() if exchange is not None:
-                exchange.refuse(
-                    tr("This model only solves puzzles: draw one, or pick a model that talks."),
-                    tr("See the models"),
-                    lambda: self.ask.go("models"),
-                )
+                only = tr("This model only solves puzzles: draw one, or pick a model that talks.")
+                exchange.refuse(only, tr("See the models"), lambda: self.ask.go("models"))
             case messages.AnswerJudged() if exchange is not None:
                 exchange.person(None, reply.solved)
                 if reply.offer:

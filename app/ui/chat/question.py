@@ -8,7 +8,7 @@ from typing import cast
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
 from app.chat.messages import PUZZLES, Lap, ModelOpened, PuzzleDrawn, Result, Sides, Try
 from app.chat.puzzles import ANSWERED_IN_ROWS
@@ -20,7 +20,7 @@ from app.sapo.families.family import FamilyKind
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.widgets.exchange import show_verdict
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, field, row
 from app.ui.widgets.selecting import Picker, Segments
 
 MAX_WORK = 1000
@@ -29,7 +29,7 @@ _HIGH = 88
 """Height in pixels of the box for a question."""
 
 
-class QuestionCard(QFrame):
+class QuestionCard(Card):
     """Knows which puzzle is in its box; the page decides what happens with it."""
 
     asked = Signal()
@@ -42,7 +42,6 @@ class QuestionCard(QFrame):
 
     def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.puzzle: PuzzleDrawn | None = None
         self.told = False
         """Its right answer is on the page, so no one can solve it any more."""
@@ -88,12 +87,8 @@ class QuestionCard(QFrame):
             self.question.setFocus()
         self._stop.setVisible(busy)
         talks = opened is not None and opened.engine.talks
-        draws = (
-            tr("Say something, or draw a puzzle")
-            if talks
-            else tr("Draw a puzzle, or ask something of your own")
-        )
-        self.question.setPlaceholderText(draws)
+        draws = tr("Draw a puzzle, or ask something of your own")
+        self.question.setPlaceholderText(tr("Say something, or draw a puzzle") if talks else draws)
         self._show_puzzle(busy)
 
     def wanted(self) -> tuple[str | None, int | None]:
@@ -113,11 +108,8 @@ class QuestionCard(QFrame):
         self.family.currentIndexChanged.connect(lambda _: self._show_levels())
         self.level.setMinimumWidth(120)
         self._draw_one = button(tr("Draw a puzzle"), lambda: self.drawn.emit("test"))
-        self._teach_one = button(
-            tr("Teach it one"),
-            lambda: self.drawn.emit("practice"),
-            hint=tr("A puzzle of practice: your right answer with working may teach your model"),
-        )
+        may = tr("A puzzle of practice: your right answer with working may teach your model")
+        self._teach_one = button(tr("Teach it one"), lambda: self.drawn.emit("practice"), hint=may)
         return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:
@@ -178,10 +170,9 @@ class QuestionField(QPlainTextEdit):
         super().keyPressEvent(event)
 
 
-class RaceCard(QFrame):
+class RaceCard(Card):
     def __init__(self, theme: Theme, again: Callable[[], None], close: Callable[[], None]) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._theme = theme
         self._running = False
         self._complaint = ""

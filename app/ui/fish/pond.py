@@ -31,6 +31,7 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
+from app.ui.widgets.pieces import smooth
 
 FRAME_MS = 100
 """Milliseconds per frame: enough for a resting fish, and cheap."""
@@ -136,8 +137,7 @@ class Pond(Moving):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         theme, room = self._theme, QRectF(self.rect()).adjusted(1, 1, -1, -1)
         painter.fillRect(self.rect(), theme.colour("surface"))
         water = QPainterPath()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
@@ -196,6 +197,16 @@ class Actions:
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
     identity: IdentityActions = field(default_factory=IdentityActions)
+
+
+T = TypeVar("T", Actions, ModelActions, EngineActions, UpdateActions, IdentityActions)
+
+
+def offered(kind: type[T], by: object, **others: object) -> T:
+    """The actions that are methods of `by` with the same names, and `others`, which go before those."""
+    names = (one.name for one in fields(kind))
+    found = {name: getattr(by, name) for name in names if hasattr(by, name)}
+    return kind(**{**found, **others})
 
 
 def open_milestone(one: Milestone, actions: Actions) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QPushButton, QSizePolicy, QWidget
 
 from app.install.packs.events import Offered
 from app.install.packs.place import VARIABLE
@@ -15,7 +15,7 @@ from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack, View
-from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, card, column, empty, progress_bar, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 
@@ -28,9 +28,8 @@ class EnginePanel(QWidget):
         self._theme, self._ask = theme, ask
         self._pack = EnginePack(there=False)
         self._names: list[str] = []
-        self._room = QWidget()
         self._room_column = column()
-        self._room.setLayout(self._room_column)
+        self._room = boxed(self._room_column)
         self._options: OptionGroup | None = None
         self._facts = InstallFacts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
@@ -48,16 +47,10 @@ class EnginePanel(QWidget):
         self._repair = button(tr("Repair"), ask.repair, first)
         self._retry = button(tr("Retry"), ask.retry, first)
         self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
-        self._folder = button(
-            tr("From a folder …"),
-            self._choose_folder,
-            hint=tr("For computers without internet: the files of an offline pack"),
-        )
-        self._elsewhere = button(
-            tr("Other place …"),
-            self._choose_place,
-            hint=tr("Put it in another folder or on another disk"),
-        )
+        offline = tr("For computers without internet: the files of an offline pack")
+        self._folder = button(tr("From a folder …"), self._choose_folder, hint=offline)
+        place = tr("Put it in another folder or on another disk")
+        self._elsewhere = button(tr("Other place …"), self._choose_place, hint=place)
         self.buttons = [self._retry, self._repair, self._go, self._cancel]
         others = [self._folder, self._elsewhere]
         parts = [self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress]
@@ -92,8 +85,7 @@ class EnginePanel(QWidget):
         self._facts.setVisible(known)
         if known and offer is not None and pack.standing is not None:
             self._facts.show_offer(offer, free, pack.standing.folder if len(self._names) == 1 else "")
-        self._cost.say(said)
-        self._cost.setVisible(idle and bool(said))
+        self._cost.tell(said if idle else "")
         crowded = words.crowded(offer, free) if offer is not None and idle and not pack.broken else ""
         self._crowded.tell(crowded)
         failed, remedy = words.halves(pack.failed)
@@ -119,9 +111,8 @@ class EnginePanel(QWidget):
 
     def focus(self) -> None:
         """Gives the keyboard focus to the button that continues."""
-        shown = self.shown
-        if shown:
-            shown[0].setFocus()
+        for one in self.shown[:1]:
+            one.setFocus()
 
     @property
     def shown(self) -> list[QPushButton]:
@@ -133,10 +124,7 @@ class EnginePanel(QWidget):
         if names == self._names:
             return
         self._names = names
-        if self._options is not None:
-            self._options.hide()
-            self._room_column.removeWidget(self._options)
-            self._options.deleteLater()
+        empty(self._room_column)
         self._options = OptionGroup(tr("Engine"))
         for offer in pack.offers:
             self._options.add(offer.name, Option(self._theme, words.title(offer), words.about(offer)))
@@ -172,15 +160,9 @@ class InstallFacts(QWidget):
         self._figures = [Label("", "figure") for _ in range(3)]
         self._texts = [Label("", "soft", wrap=True) for _ in range(3)]
         self._where = Elided("", "faint")
-        cards = []
-        for figure, text in zip(self._figures, self._texts, strict=True):
-            inside = column(figure, text, gap=4)
-            inside.addStretch(1)
-            cards.append(card(inside, "quiet", 18))
-        whole = row(*cards, gap=14)
-        for at in range(3):
-            whole.setStretch(at, 1)
-        self.setLayout(column(whole, self._where, gap=8))
+        pairs = zip(self._figures, self._texts, strict=True)
+        cards = [card(column(figure, text, 1, gap=4), "quiet", 18) for figure, text in pairs]
+        self.setLayout(column(row(*cards, gap=14, fill=range(3)), self._where, gap=8))
 
     def show_offer(self, offer: Offered, free: int, folder: str) -> None:
         whole = (tr("One folder"), tr("holds all of it; delete it any time"))
@@ -191,25 +173,16 @@ class InstallFacts(QWidget):
             label.say(said)
 
 
-class EngineCard(QFrame):
+class EngineCard(Card):
     """On the overview, in place of the card of the current activity."""
 
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
         self._panel = EnginePanel(theme, ask)
-        self.setLayout(
-            column(
-                self._title,
-                self._why,
-                self._panel,
-                row(*self._panel.buttons, 1, gap=10),
-                gap=10,
-                margins=(24, 20, 24, 20),
-            )
-        )
+        buttons = row(*self._panel.buttons, 1, gap=10)
+        self.setLayout(column(self._title, self._why, self._panel, buttons, gap=10, margins=(24, 20, 24, 20)))
 
     def show_view(self, view: View) -> None:
         """Shows the engine if this is an installed app."""
@@ -221,12 +194,11 @@ class EngineCard(QFrame):
         self.setAccessibleName(f"{self._title.text()}. {self._why.text()}")
 
 
-class NewerEngine(QFrame):
+class NewerEngine(Card):
     """A line on the overview: this version of Shoal has another engine."""
 
     def __init__(self, ask: EngineActions) -> None:
-        super().__init__()
-        self.setProperty("look", "news")
+        super().__init__("news")
         self._ask, self._pack = ask, EnginePack(there=True)
         self._text = Label("", wrap=True)
         self._go = button(tr("Install it"), self._install, "primary")

@@ -7,7 +7,7 @@ import time
 
 from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.install.packs.events import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
@@ -19,7 +19,7 @@ from app.ui.view.model_words import progress
 from app.ui.view.view import EnginePack, Fetch, UpdateStage, UpdateView
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, progress_bar, row, rule
 
 
 class EngineSection(QWidget):
@@ -46,34 +46,19 @@ class EngineSection(QWidget):
         self._rows: list[QWidget] = []
         self._shown: list[tuple[Offered, int]] = []
         doing = Bend(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
-        self.setLayout(
-            column(
-                rule(),
-                column(self._title, self._facts, self._before, gap=3),
-                self._trouble,
-                self._progress,
-                self._others,
-                rule(),
-                doing,
-                gap=12,
-            )
-        )
+        said = column(self._title, self._facts, self._before, gap=3)
+        parts = (rule(), said, self._trouble, self._progress, self._others, rule(), doing)
+        self.setLayout(column(*parts, gap=12))
 
     def show_pack(self, pack: EnginePack) -> None:
         self._pack = pack
         current, previous, doing = pack.current, pack.previous, pack.doing
-        self._title.say(_title(pack, current))
         used = current if pack.there else None
-        self._facts.say(words.installed(used) if used is not None else "")
-        self._facts.setVisible(used is not None)
-        self._before.say(
-            tr("Previous engine, kept: {title}", title=f"{previous.title}, {words.installed(previous)}")
-            if previous is not None
-            else ""
-        )
-        self._before.setVisible(previous is not None)
-        self._trouble.say(pack.failed or pack.broken)
-        self._trouble.setVisible(bool(pack.failed or pack.broken) and doing is None)
+        self._title.say(used.title if used else tr("No engine is installed. Learning needs one."))
+        self._facts.tell(words.installed(used) if used is not None else "")
+        before = f"{previous.title}, {words.installed(previous)}" if previous is not None else ""
+        self._before.tell(tr("Previous engine, kept: {title}", title=before) if before else "")
+        self._trouble.tell("" if doing is not None else pack.failed or pack.broken)
         self._progress.setVisible(doing is not None)
         if doing is not None:
             self._bar.setValue(doing.percent)
@@ -138,12 +123,6 @@ class EngineSection(QWidget):
             self._ask.remove(previous.pack)
 
 
-def _title(pack: EnginePack, current: Pack | None) -> str:
-    if current is None or not pack.there:
-        return tr("No engine is installed. Learning needs one.")
-    return current.title
-
-
 def _in_use(offer: Offered, current: Pack | None) -> bool:
     return current is not None and current.name == offer.name and offer.version in ("", current.version)
 
@@ -169,7 +148,9 @@ class UpdateCard(QWidget):
         self._fetch = button("", ask.fetch, "primary")
         self._install = button("", ask.install, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
-        self._copy = button(tr("Copy the command"), self._take)
+        self._copy = button(
+            tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(self._update_view.command)
+        )
         self._show = button(tr("Show the file"), ask.show)
         self._page = button(tr("Open its page"), self._open)
         buttons = row(
@@ -212,22 +193,18 @@ class UpdateCard(QWidget):
         self._show.setVisible(idle and bool(now.command))
         self._page.setVisible(idle and offer is not None and bool(offer.obstacle) and bool(offer.page))
 
-    def _take(self) -> None:
-        QGuiApplication.clipboard().setText(self._update_view.command)
-
     def _open(self) -> None:
         offer = self._update_view.offer
         if offer is not None and offer.page.startswith(("https://", "http://")):
             QDesktopServices.openUrl(QUrl(offer.page))
 
 
-class UpdateLine(QFrame):
+class UpdateLine(Card):
     """On the overview: one quiet line, either that a new version is there, or, once, whether to look for
     them."""
 
     def __init__(self, ask: UpdateActions, look: object) -> None:
-        super().__init__()
-        self.setProperty("look", "news")
+        super().__init__("news")
         self._ask, self._update_view = ask, UpdateView()
         self._title, self._text = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._see = button(tr("See what is new"), look)  # type: ignore[arg-type]
@@ -244,22 +221,19 @@ class UpdateLine(QFrame):
         self._update_view = now
         there = now.offer is not None and now.offer.version != now.hidden
         asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
-        for part in (self._see, self._hide):
-            part.setVisible(there)
-        for part in (self._yes, self._no):
-            part.setVisible(asks)
+        for part in (self._see, self._hide, self._yes, self._no):
+            part.setVisible(there if part in (self._see, self._hide) else asks)
         if there:
             self._title.say(update_title(now))
             self._text.say(tr("It installs when you say so. What your model learned stays."))
         elif asks:
             self._title.say(tr("Check for updates once a day?"))
-            self._text.say(
-                tr(
-                    "Shoal asks {host} while this window is open. The request says nothing about you or this "
-                    "computer. Change it any time in Settings.",
-                    host=now.host,
-                )
+            about = tr(
+                "Shoal asks {host} while this window is open. The request says nothing about you or this "
+                "computer. Change it any time in Settings.",
+                host=now.host,
             )
+            self._text.say(about)
         self.setVisible(there or asks)
 
     def _no_more(self) -> None:
@@ -317,13 +291,6 @@ def update_progress(now: UpdateView) -> str:
         return now.note
     if now.stage is UpdateStage.INSTALLING:
         return tr("The system is installing it …")
-    left = now.offer.size - now.have
-    return progress(
-        Fetch(
-            name="",
-            have=now.have,
-            total=now.offer.size,
-            per_second=now.per_second,
-            left_s=left / now.per_second if now.per_second else None,
-        )
-    )
+    total, rate = now.offer.size, now.per_second
+    left_s = (total - now.have) / rate if rate else None
+    return progress(Fetch(name="", have=now.have, total=total, per_second=rate, left_s=left_s))

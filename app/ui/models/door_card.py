@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings, ServedDoor
-from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, button, column, row, rule
+from app.ui.widgets.pieces import Card, CopyButton, Elided, Label, boxed, button, column, row, rule
 from app.ui.widgets.selecting import Switch
 
 _HIDDEN = 9
 """Number of the token's characters that are shown."""
 
 
-class DoorCard(QFrame):
+class DoorCard(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._door: ServedDoor | None = None
         self._switch = Switch(theme, tr("Use it in other programs"))
         self._switch.toggled.connect(lambda on: actions.models.serve(on))
         self._why = Label("", "soft", wrap=True)
         self._problem = Label("", "bad", wrap=True)
         title = column(Label(tr("Use it in other programs"), "heading"), self._why, gap=4)
-        self._address, self._token, self._name = (
-            Elided("", "strong"),
-            Elided("", "strong"),
-            Elided("", "strong"),
-        )
+        self._address, self._token, self._name = (Elided("", "strong") for _ in range(3))
         copies = (
             (tr("Address"), self._address, CopyButton(theme, tr("Copy address"), lambda: self._part("url"))),
             (tr("Token"), self._token, CopyButton(theme, tr("Copy token"), lambda: self._part("token"))),
@@ -40,25 +35,15 @@ class DoorCard(QFrame):
             name = Label(what, "soft")
             name.setMinimumWidth(80)
             lines.append(boxed(row(name, value, copy, gap=12, fill=1)))
-        how = Label(
-            tr(
-                "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
-                "to ask the model as it came."
-            ),
-            "soft",
-            wrap=True,
+        paste = tr(
+            "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
+            "to ask the model as it came."
         )
+        how = Label(paste, "soft", wrap=True)
         where = button(tr("How, for each program"), lambda: actions.show_help("programs"), "flat")
         self._open = boxed(column(rule(), *lines, boxed(row(how, where, gap=12, fill=0)), gap=10))
-        self.setLayout(
-            column(
-                boxed(row(title, self._switch, gap=24, fill=0)),
-                self._problem,
-                self._open,
-                gap=12,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        head = row(title, self._switch, gap=24, fill=0)
+        self.setLayout(column(head, self._problem, self._open, gap=12, margins=(20, 16, 20, 16)))
         self.show_holdings(Holdings(chosen=""))
 
     def show_holdings(self, holdings: Holdings) -> None:
@@ -71,8 +56,7 @@ class DoorCard(QFrame):
             if holdings.door_opening
             else tr("Off. Turn on to chat with your model in other programs on this computer.")
         )
-        self._problem.say(holdings.door_problem)
-        self._problem.setVisible(bool(holdings.door_problem))
+        self._problem.tell(holdings.door_problem)
         self._open.setVisible(door is not None)
         if door is not None:
             self._address.say(door.url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QVBoxLayout
 
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import Actions, Page
@@ -34,8 +34,7 @@ class Models(Page):
         self.header.addWidget(open_)
         self.header.addWidget(add)
         self._stats = [Stat() for _ in range(4)]
-        self._stat_row = QWidget()
-        self._stat_row.setLayout(stats_row(*self._stats))
+        self._stat_row = boxed(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
         self._copy = CopyButton(theme, tr("Copy the command"), self._command)
@@ -49,7 +48,10 @@ class Models(Page):
         self._left_card = card(
             column(Label(tr("Training without its model"), "heading"), self._left, gap=6), padding=20
         )
-        self._source = Label("", "faint", wrap=True)
+        source = tr(
+            "Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf."
+        )
+        self._source = Label(source, "faint", wrap=True)
         for part in (
             self._stat_row,
             self._problem,
@@ -81,15 +83,12 @@ class Models(Page):
             return
         holdings = view.models
         library = holdings.library if holdings is not None else None
-        for part in (self._stat_row, self._here, self._others, self._there, self._source):
+        for part in (self._stat_row, self._here, self._others, self._there, self._source, self._door):
             part.setVisible(library is not None)
-        self._problem.say(holdings.problem if holdings is not None else "")
-        self._problem.setVisible(bool(self._problem.text()))
-        self._said.say(holdings.said if holdings is not None else "")
-        self._said.setVisible(bool(self._said.text()))
+        self._problem.tell(holdings.problem if holdings is not None else "")
+        self._said.tell(holdings.said if holdings is not None else "")
         self._copy.setVisible(holdings is not None and bool(holdings.command))
         self._reading.setVisible(library is None and not self._problem.text())
-        self._door.setVisible(library is not None)
         if holdings is None or library is None:
             self._left_card.hide()
             return
@@ -104,12 +103,6 @@ class Models(Page):
                 "What {n} models learned is still here ({size}). Download a model again to continue with it.",
                 len(library.orphans),
                 size=size(kept),
-            )
-        )
-        self._source.say(
-            tr(
-                "Shoal checks every download and only opens weights that can't run code: .safetensors and "
-                ".gguf."
             )
         )
 

@@ -4,7 +4,7 @@ downloaded after a question, and chosen when it has arrived."""
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QFrame, QProgressBar, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QWidget
 
 from app.node.data.library import ModelEntry
 from app.ui.frame.frame import ModelActions
@@ -13,7 +13,7 @@ from app.ui.models.row import RowPanel, can_download
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Holdings
-from app.ui.widgets.pieces import Elided, Label, button, column, row
+from app.ui.widgets.pieces import Elided, Label, button, column, progress_bar, row
 from app.ui.widgets.selecting import Radio
 
 
@@ -34,10 +34,7 @@ class ModelPicker(QWidget):
         self._rows: dict[str, PickRow] = {}
         self._list = column(gap=6)
         self._note = Label(tr("Looking at what fits."), "soft", wrap=True)
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, 1000)
-        self._bar.setAccessibleName(tr("Download"))
+        self._bar = progress_bar(tr("Download"))
         self._cancel = button(tr("Cancel"), self._end)
         self._failed = Label("", "bad", wrap=True)
         self._panel = RowPanel(self._close)
@@ -91,8 +88,7 @@ class ModelPicker(QWidget):
             self._bar.setValue(round(1000 * fetch.have / fetch.total) if fetch.total else 0)
             self._note.say(words.progress(fetch))
         sentence = next(iter(holdings.failed.values()), "")
-        self._failed.say(sentence)
-        self._failed.setVisible(bool(sentence))
+        self._failed.tell(sentence)
 
     def _clicked(self, name: str) -> None:
         library = self._holdings.library
@@ -108,14 +104,7 @@ class ModelPicker(QWidget):
             self._close()
             self._get(name)
             return
-        text = words.consent(model, library, self._ask.host())
-        gated = tr(model.gated) if model.gated else ""
-        self._panel.ask(
-            f"{gated}\n\n{text}" if gated else text,
-            tr("Download"),
-            lambda: self._get(name),
-            token=self._ask.keep_token if gated else None,
-        )
+        self._panel.ask_download(model, library, self._ask, lambda: self._get(name))
 
     def _get(self, name: str) -> None:
         self._wanted = name
@@ -139,8 +128,7 @@ class PickRow(QFrame):
         self.radio = Radio(theme, title)
         self._title, self._size, self._fit = Elided(title, "strong"), Label("", "faint"), Label("", "good")
         self._begins = Label("", "faint", wrap=True)
-        line = row(self.radio, self._title, self._size, self._fit, gap=10)
-        line.setStretch(1, 1)
+        line = row(self.radio, self._title, self._size, self._fit, gap=10, fill=1)
         self.setLayout(column(line, self._begins, gap=2))
 
     def show_model(self, model: ModelEntry, holdings: Holdings) -> None:

@@ -8,20 +8,11 @@ from pathlib import Path
 from shutil import which
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import (
-    QApplication,
-    QFileDialog,
-    QFrame,
-    QLineEdit,
-    QMenu,
-    QProgressBar,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu
 
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
-from app.node.data.library import ModelEntry
+from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
@@ -29,47 +20,52 @@ from app.ui.models.process import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
-from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
+from app.ui.widgets.pieces import (
+    Card,
+    Elided,
+    Label,
+    boxed,
+    bring_into_sight,
+    button,
+    column,
+    field,
+    progress_bar,
+    relook,
+    row,
+)
 from engines.models.needs import FitVerdict
 
 _STEPS = 1000
 
 
-class ModelRow(QFrame):
+class ModelRow(Card):
     """Shows one ModelEntry and asks for things only through `ask`."""
 
     def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.name, self._ask = name, ask
         self._model = ModelEntry(name=name, title=name)
         self._running = False
         self._holdings = Holdings(chosen="")
-        self._title, self._chip, self._about = (
-            Elided("", "heading"),
-            Label("", "chip"),
-            Label("", "soft", wrap=True),
-        )
-        self._begins = Label("", "soft", wrap=True)
+        self._title, self._chip = Elided("", "heading"), Label("", "chip")
+        self._about, self._begins = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
         self._facts = Label("", "faint", wrap=True)
         self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
-        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
-        self._bar.setRange(0, _STEPS)
-        self._bar.setTextVisible(False)
+        self._bar, self._far = progress_bar("", _STEPS), Label("", "soft", wrap=True)
         self._failed = Label("", "bad", wrap=True)
         self._panel = RowPanel(self._close)
-        self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
-        self._get = self._button(tr("Download"), self._ask_get)
-        self._retry = self._button(tr("Retry"), self._try_again, "primary")
-        self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
-        self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
-        self._again = self._button(tr("Retry now"), lambda: ask.retry(self.name))
-        self._past = self._button(tr("More"), lambda: None, "flat")
+        self._use = button(tr("Learn with this"), self._ask_use, "primary")
+        self._get = button(tr("Download"), self._ask_get)
+        self._retry = button(tr("Retry"), self._try_again, "primary")
+        self._cancel = button(tr("Cancel"), lambda: ask.cancel(self.name))
+        self._delete = button(tr("Delete"), self._ask_delete, "flat")
+        self._again = button(tr("Retry now"), lambda: ask.retry(self.name))
+        self._past = button(tr("More"), lambda: None, "flat")
         past = QMenu(self._past)
         self._back = past.addAction("", self._ask_back)
         past.addAction(tr("Start over"), self._ask_start_over)
         self._past.setMenu(past)
-        self._export = self._button(tr("Export"), lambda: None, "flat")
+        self._export = button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
         menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
         self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
@@ -82,31 +78,19 @@ class ModelRow(QFrame):
         menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio() is not None))
         menu.aboutToShow.connect(lambda: self._ollama.setVisible(which("ollama") is not None))
         self._export.setMenu(menu)
-        head = row(self._title, self._chip, gap=10)
-        head.setStretch(0, 1)
-        fit = row(self._fit, self._why, gap=8)
-        fit.setStretch(1, 1)
+        head = row(self._title, self._chip, gap=10, fill=0)
+        fit = row(self._fit, self._why, gap=8, fill=1)
         fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
-        self._fit_line = QWidget()
-        self._fit_line.setLayout(fit)
+        self._fit_line = boxed(fit)
         said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
-        doing = row(
-            self._past,
-            self._delete,
-            self._export,
-            self._cancel,
-            self._again,
-            self._get,
-            self._retry,
-            self._use,
-            gap=8,
+        self._buttons = (
+            *(self._past, self._delete, self._export, self._cancel),
+            *(self._again, self._get, self._retry, self._use),
         )
-        top = row(said, gap=20)
-        top.setStretch(0, 1)
-        top.addLayout(doing)
+        doing = row(*self._buttons, gap=8)
+        top = row(said, doing, gap=20, fill=0)
         top.setAlignment(doing, Qt.AlignmentFlag.AlignTop)
-        self._progress = QWidget()
-        self._progress.setLayout(column(self._bar, self._far, gap=6))
+        self._progress = boxed(column(self._bar, self._far, gap=6))
         below = (self._progress, self._failed, self._panel)
         self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
         self._close()
@@ -140,8 +124,7 @@ class ModelRow(QFrame):
         )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
-        self._failed.say(sentence)
-        self._failed.setVisible(bool(sentence))
+        self._failed.tell(sentence)
         busy = fetch is not None or waits
         training = model.training
         learned = training is not None and training.rounds > 0 and model.installed
@@ -163,7 +146,8 @@ class ModelRow(QFrame):
         self._delete.setEnabled(not chosen)
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
-        self._name_buttons()
+        for one in self._buttons:  # screen readers read it without the model's title
+            one.setAccessibleName(f"{one.text()}: {self._model.title}")
         if focused and not self.focused():
             self.keep_focus()
 
@@ -192,8 +176,7 @@ class ModelRow(QFrame):
         elif model.local:
             text = tr("Your file") if is_gguf(model.name) else tr("Your folder")
         self._chip.look("chip" if chosen else "chip-peer")
-        self._chip.say(text)
-        self._chip.setVisible(bool(text))
+        self._chip.tell(text)
 
     def _say_progress(self, fetch: Fetch | None, waits: bool, elsewhere: bool) -> None:
         partial = self._model.partial
@@ -227,16 +210,7 @@ class ModelRow(QFrame):
             return
         library = self._holdings.library
         assert library is not None
-        partial = self._model.partial
-        begun = partial is not None and partial.have > 0
-        text = words.consent(self._model, library, self._ask.host())
-        gated = tr(self._model.gated) if self._model.gated else ""
-        self._panel.ask(
-            f"{gated}\n\n{text}" if gated else text,
-            tr("Resume download") if begun else tr("Download"),
-            lambda: self._ask.get(self.name),
-            token=self._ask.keep_token if gated else None,
-        )
+        self._panel.ask_download(self._model, library, self._ask, lambda: self._ask.get(self.name))
 
     def _ask_delete(self) -> None:
         yes = tr("Remove from the list") if self._model.local else tr("Delete for good")
@@ -303,51 +277,22 @@ class ModelRow(QFrame):
             self.keep_focus()
         self._panel.hide()
 
-    def _button(self, text: str, act: Callable[[], object], look: str = "") -> QPushButton:
-        return button(text, act, look)
 
-    def _name_buttons(self) -> None:
-        """Gives each button a name with the model's, for screen readers."""
-        for one in (
-            self._use,
-            self._get,
-            self._retry,
-            self._again,
-            self._cancel,
-            self._delete,
-            self._export,
-            self._past,
-        ):
-            one.setAccessibleName(f"{one.text()}: {self._model.title}")
-
-
-class RowPanel(QFrame):
+class RowPanel(Card):
     """A question in the row itself: what will happen, a field for the access token if one is needed, yes and
     no."""
 
     def __init__(self, close: Callable[[], None]) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._text = Label("", wrap=True)
-        self._token = QLineEdit()
+        self._token = field(tr("Access token, hf_…"), tr("Access token"), 260)
         self._token.setEchoMode(QLineEdit.EchoMode.Password)
-        self._token.setPlaceholderText(tr("Access token, hf_…"))
-        self._token.setAccessibleName(tr("Access token"))
-        self._token.setFixedWidth(260)
         self._yes = button("", self._go, "primary")
         self._no = button(tr("Not now"), close, "flat")
         self._save = button(tr("Save the token"), self._keep)
-        self._token_line = QWidget()
-        self._token_line.setLayout(row(self._token, self._save, 1, gap=8))
-        self.setLayout(
-            column(
-                self._text,
-                self._token_line,
-                row(self._yes, self._no, 1, gap=8),
-                gap=12,
-                margins=(16, 14, 16, 14),
-            )
-        )
+        self._token_line = boxed(row(self._token, self._save, 1, gap=8))
+        yes_or_no = row(self._yes, self._no, 1, gap=8)
+        self.setLayout(column(self._text, self._token_line, yes_or_no, gap=12, margins=(16, 14, 16, 14)))
         self._act: Callable[[], None] = close
         self._keep_token: Callable[[str], None] | None = None
         self._close = close
@@ -363,14 +308,25 @@ class RowPanel(QFrame):
         self._act, self._keep_token = act, token
         self._text.say(text)
         self._yes.setText(yes)
-        self._yes.setProperty("look", "danger" if danger else "primary")
-        self._yes.style().unpolish(self._yes)
-        self._yes.style().polish(self._yes)
+        relook(self._yes, "danger" if danger else "primary")
         self._token.clear()
         self._token_line.setVisible(token is not None)
         self.show()
         self._yes.setFocus()
         QTimer.singleShot(0, self, lambda: bring_into_sight(self))
+
+    def ask_download(
+        self, model: ModelEntry, library: Library, ask: ModelActions, act: Callable[[], None]
+    ) -> None:
+        """Asks for consent to a download, and for the access token that a model with a licence needs."""
+        begun = model.partial is not None and model.partial.have > 0
+        text = words.consent(model, library, ask.host())
+        self.ask(
+            f"{tr(model.gated)}\n\n{text}" if model.gated else text,
+            tr("Resume download") if begun else tr("Download"),
+            act,
+            token=ask.keep_token if model.gated else None,
+        )
 
     def _keep(self) -> None:
         if self._keep_token is not None and self._token.text().strip():

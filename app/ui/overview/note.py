@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
-from PySide6.QtWidgets import QFrame
 
 from app.learning import flat
 from app.node.data.library import ModelEntry
@@ -21,7 +20,7 @@ from app.ui.theme import Theme
 from app.ui.view import model_words, words
 from app.ui.view.settings import PutAway
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Elided, IconButton, Label, boxed, button, column, row
+from app.ui.widgets.pieces import Card, Elided, IconButton, Label, boxed, button, column, row
 from engines.models.needs import FitVerdict
 
 RACE_AT, RACE_UNTIL = 20, 60
@@ -66,10 +65,9 @@ _LEAST = 90
 """Minimum pixels of text."""
 
 
-class NoteLine(QFrame):
+class NoteLine(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._actions, self._view = actions, View()
         self._milestone: Milestone | None = None
         self._due = False
@@ -136,10 +134,9 @@ _LATELY = 50
 """Rounds for which the node's own reason for lack of progress counts as recent."""
 
 
-class NextCard(QFrame):
+class NextCard(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._actions, self._view = actions, View()
         self._title, self._why = Label("", "strong"), Elided("", "soft")
         self._larger = Elided("", "faint")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.node.record.effort import Dial
 from app.node.rules.causes import HARMFUL
@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import Card, Elided, IconButton, Label, button, column, progress_bar, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
@@ -24,10 +24,9 @@ SPARED = {cause.reason for cause in HARMFUL}
 """Reasons to wait that apply even to an owner who insists."""
 
 
-class Now(QFrame):
+class Now(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._actions = actions
         self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "soft")
         self._bar = progress_bar(tr("Progress of this step"))

@@ -38,12 +38,10 @@ class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
         self._view, self._fresh = View(), True
-        self._note = NoteLine(theme, actions)
-        self.header.addWidget(self._note)
-        self._device = Label("", "faint")
-        self.header.addWidget(self._device)
+        self._note, self._device = NoteLine(theme, actions), Label("", "faint")
         self._model = Label("", "chip")
-        self.header.addWidget(self._model)
+        for part in (self._note, self._device, self._model):
+            self.header.addWidget(part)
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = WelcomePanel(theme, actions)
@@ -57,13 +55,9 @@ class Overview(Page):
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = Label("", "faint", wrap=True), Label("", "faint")
-        self.add(self._notice)
-        self.add(self._update)
-        self.add(self._newer)
-        self.add(self._welcome)
-        self.add(self._engine)
-        self.add(self._now)
-        self.add(self._next)
+        asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
+        for one in asks:
+            self.add(one)
         self.add(self._curve, 1)
         self.add(self._stat_row)
         self.add(boxed(row(self._foot, self._power, gap=16, fill=0)))
@@ -116,7 +110,6 @@ class Overview(Page):
         said = (self.title, self._device, self._model)
         self._note.fit(self.width() - _AROUND - sum(one.sizeHint().width() for one in said))
         self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
-        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Only in an installed app: what prevents learning, or the engine of a newer Shoal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.common.text import safe
 from app.node.history import flips
@@ -17,27 +17,32 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, number, tr
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Label, boxed, button, column, row, rule
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, empty, place_to_save, row, rule
 
 _SHOWN = 12
 """Maximum flips listed of each kind."""
 GAINED, LOST = "gained", "lost"
 
 
-class FlipsCard(QFrame):
+class FlipsCard(Card):
     """On Skills, for puzzles and for the owner's questions alike. Hidden before the second measurement."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._of: tuple[str, str, int] = ("", "", -1)
         self._found: Flips | None = None
         self._open = ""
-        self._headline, self._sure, self._speech, self._saved = Label("", "strong", wrap=True), *_soft(3)
+        self._headline = Label("", "strong", wrap=True)
+        self._sure, self._speech, self._saved = (Label("", "soft", wrap=True) for _ in range(3))
         self._buttons = {which: button("", partial(self._toggle, which), "flat") for which in (GAINED, LOST)}
         save = (
             button(tr("Save as CSV"), self._save_csv, "flat"),
-            button(tr("Save a result"), self._save_result, "flat", tr("A signed file, and a page to show")),
+            button(
+                tr("Save a result"),
+                lambda: actions.models.result(self._say),
+                "flat",
+                tr("A signed file, and a page to show"),
+            ),
         )
         self._list = column(gap=10)
         head = Bend(Label(tr("Before and after"), "heading"), 1, *save, gap=8)
@@ -51,7 +56,6 @@ class FlipsCard(QFrame):
             )
         )
         self._saved.hide()
-        self._actions = actions
         self.hide()
 
     def show_view(self, view: View) -> None:
@@ -80,9 +84,7 @@ class FlipsCard(QFrame):
         self._show_list()
 
     def _show_list(self) -> None:
-        while (item := self._list.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
+        empty(self._list)
         if self._found is None or not self._open:
             return
         every = self._found.gained if self._open == GAINED else self._found.lost
@@ -96,25 +98,17 @@ class FlipsCard(QFrame):
     def _save_csv(self) -> None:
         if self._found is None:
             return
-        name, _ = QFileDialog.getSaveFileName(self, tr("Save"), "shoal-before-after.csv", "*.csv")
-        if not name:
+        path = place_to_save(self, tr("Save"), "shoal-before-after.csv")
+        if path is None:
             return
-        path = Path(name)
         try:
             path.write_text(self._found.csv(), encoding="utf-8")
         except OSError as error:
             self._say(tr("{path} can't be written ({why}).", path=path, why=error.strerror or ""), False)
 
-    def _save_result(self) -> None:
-        self._actions.models.result(self._say)
-
     def _say(self, said: str, done: bool) -> None:
         self._saved.look("soft" if done else "bad")
         self._saved.tell(said)
-
-
-def _soft(count: int) -> list[Label]:
-    return [Label("", "soft", wrap=True) for _ in range(count)]
 
 
 def _pair(one: Pair) -> QWidget:

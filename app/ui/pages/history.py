@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
+from PySide6.QtWidgets import QMenu, QToolButton
 
 from app.node.history.milestones import Milestone
 from app.node.record.records import Happening, Record, Round, Run
@@ -23,7 +22,7 @@ from app.ui.language.texts import counted, family_titles, number, percent, span,
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, search, stack
+from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, place_to_save, search, stack
 from app.ui.widgets.selecting import Segments
 
 # The history for other programs: tables as CSV, or as JSON with everything in one object. Moments are in ISO
@@ -95,7 +94,12 @@ class HistoryPage(Page):
         self._tools = (self._which, self._find, export)
         for part in self._tools:
             self.header.addWidget(part)
-        self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events(), DIARY: _diary()}
+        self._tables = {
+            ROUNDS: _rounds(),
+            RUNS: _runs(),
+            EVENTS: _dated(tr("Events"), tr("What happened"), lambda one: spoken(one.sentence)),
+            DIARY: _dated(tr("Diary"), tr("What it reached"), words.milestone),
+        }
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
@@ -111,12 +115,7 @@ class HistoryPage(Page):
         self._lists = stack(*self._tables.values())
         box = card(column(self._lists, margins=(2, 6, 2, 10), fill=0), padding=None)
         self._stack = stack(
-            Empty(
-                theme,
-                "history",
-                tr("Nothing has happened yet"),
-                tr("Finished rounds appear here."),
-            ),
+            Empty(theme, "history", tr("Nothing has happened yet"), tr("Finished rounds appear here.")),
             boxed(column(box, self._count, gap=8, fill=0)),
         )
         self.add(self._stack, 1)
@@ -190,12 +189,11 @@ class HistoryPage(Page):
 
     def _save(self, kind: str, everything: bool = False) -> None:
         name = "history" if everything else self._which.value
-        start = str(Path.home() / f"shoal-{name}.{kind}")
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save the history"), start, f"*.{kind}")
-        if not path:
+        path = place_to_save(self, tr("Save the history"), f"shoal-{name}.{kind}")
+        if path is None:
             return
         try:
-            Path(path).write_text(self.exported(kind, everything), encoding="utf-8")
+            path.write_text(self.exported(kind, everything), encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
             self._count.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
@@ -205,6 +203,10 @@ class HistoryPage(Page):
 
 def _when(at: float) -> str:
     return words.moment(at, time.time())
+
+
+def _number(title: str, value: Callable[[Any], float]) -> Column:
+    return Column(title, lambda one: number(value(one)), value, right=True)
 
 
 def _rounds() -> Table:
@@ -220,18 +222,8 @@ def _rounds() -> Table:
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
-        Column(
-            tr("Own puzzles used"),
-            lambda one: number(one.informative_own),
-            lambda one: one.informative_own,
-            right=True,
-        ),
-        Column(
-            tr("Peers' puzzles"),
-            lambda one: number(one.taken),
-            lambda one: one.taken,
-            right=True,
-        ),
+        _number(tr("Own puzzles used"), lambda one: one.informative_own),
+        _number(tr("Peers' puzzles"), lambda one: one.taken),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
@@ -271,27 +263,13 @@ def _runs() -> Table:
     return table
 
 
-def _events() -> Table:
+def _dated(name: str, what: str, said: Callable[[Any], str]) -> Table:
+    """Rows with a moment, a round and a sentence."""
     columns: list[Column] = [
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
-        Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
-        Column(tr("What happened"), _sentence, wide=True),
+        _number(tr("Round"), lambda one: one.round),
+        Column(what, said, wide=True),
     ]
-    table = Table(TableRows(columns), tr("Events"))
+    table = Table(TableRows(columns), name)
     table.set_widths(170, 80, 0)
     return table
-
-
-def _diary() -> Table:
-    columns: list[Column] = [
-        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
-        Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
-        Column(tr("What it reached"), words.milestone, wide=True),
-    ]
-    table = Table(TableRows(columns), tr("Diary"))
-    table.set_widths(170, 80, 0)
-    return table
-
-
-def _sentence(one: Happening) -> str:
-    return spoken(one.sentence)

@@ -10,7 +10,7 @@ from random import Random
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
 from app.node.data.question_sets import ENDINGS, SHARES, KeptSet
@@ -25,7 +25,7 @@ from app.ui.language.texts import counted, mark, number, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, empty, field, row, rule
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
@@ -42,14 +42,13 @@ _KINDS = {
 }
 
 
-class OwnQuestions(QFrame):
+class OwnQuestions(Card):
     """The card on Skills. Files are read in a thread: a large one takes seconds."""
 
     _read = Signal(object)
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._theme, self._ask, self._home = theme, actions, Path()
         self._found: Preview | None = None
         self._source: tuple[bytes, str] = b"", ""
@@ -60,13 +59,10 @@ class OwnQuestions(QFrame):
         for title in templates.EXAMPLES:
             self._examples.addItem(tr(title), title)
         self._examples.activated.connect(lambda _: self._take_example())
-        self._open = button(
-            tr("Open a file"), self._choose, hint=tr("CSV, JSON or text. You can also drop it here.")
-        )
-        self._write = button(tr("Paste or type"), self._type)
-        head = Bend(
-            Label(tr("Your own questions"), "heading"), 1, self._examples, self._write, self._open, gap=8
-        )
+        drop = tr("CSV, JSON or text. You can also drop it here.")
+        opens = button(tr("Open a file"), self._choose, hint=drop)
+        types = button(tr("Paste or type"), self._type)
+        head = Bend(Label(tr("Your own questions"), "heading"), 1, self._examples, types, opens, gap=8)
         about = tr(
             "Bring a table of questions and answers. Your model learns them. They stay on this computer."
         )
@@ -131,12 +127,10 @@ class OwnQuestions(QFrame):
     def _editor(self) -> QWidget:
         self._text = QPlainTextEdit()
         self._text.setAccessibleName(tr("Questions and answers"))
-        self._text.setPlaceholderText(
-            tr(
-                "question, answer\nCapital of France?, Paris\n\n"
-                "Calculate {a} * {b}.\na: 2-12\nb: 2-12\nanswer: a*b"
-            )
+        like = tr(
+            "question, answer\nCapital of France?, Paris\n\nCalculate {a} * {b}.\na: 2-12\nb: 2-12\nanswer: a*b"
         )
+        self._text.setPlaceholderText(like)
         self._text.setTabChangesFocus(True)
         self._text.setFixedHeight(170)
         done = button(tr("Show me"), self._take_text, "primary")
@@ -205,13 +199,13 @@ class OwnQuestions(QFrame):
             return
         self._found, made = found, found.made
         held = family(made).held_out
-        self._facts.say(
-            tr(
-                "{n} different questions. {aside} of them are kept aside to measure with.",
-                n=number(made.distinct),
-                aside=number(len(held)) if held is not None else tr("A fifth"),
-            )
+        aside = number(len(held)) if held is not None else tr("A fifth")
+        facts = tr(
+            "{n} different questions. {aside} of them are kept aside to measure with.",
+            n=number(made.distinct),
+            aside=aside,
         )
+        self._facts.say(facts)
         pairs = [(one.question, one.answer) for one in made.rows]
         drawn = (one.drawn(Random(seed)) for seed in range(_ROWS) for one in made.templates)
         pairs += [(one.question, one.answer) for one in drawn if one is not None]
@@ -259,9 +253,7 @@ class OwnQuestions(QFrame):
 
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
-            while (item := rows.takeAt(0)) is not None:
-                if (widget := item.widget()) is not None:
-                    widget.deleteLater()
+            empty(rows)
         offers, sets = question_sets.offered(self._home), question_sets.enabled(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))
@@ -324,19 +316,15 @@ class OwnQuestions(QFrame):
         return button(tr("Stop sharing") if one.shared else tr("Share with members"), turn, "flat", hint)
 
     def _remove(self, one: KeptSet) -> None:
-        asked = QMessageBox.question(
-            self,
-            tr("Delete these questions?"),
-            tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name),
-        )
+        about = tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name)
+        asked = QMessageBox.question(self, tr("Delete these questions?"), about)
         if asked != QMessageBox.StandardButton.Yes:
             return
         try:
             question_sets.remove(one)
         except OSError as error:
-            self._problem.tell(
-                tr("{path} can't be deleted ({why}).", path=str(one.file), why=error.strerror or "")
-            )
+            why = error.strerror or ""
+            self._problem.tell(tr("{path} can't be deleted ({why}).", path=str(one.file), why=why))
             return
         self._learn(tuple(mark for mark in self._on() if mark != one.made.mark))
         self._show_sets()

@@ -36,39 +36,18 @@ class Skills(Page):
         self._search.hide()
         self.header.addWidget(self._search)
         self._nothing = Label("", "soft", wrap=True)
-        about = Label(
-            tr(
-                "How many new puzzles it solves. The shaded part shows how sure that is, the tick where it "
-                "started."
-            ),
-            "soft",
-            wrap=True,
+        solves = tr(
+            "How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started."
         )
+        about = Label(solves, "soft", wrap=True)
         self._speech = Label("", "soft", wrap=True)
         self._waiting, self._sum = Label("", "soft", wrap=True), Label("", "strong")
-        self._stack = stack(
-            Empty(
-                theme,
-                "skills",
-                tr("No skills measured yet"),
-                tr("The first measurement brings a tile for every kind of puzzle."),
-            ),
-            boxed(
-                column(
-                    self._sum,
-                    about,
-                    *self._groups.values(),
-                    self._nothing,
-                    self._waiting,
-                    self._speech,
-                    1,
-                    gap=18,
-                )
-            ),
-        )
-        self.own = OwnQuestions(theme, actions)
+        soon = tr("The first measurement brings a tile for every kind of puzzle.")
+        parts = (self._sum, about, *self._groups.values(), self._nothing, self._waiting, self._speech)
+        none = Empty(theme, "skills", tr("No skills measured yet"), soon)
+        self._stack = stack(none, boxed(column(*parts, 1, gap=18)))
+        self.own, self._flips = OwnQuestions(theme, actions), FlipsCard(actions)
         self.add(self.own)
-        self._flips = FlipsCard(actions)
         self.add(self._flips)
         self.add(self._stack, 1)
 
@@ -88,22 +67,19 @@ class Skills(Page):
         """Shows the families that match the search, by kind."""
         families, waiting = self._shown
         learned = sum(bool(family.learned_from) for family in families)
-        self._sum.say(
-            tr(
-                "{own} kinds on its own, {others} from other models, {hard} too hard yet.",
-                own=number(len(families) - learned),
-                others=number(learned),
-                hard=number(len(waiting)),
-            )
+        counts = tr(
+            "{own} kinds on its own, {others} from other models, {hard} too hard yet.",
+            own=number(len(families) - learned),
+            others=number(learned),
+            hard=number(len(waiting)),
         )
-        self._sum.setVisible(bool(learned))
+        self._sum.tell(counts if learned else "")
         sought = self._search.text().strip().casefold()
         found = [family for family in families if sought in f"{tr(family.kind)} {family.title}".casefold()]
         for kind, group in self._groups.items():
             group.show_families([family for family in found if family.kind == kind], self.ask.show_family)
         later = [title for title in waiting if sought in title.casefold()]
-        self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(later)))
-        self._waiting.setVisible(bool(later))
+        self._waiting.tell(tr("Too hard yet: {families}.", families=", ".join(later)) if later else "")
         self._nothing.tell("" if found or later else tr("No puzzle is called that."))
 
 

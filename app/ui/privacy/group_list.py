@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.common.text import safe_line
@@ -100,11 +100,7 @@ def family_title(name: str) -> str:
 
 
 _ROW = 84
-
-
 _Index = QModelIndex | QPersistentModelIndex
-
-
 _ROOT = QModelIndex()
 
 
@@ -152,55 +148,40 @@ class GroupPainter(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(option.rect).adjusted(2, 2, -2, -2)
         state = option.state
-        if state & QStyle.StateFlag.State_Selected:
+        chosen = state & QStyle.StateFlag.State_Selected
+        if chosen or state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("accent_soft"))
-            painter.drawRoundedRect(area, 9, 9)
-        elif state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("sunken"))
+            painter.setBrush(theme.colour("accent_soft" if chosen else "sunken"))
             painter.drawRoundedRect(area, 9, 9)
         if state & QStyle.StateFlag.State_HasFocus and option.widget.hasFocus():
             painter.setPen(QPen(theme.colour("accent"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area, 9, 9)
         inner = area.adjusted(12, 9, -12, -9)
-        self._line(
-            painter,
-            inner,
-            0,
-            family_title(group.family),
-            "text",
-            font(BODY, font(BODY).Weight.DemiBold),
-            who(group),
-        )
-        self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
+        used = self._right(painter, inner, 0, who(group)) + 10
+        title, bold = family_title(group.family), font(BODY, QFont.Weight.DemiBold)
+        self._left(painter, inner.adjusted(0, 0, -used, 0), title, "text", bold)
+        self._left(painter, inner.adjusted(0, 22, 0, 0), gist(group), "text_soft", font(BODY))
         self._dots(painter, inner, group)
         painter.restore()
 
-    def _line(
-        self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str
-    ) -> None:
-        used = 0.0
-        if right:
-            painter.setFont(font(SMALL))
-            metrics = QFontMetricsF(painter.font())
-            right = metrics.elidedText(right, Qt.TextElideMode.ElideRight, area.width() / 2)
-            used = metrics.horizontalAdvance(right) + 10
-            painter.setPen(self._theme.colour("text_faint"))
-            painter.drawText(
-                QRectF(area.left(), area.top() + down, area.width(), 18),
-                int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
-                right,
-            )
-        painter.setFont(style)  # type: ignore[arg-type]
+    def _left(self, painter: QPainter, area: QRectF, text: str, colour: str, style: QFont) -> None:
+        """A line at the top of the area, cut to its width."""
+        painter.setFont(style)
         painter.setPen(self._theme.colour(colour))
-        fitted = QFontMetricsF(painter.font()).elidedText(
-            text, Qt.TextElideMode.ElideRight, area.width() - used
-        )
-        painter.drawText(
-            QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted
-        )
+        fitted = QFontMetricsF(style).elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+        line = QRectF(area.left(), area.top(), area.width(), 18)
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), fitted)
+
+    def _right(self, painter: QPainter, area: QRectF, down: float, text: str) -> float:
+        """A faint line at the right end of the area, at most half as wide; returns its width."""
+        painter.setFont(font(SMALL))
+        painter.setPen(self._theme.colour("text_faint"))
+        metrics = QFontMetricsF(painter.font())
+        fitted = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width() / 2)
+        line = QRectF(area.left(), area.top() + down, area.width(), 18)
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), fitted)
+        return metrics.horizontalAdvance(fitted)
 
     def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
         theme, y = self._theme, area.bottom() - 7
@@ -208,11 +189,4 @@ class GroupPainter(QStyledItemDelegate):
             painter.setPen(QPen(theme.colour("good" if solved else "text_faint"), 1.4))
             painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
-        painter.setFont(font(SMALL))
-        painter.setPen(theme.colour("text_faint"))
-        text = tr("round {n}", n=group.round)
-        painter.drawText(
-            QRectF(area.left(), y - 9, area.width(), 18),
-            int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
-            text,
-        )
+        self._right(painter, area, area.height() - 16, tr("round {n}", n=group.round))

@@ -8,12 +8,7 @@ from functools import partial
 
 import msgspec
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QListView,
-    QScrollArea,
-)
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QScrollArea
 
 from app.common.text import safe, safe_line
 from app.node.record.records import GroupRow
@@ -38,7 +33,7 @@ from app.ui.theme.theme import drawn, mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
+from app.ui.widgets.pieces import Card, Elided, Empty, Label, boxed, button, card, column, row, stack
 from app.ui.widgets.selecting import Picker, Segments
 
 ALL, OWN, PEERS = "all", "own", "peers"
@@ -58,9 +53,8 @@ class Live(Page):
         """The only one whose answers are shown; 0 for all."""
         self._only = button("", self._show_all, "", tr("Show the answers of every round"))
         self._only.hide()
-        self.header.addWidget(self._only)
-        self.header.addWidget(self._source)
-        self.header.addWidget(self._family)
+        for part in (self._only, self._source, self._family):
+            self.header.addWidget(part)
         self._groups = Groups()
         self._list = QListView()
         self._list.setModel(self._groups)
@@ -78,19 +72,9 @@ class Live(Page):
         sides = row(box, self._detail, gap=16)
         sides.setStretch(0, 5)
         sides.setStretch(1, 6)
-        self._none = Empty(
-            theme,
-            "live",
-            tr("No answers yet"),
-            tr("After the first round, every puzzle appears here with all of your model's answers."),
-        )
-        self._nothing_left = Empty(
-            theme,
-            "search",
-            "",
-            "",
-            button(tr("Show everything"), self._show_all),
-        )
+        soon = tr("After the first round, every puzzle appears here with all of your model's answers.")
+        self._none = Empty(theme, "live", tr("No answers yet"), soon)
+        self._nothing_left = Empty(theme, "search", "", "", button(tr("Show everything"), self._show_all))
         self._stack = stack(self._none, self._nothing_left, boxed(sides))
         self.add(self._stack, 1)
 
@@ -133,12 +117,11 @@ class Live(Page):
         self._only.setVisible(self._round > 0)
         self._only.setText(tr("Round {n}  ✕", n=number(self._round)))
         self._only.setAccessibleName(tr("Round {n} only. Show all rounds.", n=number(self._round)))
-        if self._round:
-            self._nothing_left.title.say(tr("These answers are gone"))
-            self._nothing_left.sentence.say(tr("Shoal keeps the answers of the latest rounds."))
-        else:
-            self._nothing_left.title.say(tr("Nothing here yet"))
-            self._nothing_left.sentence.say(tr("Pick another kind of puzzle, or answers from everyone."))
+        gone = tr("These answers are gone"), tr("Shoal keeps the answers of the latest rounds.")
+        none = tr("Nothing here yet"), tr("Pick another kind of puzzle, or answers from everyone.")
+        title, sentence = gone if self._round else none
+        self._nothing_left.title.say(title)
+        self._nothing_left.sentence.say(sentence)
         source, family = self._source.value, self._family.currentData()
         kept = [
             group
@@ -162,12 +145,11 @@ class Live(Page):
         self._detail.show_group(self._groups.group(at) if at.isValid() else None)
 
 
-class Detail(QFrame):
+class Detail(Card):
     """One question with all its answers."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._theme = theme
         self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
         self._question = Label("", wrap=True)
@@ -177,20 +159,8 @@ class Detail(QFrame):
         self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
-        inside = boxed(
-            column(
-                row(self._title, 1, self._who),
-                self._level,
-                self._question,
-                self._verdict,
-                self._counts,
-                self._answers,
-                self._legend,
-                1,
-                gap=10,
-                margins=(22, 18, 22, 18),
-            )
-        )
+        head, asked = row(self._title, 1, self._who), (self._level, self._question, self._verdict, self._counts)
+        inside = boxed(column(head, *asked, self._answers, self._legend, 1, gap=10, margins=(22, 18, 22, 18)))
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -232,12 +202,11 @@ class Detail(QFrame):
                 line.say(*answers[at])
 
 
-class AnswerRow(QFrame):
+class AnswerRow(Card):
     """One answer, with its working in grey, how often it was given, and its verdict as a sign and in words."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._theme = theme
         self._sign, self._text = Label(""), Label("", "soft", wrap=True)
         self._answer, self._times = Label("", "chip"), Label("", "faint")
@@ -265,15 +234,8 @@ class AnswerRow(QFrame):
         self._draw()
 
     def _draw(self) -> None:
-        colours = self._theme.palette
-        self._sign.setPixmap(
-            drawn(
-                "check" if self._solved else "cross",
-                colours.good if self._solved else colours.text_faint,
-                16,
-                16,
-            )
-        )
+        colours, icon = self._theme.palette, "check" if self._solved else "cross"
+        self._sign.setPixmap(drawn(icon, colours.good if self._solved else colours.text_faint, 16, 16))
 
 
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:

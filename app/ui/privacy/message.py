@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.common.text import safe
 from app.node.record.records import GroupRow
@@ -34,7 +34,7 @@ from app.ui.theme.theme import mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Elided, Label, button, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, button, column, row
 
 _GROUPS, _ANSWERS = 8, 16
 """The groups of a message, and answers of a group, that are shown; word for word there is more."""
@@ -60,15 +60,14 @@ def meaning(message: LineMessage) -> str:
     }.get(message.kind, message.kind)
 
 
-class MessageRow(QFrame):
+class MessageRow(Card):
     """One message: its meaning, and on request the exact text that was sent. `opened` emits when somebody
     starts or stops reading it."""
 
     opened = Signal()
 
     def __init__(self, theme: Theme, ask: Actions) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._theme, self._ask = theme, ask
         self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
         self._gist, self._groups = Elided("", "soft"), column(gap=14)
@@ -77,14 +76,8 @@ class MessageRow(QFrame):
         self._exact = button(tr("Word for word"), self._toggle_exact, "flat")
         for one in (self._answers, self._exact):
             one.setCheckable(True)
-        self._inside = column(
-            row(self._way, self._kind, 1, self._size),
-            self._gist,
-            self._groups,
-            row(self._answers, self._exact, 1, gap=6),
-            gap=6,
-            margins=(14, 10, 14, 8),
-        )
+        head, below = row(self._way, self._kind, 1, self._size), row(self._answers, self._exact, 1, gap=6)
+        self._inside = column(head, self._gist, self._groups, below, gap=6, margins=(14, 10, 14, 8))
         self.setLayout(self._inside)
         self.message: LineMessage | None = None
         self._read: list[GroupRow] = []

@@ -13,11 +13,11 @@ from app.ui.language.texts import number, size, tr
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import drawn, mono
+from app.ui.theme.theme import mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend, Stat
-from app.ui.widgets.pieces import Elided, Label, boxed, button, card, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, Picture, boxed, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _MESSAGES = 20
@@ -43,16 +43,10 @@ class Privacy(Page):
         self._updates = UpdatesCard(theme, actions)
         self.add(self._updates)
         self._where = Elided("", "soft")
-        kept = row(
-            column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
-            button(tr("Open folder"), self._open),
-            gap=16,
-            fill=0,
-        )
+        where = column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4)
+        kept = row(where, button(tr("Open folder"), self._open), gap=16, fill=0)
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
-        theme.changed.connect(self._draw)
-        self._draw()
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -66,23 +60,19 @@ class Privacy(Page):
         door = view.models.door if view.models is not None else None
         self._door_card.setVisible(door is not None)
         if door is not None:
-            self._door.say(
-                tr(
-                    "A door is open at {address}. Programs on this computer that have the token can ask your "
-                    "model. No other computer can.",
-                    address=door.url,
-                )
+            said = tr(
+                "A door is open at {address}. Programs on this computer that have the token can ask your "
+                "model. No other computer can.",
+                address=door.url,
             )
+            self._door.say(said)
         self._where.say(view.home)
         self._updates.show_view(view)
-        self._draw()
+        self._sign.recolour("good" if view.swarm is None else "own")
 
     def _answer_card(self) -> QFrame:
-        self._sign, self._answer, self._why = (
-            Label(""),
-            Label("", "hero", wrap=True),
-            Label("", "lead", wrap=True),
-        )
+        self._sign = Picture(self.theme, "privacy", "good", 56, 56)
+        self._answer, self._why = Label("", "hero", wrap=True), Label("", "lead", wrap=True)
         self._sign.setFixedWidth(64)
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
@@ -142,7 +132,6 @@ class Privacy(Page):
                 line.say(wanted[-1 - at], self._view)
 
     def _close_rows(self) -> None:
-        self._frozen = ()
         for line in self._rows:
             line.close_again()
         self._frozen = ()
@@ -150,11 +139,6 @@ class Privacy(Page):
 
     def _turn(self, on: bool) -> None:
         self.ask.learn("others") if on else self.ask.alone()
-
-    def _draw(self) -> None:
-        nothing = self._view.swarm is None
-        colour = self.theme.palette.good if nothing else self.theme.palette.own
-        self._sign.setPixmap(drawn("privacy", colour, 56, 56))
 
     def _open(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._view.home))
@@ -215,24 +199,19 @@ def _never() -> QFrame:
     return card(facts, padding=24)
 
 
-class UpdatesCard(QFrame):
+class UpdatesCard(Card):
     """The one other request that Shoal may make unasked, word for word, and its switch."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._why = Label("", "soft", wrap=True)
         self._request = Label("")
         self._request.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self._box = card(row(self._request, 1, margins=(14, 10, 14, 10)), "quiet", None)
         self._switch = Switch(theme, tr("Check for updates once a day"))
         self._switch.toggled.connect(actions.updates.decide)
-        head = row(
-            column(Label(tr("Checking for updates"), "heading"), self._why, gap=4),
-            self._switch,
-            gap=24,
-            fill=0,
-        )
+        said = column(Label(tr("Checking for updates"), "heading"), self._why, gap=4)
+        head = row(said, self._switch, gap=24, fill=0)
         self.setLayout(column(head, self._box, gap=12, margins=(24, 20, 24, 20)))
 
     def show_view(self, view: View) -> None:

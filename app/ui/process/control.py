@@ -228,8 +228,9 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Another model was chosen: its past is shown, and a running node is restarted with it. What the old
-        one still reports is not shown any more."""
+        """Another model was chosen, or what the chosen one learned was changed while no node ran: its past is
+        read again and shown, and a running node is restarted with it. What the old one still reports is not
+        shown any more."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
@@ -240,10 +241,6 @@ class Control(QObject):
             self._launch()
             self._gives_way = self._link.closing
         self._soon()
-
-    def change_past(self) -> None:
-        """What the chosen model learned was changed while no node ran: it is read again."""
-        self.change_model()
 
     def close(self) -> None:
         """Ends the node and returns when it has ended. What was learning resumes at the next start. No signals

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
@@ -17,7 +17,7 @@ from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
 
 MAX_LINE = 2**16
 WAIT_S = 15
@@ -141,17 +141,10 @@ class IdentitySection(QWidget):
         self._new = button(tr("New identity …"), self._ask_new, "danger")
         self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
         self._timer.timeout.connect(self.hide_words)
-        self.setLayout(
-            column(
-                Label(tr("Your identity"), "heading"),
-                column(self._name, self._where, self._file, gap=3),
-                self._trouble,
-                self._words,
-                rule(),
-                Bend(self._show, self._restore, 1, self._new, gap=8),
-                gap=12,
-            )
-        )
+        said = column(self._name, self._where, self._file, gap=3)
+        buttons = Bend(self._show, self._restore, 1, self._new, gap=8)
+        head = Label(tr("Your identity"), "heading")
+        self.setLayout(column(head, said, self._trouble, self._words, rule(), buttons, gap=12))
         self.hide_words()
         self.show_persona(Persona())
 
@@ -159,14 +152,11 @@ class IdentitySection(QWidget):
         if persona.name != self._persona.name:
             self.hide_words()
         self._persona = persona
-        self._name.say(persona.name)
-        self._name.setVisible(bool(persona.name))
+        self._name.tell(persona.name)
         self._where.say(told(persona))
-        self._file.say(persona.file)
+        self._file.tell(persona.file)
         self._file.setToolTip(persona.file)
-        self._file.setVisible(bool(persona.file))
-        self._trouble.say(persona.failed)
-        self._trouble.setVisible(bool(persona.failed) and not persona.busy)
+        self._trouble.tell("" if persona.busy else persona.failed)
         self._show.setVisible(bool(persona.name) and persona.kept != "file")
         self._new.setVisible(bool(persona.name))
         for one in (self._show, self._restore, self._new):
@@ -183,12 +173,9 @@ class IdentitySection(QWidget):
         if not self._words.isHidden():
             self.hide_words()
             return
-        really = self._agreed(
-            tr("Show the recovery words of {name}?", name=self._persona.name),
-            tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder."),
-            tr("Show them"),
-        )
-        if really:
+        question = tr("Show the recovery words of {name}?", name=self._persona.name)
+        about = tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder.")
+        if agreed(self, question, about, tr("Show them")):
             self._ask.words(self._take)
 
     def _take(self, words: str) -> None:
@@ -206,33 +193,17 @@ class IdentitySection(QWidget):
             self._ask.restore(dialog.words)
 
     def _ask_new(self) -> None:
-        name = self._persona.name
-        really = self._agreed(
-            tr("Start over with a new identity?"), losing(name), tr("New identity"), danger=True
-        )
-        if really:
+        question, about = tr("Start over with a new identity?"), losing(self._persona.name)
+        if agreed(self, question, about, tr("New identity"), danger=True):
             self.hide_words()
             self._ask.renew()
 
-    def _agreed(self, question: str, about: str, deed: str, danger: bool = False) -> bool:
-        roles = QMessageBox.ButtonRole
-        box = QMessageBox(self)
-        box.setWindowTitle("Shoal")
-        box.setText(question)
-        box.setInformativeText(about)
-        really = box.addButton(deed, roles.DestructiveRole if danger else roles.AcceptRole)
-        cancel = box.addButton(tr("Cancel"), roles.RejectRole)
-        box.setDefaultButton(cancel)
-        box.exec()
-        return box.clickedButton() is really
 
-
-class WordsBox(QFrame):
+class WordsBox(Card):
     """Recovery words in order, in columns read downwards."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         grid = QGridLayout()
         grid.setHorizontalSpacing(24)
         grid.setVerticalSpacing(6)
@@ -276,11 +247,8 @@ class RestoreDialog(QDialog):
         about = losing(name) if name and not self._sealed else back
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
-        whole = column(
-            head, Label(about, "soft", wrap=True), self._text, below, gap=12, margins=(20, 18, 20, 18)
-        )
-        whole.setStretch(2, 1)
-        self.setLayout(whole)
+        parts = (head, Label(about, "soft", wrap=True), self._text, below)
+        self.setLayout(column(*parts, gap=12, margins=(20, 18, 20, 18), fill=2))
         self._count()
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QProcess, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QFileDialog, QListWidget, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QListWidget, QPlainTextEdit, QWidget
 
 from app.common import remedy
 from app.common.text import safe
@@ -22,7 +22,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.view.view import View
-from app.ui.widgets.pieces import IconButton, Label, button, column, row, search
+from app.ui.widgets.pieces import IconButton, Label, button, column, place_to_save, row, search
 from app.ui.widgets.selecting import Segments, Switch
 
 FIRST_BYTES = 256 * 1024
@@ -146,14 +146,11 @@ class BundleDialog(QDialog):
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self._said = Label("", "soft", wrap=True)
         self._save = button(tr("Save …"), self._choose, "primary")
-        what = Label(
-            tr(
-                "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left "
-                "out. Nothing is sent."
-            ),
-            "soft",
-            wrap=True,
+        exactly = tr(
+            "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. "
+            "Nothing is sent."
         )
+        what = Label(exactly, "soft", wrap=True)
         below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
         inside = row(self._names, self._text, gap=12, fill=1)
         self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
@@ -196,11 +193,8 @@ class BundleDialog(QDialog):
 
     def _choose(self) -> None:
         name = time.strftime("shoal-diagnostics-%Y%m%d-%H%M.zip")
-        path, _ = QFileDialog.getSaveFileName(
-            self, tr("Save the diagnostics"), str(Path.home() / name), "*.zip"
-        )
-        if path:
-            self.save(Path(path))
+        if path := place_to_save(self, tr("Save the diagnostics"), name):
+            self.save(path)
 
     def save(self, path: Path) -> None:
         try:

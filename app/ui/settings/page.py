@@ -165,22 +165,16 @@ class SettingsPage(Page):
         self._log.hide()
         self._toggle = button(tr("Show the logs"), self._show_log)
         kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
+        bundle = tr(
+            "Versions, settings, events and logs, to help find a fault. You see every file before you "
+            "save it. Nothing is sent."
+        )
+        diagnostics = button(tr("Diagnostics …"), lambda: BundleDialog(self.window(), self._view).exec())
+        keys = button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY))
         help_ = column(
             Label(tr("Help"), "heading"),
-            Label(
-                tr(
-                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
-                    "save it. Nothing is sent."
-                ),
-                "soft",
-                wrap=True,
-            ),
-            row(
-                self._toggle,
-                button(tr("Diagnostics …"), self._show_bundle),
-                button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY)),
-                1,
-            ),
+            Label(bundle, "soft", wrap=True),
+            row(self._toggle, diagnostics, keys, 1),
             self._log,
             gap=12,
         )
@@ -192,9 +186,6 @@ class SettingsPage(Page):
         opened = self._log.isHidden()
         self._log.setVisible(opened)
         self._toggle.setText(tr("Hide the logs") if opened else tr("Show the logs"))
-
-    def _show_bundle(self) -> None:
-        BundleDialog(self.window(), self._view).exec()
 
 
 class SettingRow(QWidget):
@@ -225,8 +216,7 @@ class SettingRow(QWidget):
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         self._reopen: QPushButton | None = None
         said.addWidget(self._complaint)
-        inside = row(said, made, gap=24)
-        inside.setStretch(0, 1)
+        inside = row(said, made, gap=24, fill=0)
         inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         if reopen is not None:
             self._reopen = button(tr("Reopen now"), reopen)
@@ -256,8 +246,7 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.say(spoken(str(error)))
-            self._complaint.show()
+            self._complaint.tell(spoken(str(error)))
             if isinstance(value, bool):
                 self._editor.show(self._kept)
         else:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.node.data import contents, removal
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import mark, size, tr
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
+from app.ui.widgets.pieces import Elided, Label, agreed, button, column, row, rule
 
 _LABELS = {
     "learned": mark("What your model learned, and its history"),
@@ -27,13 +27,11 @@ _LABELS = {
 }
 
 
-class _Counted(QObject):
-    told = Signal(object)
-
-
 class Storage(QWidget):
     """The space that a data folder uses. Measuring a large one takes a moment, so it is done in the
     background."""
+
+    _counted = Signal(object)
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
@@ -42,10 +40,8 @@ class Storage(QWidget):
         self._total = Label("", "strong")
         self._sizes = column(gap=6)
         self._lines: list[tuple[QWidget, Label, Label]] = []
-        self._counted = _Counted()
-        self._counted.told.connect(self._show)
-        head = row(self._where, self._total, gap=16)
-        head.setStretch(0, 1)
+        self._counted.connect(self._show)
+        head = row(self._where, self._total, gap=16, fill=0)
         buttons = Bend(
             button(tr("Open folder"), self._open),
             button(tr("Move …"), self._move),
@@ -67,12 +63,12 @@ class Storage(QWidget):
         self._count()
 
     def _count(self) -> None:
-        home, counted = self._home, self._counted
+        home = self._home
 
         def work() -> None:
             found = contents.sizes(home)
             with suppress(RuntimeError):  # the window is gone
-                counted.told.emit(found)
+                self._counted.emit(found)
 
         threading.Thread(target=work, daemon=True).start()
 
@@ -97,29 +93,14 @@ class Storage(QWidget):
         if not chosen:
             return
         to = target(Path(chosen))
-        box = QMessageBox(self)
-        box.setWindowTitle("Shoal")
-        box.setText(tr("Move the data folder to {folder}?", folder=to))
-        box.setInformativeText(
-            tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
-        )
-        really = box.addButton(tr("Move it"), QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        box.exec()
-        if box.clickedButton() is really:
+        what = tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
+        if agreed(self, tr("Move the data folder to {folder}?", folder=to), what, tr("Move it")):
             self._ask.move_data(to)
 
     def _remove(self) -> None:
         plan = removal.plan(self._home)
-        box = QMessageBox(self)
-        box.setWindowTitle("Shoal")
-        box.setText(tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes)))
-        box.setInformativeText(told(plan))
-        really = box.addButton(tr("Delete everything"), QMessageBox.ButtonRole.DestructiveRole)
-        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(cancel)
-        box.exec()
-        if box.clickedButton() is really:
+        question = tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes))
+        if agreed(self, question, told(plan), tr("Delete everything"), danger=True):
             self._ask.remove_all()
 
 

@@ -17,7 +17,7 @@ from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
-from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions
+from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions, offered
 from app.ui.install.packing import Packing
 from app.ui.install.updating import Updating
 from app.ui.language.texts import tr
@@ -62,6 +62,8 @@ _AT_REST = (NodeStatus.NEW, NodeStatus.PAUSED, NodeStatus.FAILED)
 class Desktop:
     """The running application. It holds everything that lives as long as the application, and nothing else."""
 
+    window: MainWindow
+
     def __init__(
         self,
         application: QApplication,
@@ -86,85 +88,45 @@ class Desktop:
         self._home = home
         self.fetching = Fetching(home, self.choices)
         self.fetching.changed.connect(self.control.show_models)
-        self.fetching.resting.connect(self.control.rest)
-        self.fetching.past_changed.connect(self.control.change_past)
-        self.fetching.awake.connect(self.control.wake)
+        self.fetching.past_changed.connect(self.control.change_model)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_update)
-        self.updating.resting.connect(self.control.rest)
-        self.updating.awake.connect(self.control.wake)
         self.updating.handed.connect(self._renewed)
         self.identity = IdentityControl(home)
         self.identity.changed.connect(self.control.show_persona)
-        self.identity.resting.connect(self.control.rest)
-        self.identity.awake.connect(self.control.wake)
+        for one in (self.fetching, self.updating, self.identity):
+            one.resting.connect(self.control.rest)
+            one.awake.connect(self.control.wake)
         self.questions = Questions(home)
         self.questions.changed.connect(self.control.show_questions)
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
         self._login = Login(home)
-        actions = Actions(
-            start=self.control.start,
-            contribute=self.control.contribute,
-            insist=self.control.insist,
-            pause=self.control.pause,
-            snooze=self.control.snooze,
-            finish=self.control.finish,
-            skip=self.control.skip,
-            harder=self.control.harder,
-            learn_questions=self.control.learn_questions,
+        engine = EngineActions()
+        if self.packing is not None:
+            engine = offered(EngineActions, self.packing, remove=self._remove_engine, not_now=self._not_now)
+        actions = offered(
+            Actions,
+            self.control,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
-            show_family=lambda name: self.window.show_family(name),
-            show_round=lambda round: self.window.show_round(round),
-            show_rule=lambda key: self.window.show_rule(key),
-            race=lambda: self.window.race(),
-            show_help=lambda key: self.window.show_help(key),
+            show_family=lambda name: self.window.opened("live").show_family(name),
+            show_round=lambda round: self.window.opened("live").show_round(round),
+            show_rule=lambda key: self.window.opened("settings").show_setting(key),
+            show_help=lambda key: self.window.opened("help").show_topic(key),
+            race=lambda: self.window.opened("tryit").race(),
             set_choice=self._set,
-            learn=self.control.learn,
             alone=self._leave,
             move_data=self.move_data,
             remove_all=self.remove_all,
-            join=self.control.join,
-            join_private=self.control.join_private,
-            set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
             reopen=lambda: self._renewed("restart"),
             choices=self.choices,
-            models=ModelActions(
-                result=self.fetching.result,
-                refresh=self.fetching.refresh,
-                get=self.fetching.get,
-                cancel=self.fetching.cancel,
-                retry=self.fetching.retry,
-                remove=self.fetching.remove,
-                choose=self._learn_with,
-                learn=self._begin_with,
-                add_folder=self.fetching.add_folder,
-                export=self.fetching.export,
-                back=self.fetching.back,
-                start_over=self.fetching.start_over,
-                keep_token=self.fetching.keep_token,
-                serve=self.fetching.serve,
-                host=self.fetching.host,
-            ),
-            engine=self._engine_actions(),
-            updates=UpdateActions(
-                check=self.updating.check,
-                fetch=self.updating.fetch,
-                install=self.updating.install,
-                cancel=self.updating.cancel,
-                show=self._show_file,
-                decide=self.updating.decide,
-                hide=self.updating.hide,
-            ),
-            identity=IdentityActions(
-                refresh=self.identity.refresh,
-                words=self.identity.words,
-                restore=self.identity.restore,
-                renew=self.identity.renew,
-            ),
+            models=offered(ModelActions, self.fetching, choose=self._learn_with, learn=self._begin_with),
+            engine=engine,
+            updates=offered(UpdateActions, self.updating, show=self._show_file),
+            identity=offered(IdentityActions, self.identity),
         )
         self.window = MainWindow(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
@@ -235,13 +197,9 @@ class Desktop:
 
     def _close_all(self) -> None:
         """Returns when every process of this window has ended."""
-        self.fetching.close()
-        self.updating.close()
-        self.identity.close()
-        self.questions.close()
-        if self.packing is not None:
-            self.packing.close()
-        self.control.close()
+        for one in (self.fetching, self.updating, self.identity, self.questions, self.packing, self.control):
+            if one is not None:
+                one.close()
 
     def _after_first_frame(self, join: str | None, link: str) -> None:
         if join and must_ask(join):
@@ -275,22 +233,6 @@ class Desktop:
         packing.changed.connect(self.control.show_pack)
         packing.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: packing.check())
-
-    def _engine_actions(self) -> EngineActions:
-        packing = self.packing
-        if packing is None:
-            return EngineActions()
-        return EngineActions(
-            refresh=packing.refresh,
-            install=packing.install,
-            repair=packing.repair,
-            rollback=packing.rollback,
-            remove=self._remove_engine,
-            retry=packing.retry,
-            cancel=packing.cancel,
-            put_elsewhere=packing.put_elsewhere,
-            not_now=self._not_now,
-        )
 
     def _remove_engine(self, pack: str) -> None:
         """Ends a trainer that uses the engine first, because it would keep its files open."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.theme import Theme
@@ -15,7 +15,7 @@ from app.ui.theme.theme import drawn, font
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Label, boxed, column, row
+from app.ui.widgets.pieces import Label, Picture, boxed, column, row, smooth
 
 WIDTH, FOLDED = 212, 60
 _BESIDE = 48
@@ -71,8 +71,7 @@ class SidebarEntry(QAbstractButton):
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        colours, painter = self._theme, QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours, painter = self._theme, smooth(self)
         area = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         on = self.isChecked()
         if on or self.underMouse():
@@ -116,8 +115,7 @@ class Dot(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         state = self._state
         if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
             painter.setPen(Qt.PenStyle.NoPen)
@@ -154,16 +152,14 @@ class Sidebar(QWidget):
     def __init__(self, theme: Theme, places: Sequence[tuple[str, str, str]]) -> None:
         """`places` are (key, icon, title)."""
         super().__init__()
-        self._theme = theme
         self.setProperty("look", "side")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(WIDTH)
         self._keys = [key for key, _, _ in places]
         self._group = QButtonGroup(self)
-        self._mark = Label("")
         self._name = Label("Shoal", "heading")
         inside = column(gap=2, margins=(12, 18, 12, 14))
-        self._top = row(self._mark, self._name, 1, gap=9)
+        self._top = row(Picture(theme, "mark", "own", 29, 24), self._name, 1, gap=9)
         inside.addLayout(self._top)
         for at, (_, icon, title) in enumerate(places):
             place = SidebarEntry(theme, icon, title, self._near)
@@ -181,8 +177,6 @@ class Sidebar(QWidget):
         self._folded: bool | None = None
         self.fold(False)
         self._group.idClicked.connect(lambda at: self.chosen.emit(self._keys[at]))
-        theme.changed.connect(self._draw)
-        self._draw()
 
     def choose(self, key: str) -> None:
         self._group.button(self._keys.index(key)).setChecked(True)
@@ -215,6 +209,3 @@ class Sidebar(QWidget):
         at = (self._group.checkedId() + step) % len(self._keys)
         self._group.button(at).setFocus()
         self._group.button(at).click()
-
-    def _draw(self) -> None:
-        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 29, 24))

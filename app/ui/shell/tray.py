@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from app.ui.frame.frame import Actions, pauses
@@ -43,35 +42,23 @@ class Tray(QObject):
         }
         self._drawn = ""
         self.menu = QMenu()
-        self._state = QAction(self.menu)
+        self._state = self.menu.addAction("")
         self._state.setEnabled(False)
-        self._contribute = QAction(tr("Learn while I'm away"), self.menu)
-        self._contribute.setCheckable(True)
-        self._contribute.triggered.connect(lambda on: actions.contribute(on))
-        self._also = QAction(tr("Also while I use this computer"), self.menu)
-        self._also.setCheckable(True)
-        self._also.triggered.connect(self._also_in_use)
-        self._resume = QAction(tr("Resume"), self.menu)
-        self._resume.triggered.connect(lambda: actions.start())
-        self._anyway = QAction(tr("Learn now anyway"), self.menu)
-        self._anyway.triggered.connect(lambda: actions.insist())
-        self._pause = QAction(tr("Pause"), self.menu)
-        self._pause.triggered.connect(lambda: actions.pause())
-        self._longer = QMenu(tr("Pause for a while"), self.menu)
-        pauses(self._longer, actions.snooze)
-        self._finish = QAction(tr("Finish this round, then stop"), self.menu)
-        self._finish.triggered.connect(lambda: actions.finish())
-        self.menu.addAction(self._state)
         self.menu.addSeparator()
         self.menu.addAction(tr("Open Shoal"), bring)
         self.menu.addSeparator()
-        self.menu.addAction(self._contribute)
-        self.menu.addAction(self._also)
-        self.menu.addAction(self._resume)
-        self.menu.addAction(self._anyway)
-        self.menu.addAction(self._pause)
-        self.menu.addMenu(self._longer)
-        self.menu.addAction(self._finish)
+        self._contribute = self.menu.addAction(tr("Learn while I'm away"))
+        self._contribute.triggered.connect(lambda on: actions.contribute(on))
+        self._also = self.menu.addAction(tr("Also while I use this computer"))
+        self._also.triggered.connect(self._also_in_use)
+        for one in (self._contribute, self._also):
+            one.setCheckable(True)
+        self._resume = self.menu.addAction(tr("Resume"), lambda: actions.start())
+        self._anyway = self.menu.addAction(tr("Learn now anyway"), lambda: actions.insist())
+        self._pause = self.menu.addAction(tr("Pause"), lambda: actions.pause())
+        self._longer = self.menu.addMenu(tr("Pause for a while"))
+        pauses(self._longer, actions.snooze)
+        self._finish = self.menu.addAction(tr("Finish this round, then stop"), lambda: actions.finish())
         self.menu.addSeparator()
         self.menu.addAction(tr("Quit"), leave)
         self._icon = QSystemTrayIcon(self._icons["tray-paused"])

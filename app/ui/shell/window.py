@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -154,30 +155,10 @@ class MainWindow(QMainWindow):
         self._stack.removeWidget(page)
         page.deleteLater()
 
-    def show_family(self, name: str) -> None:
-        """Shows this family's answers, as far as they are known."""
-        self.go("live")
-        self._pages["live"].show_family(name)  # type: ignore[attr-defined]
-
-    def show_round(self, round: int) -> None:
-        """Shows this round's answers, as far as they are stored."""
-        self.go("live")
-        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
-
-    def race(self) -> None:
-        """Opens Try it with a race."""
-        self.go("tryit")
-        self._pages["tryit"].race()  # type: ignore[attr-defined]
-
-    def show_rule(self, key: str) -> None:
-        """Opens the settings at one of them."""
-        self.go("settings")
-        self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
-
-    def show_help(self, key: str) -> None:
-        """Opens the help at one of its pages."""
-        self.go("help")
-        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
+    def opened(self, key: str) -> Any:
+        """The page, which is shown from now on; each has ways of its own to be shown at some place."""
+        self.go(key)
+        return self._pages[key]
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
@@ -188,8 +169,7 @@ class MainWindow(QMainWindow):
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(ENDINGS):
-                self.go("skills")
-                self._pages["skills"].own.offer(path)  # type: ignore[attr-defined]
+                self.opened("skills").own.offer(path)
                 continue
             (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
             self.go("models")

@@ -11,26 +11,25 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
 from app.ui.process.child import Child
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import CopyButton, Label, boxed, button, column, field, row
+from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, place_to_save, row
 
 _MODULE, _QUIET = 4, 4
 """Pixels of a module of the code, and modules of light around it, as the standard wants."""
 HIDDEN = "•••••  •••••  •••••  •••••  •••••  •••••"
 
 
-class PrivateCard(QFrame):
+class PrivateCard(Card):
     """`join` gets six words with a valid checksum. It may raise OSError."""
 
     def __init__(self, theme: Theme, join: Callable[[str], None]) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._join, self._text = join, ""
         self._why = Label("", "soft", wrap=True)
         self._field = field(tr("Six words"))
@@ -38,14 +37,8 @@ class PrivateCard(QFrame):
         self._field.returnPressed.connect(self._take)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
-        self._ask = boxed(
-            Bend(
-                self._field,
-                button(tr("Join"), self._take),
-                button(tr("Make new words"), self._make, hint=tr("Starts a private swarm")),
-                gap=8,
-            )
-        )
+        make = button(tr("Make new words"), self._make, hint=tr("Starts a private swarm"))
+        self._ask = boxed(Bend(self._field, button(tr("Join"), self._take), make, gap=8))
         self._words = Label(HIDDEN, "strong", wrap=True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._qr = QrCode(tr("The six words as a QR code"))
@@ -56,17 +49,8 @@ class PrivateCard(QFrame):
         said = column(self._words, boxed(doing), gap=10)
         said.addStretch(1)
         self._told = boxed(row(said, self._qr, gap=24, fill=0))
-        self.setLayout(
-            column(
-                Label(tr("Private swarm"), "heading"),
-                self._why,
-                self._ask,
-                self._told,
-                self._complaint,
-                gap=10,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        parts = (Label(tr("Private swarm"), "heading"), self._why, self._ask, self._told, self._complaint)
+        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
         self.show_words("", joined=False)
 
     def show_words(self, words: str, joined: bool) -> None:
@@ -154,10 +138,9 @@ class QrCode(QWidget):
 _LINE = 2**16
 
 
-class ArchiveCard(QFrame):
+class ArchiveCard(Card):
     def __init__(self, child: Callable[[], Child] = lambda: Child(_LINE)) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._home, self._alone, self._doing = "", False, ""
         self._child, self._said = child(), Label("", "soft", wrap=True)
         self._child.line.connect(self._heard)
@@ -169,16 +152,9 @@ class ArchiveCard(QFrame):
             "A file of answers goes where no network does, by USB stick for example. Each answer is checked "
             "before your model learns from it. Only take files from people you trust."
         )
-        self.setLayout(
-            column(
-                Label(tr("Answers as a file"), "heading"),
-                Label(why, "soft", wrap=True),
-                boxed(Bend(self._bring, self._give, 1, gap=8)),
-                self._said,
-                gap=10,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        said, buttons = Label(why, "soft", wrap=True), boxed(Bend(self._bring, self._give, 1, gap=8))
+        parts = (Label(tr("Answers as a file"), "heading"), said, buttons, self._said)
+        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
 
     def show_home(self, home: str, alone: bool) -> None:
         """The data folder, and whether the model learns alone."""
@@ -190,10 +166,9 @@ class ArchiveCard(QFrame):
             self.run("import", path)
 
     def _choose_export(self) -> None:
-        name = Path.home() / time.strftime("shoal-answers-%Y%m%d.jsonl")
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save answers as a file"), str(name), "*.jsonl")
-        if path:
-            self.run("export", path)
+        name = time.strftime("shoal-answers-%Y%m%d.jsonl")
+        if path := place_to_save(self, tr("Save answers as a file"), name):
+            self.run("export", str(path))
 
     def run(self, what: str, path: str) -> None:
         """`what`: "import" or "export"."""
@@ -217,11 +192,8 @@ class ArchiveCard(QFrame):
             "{n} answered puzzle passed the checks.", "{n} answered puzzles passed the checks.", groups
         )
         turned = counted("{n} was turned away.", "{n} were turned away.", refused) if refused else ""
-        then = (
-            tr("Your model learns from them after the next start of Shoal.")
-            if self._alone
-            else tr("Your model learns from them in the next rounds.")
-        )
+        later = tr("Your model learns from them after the next start of Shoal.")
+        then = later if self._alone else tr("Your model learns from them in the next rounds.")
         self._say(" ".join(filter(None, (passed, turned, then))))
 
     def _ended(self, code: int) -> None:
@@ -232,4 +204,3 @@ class ArchiveCard(QFrame):
 
     def _say(self, sentence: str) -> None:
         self._said.tell(sentence)
-        self._said.show()

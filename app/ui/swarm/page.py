@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.node.record.snapshot import SwarmView
 from app.ui.charts.table import Column, Table, TableRows
@@ -19,6 +19,7 @@ from app.ui.view.words import meeting_point, meeting_point_to_be
 from app.ui.widgets.bend import Bend, Stat, stats_row
 from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
+    Card,
     CopyButton,
     Elided,
     Empty,
@@ -39,11 +40,8 @@ _KINDS = 3
 class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
-        self._leave = button(
-            tr("Learn alone"),
-            lambda: actions.learn("alone"),
-            hint=tr("Leaves the swarm. What it learned stays."),
-        )
+        stays = tr("Leaves the swarm. What it learned stays.")
+        self._leave = button(tr("Learn alone"), lambda: actions.learn("alone"), hint=stays)
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private, self._archive = PrivateCard(theme, actions.join_private), ArchiveCard()
@@ -52,10 +50,8 @@ class SwarmPage(Page):
             [
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),
                 Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
-                Column(
-                    tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0
-                ),
-                Column(tr("Received"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True),
+                Column(tr("Seen"), lambda one: ago(one.seen_at, time.time()), lambda one: one.seen_at or 0.0),
+                Column(tr("Received"), lambda one: number(one.groups), lambda one: one.groups, right=True),
             ],
             sort=3,
         )
@@ -69,10 +65,7 @@ class SwarmPage(Page):
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         parts = (self._class, self._relay, stats_row(*self._stats), self._helped, self._taught, table)
-        self._stack = stack(
-            Alone(theme, actions),
-            boxed(column(*parts, gap=16, fill=5)),
-        )
+        self._stack = stack(Alone(theme, actions), boxed(column(*parts, gap=16, fill=5)))
         self.add(self._stack, 1)
         self.add(self._private)
         self.add(self._archive)
@@ -92,15 +85,14 @@ class SwarmPage(Page):
         self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
-        self._count.say(
-            counted("{n} peer shared answers", "{n} peers shared answers", len(peers)) if peers else tr("Peers")
-        )
-        self._helped.setVisible(swarm.helped > 0 and bool(view.rules.get("receipts", True)))
-        helped = swarm.helped
+        shared = counted("{n} peer shared answers", "{n} peers shared answers", len(peers))
+        self._count.say(shared if peers else tr("Peers"))
+        helped, receipts = swarm.helped, bool(view.rules.get("receipts", True))
+        self._helped.setVisible(helped > 0 and receipts)
         self._helped.say(
             counted("Your answers helped {n} model today.", "Your answers helped {n} models today.", helped)
         )
-        self._taught.setVisible(bool(swarm.taught) and bool(view.rules.get("receipts", True)))
+        self._taught.setVisible(bool(swarm.taught) and receipts)
         self._taught.say(taught(swarm))
         self._peers.setCurrentIndex(1 if peers else 0)
         self._find.setVisible(len(peers) > 8)
@@ -108,23 +100,14 @@ class SwarmPage(Page):
         online, given, taken, traffic = self._stats
         others = counted("other in this swarm", "others in this swarm", swarm.online)
         online.say(tr("Online now"), number(swarm.online), others)
-        on_way = (
-            counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
-        )
-        given.say(tr("Shared"), number(swarm.given_ever), on_way)
+        on_way = counted("{n} on its way", "{n} on their way", swarm.waiting)
+        given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else tr("all arrived"))
         refused = sum(swarm.refused.values())
-        turned = (
-            counted("{n} turned away after checking", "{n} turned away after checking", refused)
-            if refused
-            else tr("each one checked here")
-        )
-        taken.say(tr("Learned from"), number(view.taken), turned)
+        turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
+        taken.say(tr("Learned from"), number(view.taken), turned if refused else tr("each one checked here"))
         rate = swarm.bytes_per_hour
-        traffic.say(
-            tr("Data sent"),
-            size(rate) if rate is not None else "–",
-            tr("in the last hour") if rate is not None else tr("not measured yet"),
-        )
+        hour = "–" if rate is None else size(rate)
+        traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else tr("in the last hour"))
 
 
 def taught(swarm: SwarmView) -> str:
@@ -171,29 +154,22 @@ class Alone(QWidget):
         opens.setFixedWidth(400)
         opens.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         ask = boxed(column(*lines, opens, gap=10))
-        empty = Empty(
-            theme,
-            "swarm",
-            tr("Your model learns alone"),
-            tr(
-                "Nothing leaves this computer. In a swarm, your model also learns from other people's "
-                "models. They swap puzzle answers, as plain text."
-            ),
-            ask,
+        about = tr(
+            "Nothing leaves this computer. In a swarm, your model also learns from other people's "
+            "models. They swap puzzle answers, as plain text."
         )
-        self.setLayout(column(empty))
+        self.setLayout(column(Empty(theme, "swarm", tr("Your model learns alone"), about, ask)))
 
     def _join(self) -> None:
         if (invite := self._address.checked()) is not None:
             self._actions.join(invite)
 
 
-class ClassCard(QFrame):
+class ClassCard(Card):
     """In a class: who sees what, and what the teacher may do. The owner can leave at any time."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._state = Label("", "strong")
         about = Label(class_words(), "soft", wrap=True)
         leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
@@ -207,12 +183,11 @@ class ClassCard(QFrame):
         )
 
 
-class RelayCard(QFrame):
+class RelayCard(Card):
     """The connection: its state, to which relay, under which name, and how to invite others."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._state, self._sentence, self._name = Label("", "good"), Elided("", "soft"), Elided("", "faint")
         self._invite = QLineEdit()
         self._invite.setReadOnly(True)
@@ -222,8 +197,8 @@ class RelayCard(QFrame):
         state = row(self._state, self._sentence, gap=10, fill=1)
         invite = row(self._invite, self._copy, gap=12)
         inside = Bend(column(state, self._name, gap=4), invite, gap=12, least=720)
-        inside.setStretch(0, 1)
-        inside.setStretch(1, 1)
+        for at in range(2):
+            inside.setStretch(at, 1)
         self._open = Label("", "soft", wrap=True)
         self.setLayout(column(inside, self._open, gap=8, margins=(20, 14, 16, 14)))
 

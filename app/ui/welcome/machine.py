@@ -164,9 +164,7 @@ Act = Callable[[], object]
 
 
 def point(title: str, text: str) -> QFrame:
-    inside = column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=6)
-    inside.addStretch(1)
-    return card(inside, "quiet", 18)
+    return card(column(Label(title, "strong"), Label(text, "soft", wrap=True), 1, gap=6), "quiet", 18)
 
 
 def where(at: int, of: int) -> str:
@@ -175,16 +173,8 @@ def where(at: int, of: int) -> str:
 
 def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
     """The step's number, heading, content, and buttons to continue and go back."""
-    return column(
-        where,
-        Label(title, "hero", wrap=True),
-        Label(text, "lead", wrap=True),
-        middle,
-        1,
-        buttons,
-        gap=12,
-        margins=(40, 26, 40, 26),
-    )
+    said = (where, Label(title, "hero", wrap=True), Label(text, "lead", wrap=True))
+    return column(*said, middle, 1, buttons, gap=12, margins=(40, 26, 40, 26))
 
 
 STARTER, LARGER = "starter", "larger"
@@ -203,23 +193,13 @@ class Machine(QWidget):
         self._reason = Label("", "soft", wrap=True)
         self._bar = progress_bar(tr("Progress of the speed test"))
         self._again = button(tr("Test again"), self._measure)
-        speed = column(self._pace, self._bar, self._engine, self._reason, gap=7)
-        speed.addLayout(row(self._again, 1))
-        speed.addStretch(1)
-        self._speed = card(speed, "quiet", 20)
+        speed = (self._pace, self._bar, self._engine, self._reason, row(self._again, 1))
+        self._speed = card(column(*speed, 1, gap=7), "quiet", 20)
         self._models = OptionGroup(tr("Model"))
-        starter = Option(
-            theme,
-            tr("Starter (recommended)"),
-            tr("Built in. Only solves puzzles. Gets visibly better within minutes, on any computer."),
-        )
-        self._models.add(STARTER, starter)
-        larger = Option(
-            theme,
-            tr("A bigger model"),
-            tr("Talks and knows more. Learns slower. Download one, or use one you have."),
-        )
-        self._models.add(LARGER, larger)
+        starter = tr("Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.")
+        larger = tr("Talks and knows more. Learns slower. Download one, or use one you have.")
+        self._models.add(STARTER, Option(theme, tr("Starter (recommended)"), starter))
+        self._models.add(LARGER, Option(theme, tr("A bigger model"), larger))
         self._picker = ModelPicker(theme, actions.models)
         self._picker.picked.connect(lambda _: self._picked())
         self._picker.hide()
@@ -228,15 +208,9 @@ class Machine(QWidget):
         sides = row(self._speed, models, gap=18, fill=(0, 1))
         self._on = button(tr("Continue"), go_on, "large")
         self.where = Label(where(2, 3), "faint")
-        self.setLayout(
-            step_layout(
-                self.where,
-                tr("What this computer can do"),
-                tr("A quick speed test. No need to wait."),
-                sides,
-                row(button(tr("Back"), back, "second"), self._on, 1, gap=10),
-            )
-        )
+        title, about = tr("What this computer can do"), tr("A quick speed test. No need to wait.")
+        buttons = row(button(tr("Back"), back, "second"), self._on, 1, gap=10)
+        self.setLayout(step_layout(self.where, title, about, sides, buttons))
         self._show()
 
     def arrive(self) -> None:

@@ -7,17 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
 from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
-from app.ui.theme.theme import drawn
 from app.ui.view.view import EnginePack, View
 from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -25,20 +24,23 @@ _LEAST_TEXT = 320
 """Minimum width in pixels of a sentence in the third step, so that its height is not overestimated."""
 
 
-class WelcomePanel(QFrame):
+class WelcomePanel(Card):
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun | None = None) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._actions = actions
         self._view = View()
         self._greeted = False
         self.trial = trial or TrialRun()
         self._then: Act = self._to_machine
         self._what = What(
-            theme, lambda: self._with_engine(self._to_machine), lambda: self._with_engine(self._learn_alone)
+            theme,
+            lambda: self._with_engine(self._to_machine),
+            lambda: self._with_engine(lambda: self._learn(ALONE)),
         )
         self._engine = WelcomeEngine(theme, actions, lambda: self._show(self._what))
-        self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
+        self._machine = Machine(
+            theme, actions, self.trial, lambda: self._show(self._company), lambda: self._show(self._what)
+        )
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
         self._steps = (self._what, self._engine, self._machine, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
@@ -80,15 +82,9 @@ class WelcomePanel(QFrame):
             step.where.say(where(at, 4))
         self._show(self._engine)
 
-    def _learn_alone(self) -> None:
-        self._learn(ALONE)
-
     def _to_machine(self) -> None:
         self._show(self._machine)
         self._machine.begin()
-
-    def _to_company(self) -> None:
-        self._show(self._company)
 
     def _show(self, step: QWidget) -> None:
         for one in self._steps:
@@ -110,58 +106,37 @@ class What(QWidget):
 
     def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
         super().__init__()
-        self._theme = theme
-        self._mark = Label("")
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
-        lead = Label(
-            tr(
-                "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
-                "models."
-            ),
-            "lead",
-            wrap=True,
+        tries = tr(
+            "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
+            "models."
         )
+        lead = Label(tries, "lead", wrap=True)
         self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
-        alone = button(
-            tr("Learn alone"),
-            at_once,
-            "second",
-            tr("Starts right away with the built-in model"),
+        hint = tr("Starts right away with the built-in model")
+        alone = button(tr("Learn alone"), at_once, "second", hint)
+        does = tr("Watch it learn for ten minutes. After that it only works while you're away. Pause any time.")
+        leaves = tr(
+            "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
+            "answers are shared. Never your files, never the model, nothing you type without your yes."
         )
-        points = row(
-            point(
-                tr("What it does"),
-                tr(
-                    "Watch it learn for ten minutes. After that it only works while you're away. Pause any "
-                    "time."
-                ),
-            ),
-            point(
-                tr("What leaves this computer"),
-                tr(
-                    "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
-                    "answers are shared. Never your files, never the model, nothing you type without your yes."
-                ),
-            ),
-            point(
-                tr("What it keeps"),
-                tr(
-                    "Everything is in one folder. Move or delete it any time. No account; no one knows you use "
-                    "it."
-                ),
-            ),
-            gap=16,
-            fill=(0, 1, 2),
+        keeps = tr(
+            "Everything is in one folder. Move or delete it any time. No account; no one knows you use it."
+        )
+        points = (
+            point(tr("What it does"), does),
+            point(tr("What leaves this computer"), leaves),
+            point(tr("What it keeps"), keeps),
         )
         self._first = Label("", "faint", wrap=True)
         self._first.hide()
         inside = column(
-            row(self._mark, 1),
+            row(Picture(theme, "mark", "own", 72, 60), 1),
             title,
             lead,
             row(self._on, alone, 1, gap=10),
             self._first,
-            points,
+            row(*points, gap=16, fill=range(3)),
             gap=18,
             margins=(40, 34, 40, 32),
         )
@@ -169,8 +144,6 @@ class What(QWidget):
         inside.insertStretch(0, 2)
         inside.addStretch(3)
         self.setLayout(inside)
-        theme.changed.connect(self._draw)
-        self._draw()
 
     def arrive(self) -> None:
         self._on.setFocus()
@@ -187,9 +160,6 @@ class What(QWidget):
         else:
             self._first.say(tr("First the engine is installed, once."))
 
-    def _draw(self) -> None:
-        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))
-
 
 class WelcomeEngine(QWidget):
     """The engine of an installed app, which is not part of the app and has to be installed first."""
@@ -198,15 +168,9 @@ class WelcomeEngine(QWidget):
         super().__init__()
         self._panel = EnginePanel(theme, actions.engine, large=True)
         self.where = Label("", "faint")
-        self.setLayout(
-            step_layout(
-                self.where,
-                tr("First, the engine"),
-                tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time."),
-                column(self._panel),
-                row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10),
-            )
-        )
+        about = tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
+        buttons = row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10)
+        self.setLayout(step_layout(self.where, tr("First, the engine"), about, column(self._panel), buttons))
 
     def show_pack(self, pack: EnginePack) -> None:
         before = self._panel.shown
@@ -225,25 +189,13 @@ class Company(QWidget):
         super().__init__()
         self._learn = learn
         self._options = OptionGroup(tr("With whom"))
-        self._options.add(
-            ALONE,
-            Option(
-                theme,
-                tr("Alone"),
-                tr("Nothing leaves this computer. You can change that any time."),
-            ),
+        alone = tr("Nothing leaves this computer. You can change that any time.")
+        find = tr(
+            "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
+            "swap puzzle answers, as plain text."
         )
-        self._options.add(
-            FIND,
-            Option(
-                theme,
-                tr("With others on this network"),
-                tr(
-                    "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
-                    "swap puzzle answers, as plain text."
-                ),
-            ),
-        )
+        self._options.add(ALONE, Option(theme, tr("Alone"), alone))
+        self._options.add(FIND, Option(theme, tr("With others on this network"), find))
         invited = Option(
             theme,
             tr("With an invite"),
@@ -253,22 +205,15 @@ class Company(QWidget):
         self._invite = InviteField(go)
         self._invite.returnPressed.connect(self._go)
         invited.inside.addSpacing(4)
-        invited.inside.addWidget(self._invite)
-        invited.inside.addWidget(self._invite.complaint)
-        invited.inside.addWidget(self._invite.words)
+        for part in (self._invite, self._invite.complaint, self._invite.words):
+            invited.inside.addWidget(part)
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(go, self._go, "large")
         self.where = Label(where(3, 3), "faint")
-        self.setLayout(
-            step_layout(
-                self.where,
-                tr("Learn alone or together?"),
-                tr("You can change this any time."),
-                column(self._options),
-                row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
-            )
-        )
+        title, about = tr("Learn alone or together?"), tr("You can change this any time.")
+        buttons = row(button(tr("Back"), back, "second"), self._start, 1, gap=10)
+        self.setLayout(step_layout(self.where, title, about, column(self._options), buttons))
         for option in self.findChildren(Option):
             option.text.setMinimumWidth(_LEAST_TEXT)
         self._chosen(ALONE)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QLayoutItem, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QSizePolicy, QWidget
 
-from app.ui.widgets.pieces import Elided, Item, Label, column, row
+from app.ui.widgets.pieces import Card, Elided, Item, Label, column, row
 
 
 class Bend(QHBoxLayout):
@@ -75,12 +75,11 @@ def _tall(item: QLayoutItem, width: int) -> int:
 GAP, NARROW = 16, 700
 
 
-class Stat(QFrame):
+class Stat(Card):
     """A figure with its name above and what it means below."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.chat.messages import SIDES, PuzzleDrawn, Said, Side
 from app.common.text import safe
@@ -14,19 +14,18 @@ from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import drawn, mono
-from app.ui.widgets.pieces import Label, boxed, button, column, row
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, row
 
 _LONGEST_WORD = 36
 Give = Callable[[bool, bool], None]
 """Called with (teach the model here, share with the swarm)."""
 
 
-class Exchange(QFrame):
+class Exchange(Card):
     def __init__(self, theme: Theme, text: str, puzzle: PuzzleDrawn | None) -> None:
         super().__init__()
         self.puzzle = puzzle
         self.may: ExampleOffer | None = None
-        self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
@@ -112,12 +111,11 @@ class Exchange(QFrame):
         self._offer.show()
 
 
-class AnswerCard(QFrame):
+class AnswerCard(Card):
     """One side's answer, with its verdict as a sign and in words."""
 
     def __init__(self, theme: Theme, name: str, as_code: bool) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._theme = theme
         self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
@@ -125,16 +123,8 @@ class AnswerCard(QFrame):
         if as_code:
             self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.setLayout(
-            column(
-                row(self._name, 1, self._sign, self._verdict, gap=6),
-                self._text,
-                1,
-                self._foot,
-                gap=8,
-                margins=(14, 12, 14, 10),
-            )
-        )
+        head = row(self._name, 1, self._sign, self._verdict, gap=6)
+        self.setLayout(column(head, self._text, 1, self._foot, gap=8, margins=(14, 12, 14, 10)))
         self._solved: bool | None = None
         self._open = False
         self.there = False
@@ -191,17 +181,8 @@ class VerdictPanel(QWidget):
         super().__init__()
         self._theme = theme
         self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
-        self.setLayout(
-            row(
-                Label(tr("You"), "strong"),
-                self._text,
-                self._sign,
-                self._verdict,
-                gap=8,
-                margins=(14, 0, 14, 0),
-                fill=1,
-            )
-        )
+        parts = (Label(tr("You"), "strong"), self._text, self._sign, self._verdict)
+        self.setLayout(row(*parts, gap=8, margins=(14, 0, 14, 0), fill=1))
         self.open = False
         self._solved: bool | None = None
         theme.changed.connect(self._draw)
@@ -217,25 +198,20 @@ class VerdictPanel(QWidget):
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
 
 
-class ExampleOffer(QFrame):
+class ExampleOffer(Card):
     """The very text that would teach, and what it may be used for. Nothing is used unless a button is
     pressed."""
 
     def __init__(self, text: str, together: bool, give: Give) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._give = give
         words = Label(safe(text), wrap=True)
         words.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words.setAccessibleName(tr("The text that would teach: {text}", text=safe(text)))
-        self._about = Label(
-            tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
-            if together
-            else tr("Word for word, nothing else. It stays on this computer."),
-            "faint",
-            wrap=True,
-        )
+        shared = tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
+        stays = tr("Word for word, nothing else. It stays on this computer.")
+        self._about = Label(shared if together else stays, "faint", wrap=True)
         asked = [button(tr("Teach my model"), lambda: self._say_yes(True, False))]
         if together:
             asked.insert(0, button(tr("Teach and share"), lambda: self._say_yes(True, True), "primary"))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QApplication,
+    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLayout,
     QLineEdit,
+    QMessageBox,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -62,10 +65,7 @@ class Label(QLabel):
 
     def look(self, name: str) -> None:
         """Changes its look."""
-        if self.property("look") != name:
-            self.setProperty("look", name)
-            self.style().unpolish(self)
-            self.style().polish(self)
+        relook(self, name)
 
 
 class Elided(Label):
@@ -112,6 +112,47 @@ def _fill(box: Box, items: Sequence[Item], gap: int, margins: Margins, fill: int
     return box
 
 
+def relook(widget: QWidget, name: str) -> None:
+    """Changes the look of a widget that may be visible already."""
+    if widget.property("look") != name:
+        widget.setProperty("look", name)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def empty(box: QLayout) -> None:
+    """Deletes every widget of a layout."""
+    while (item := box.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.hide()
+            widget.deleteLater()
+
+
+def smooth(widget: QWidget) -> QPainter:
+    """A painter of the widget with smooth edges."""
+    painter = QPainter(widget)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    return painter
+
+
+def agreed(parent: QWidget, question: str, about: str, deed: str, danger: bool = False) -> bool:
+    """Asks; Cancel is the button that Enter presses."""
+    roles = QMessageBox.ButtonRole
+    box = QMessageBox(QMessageBox.Icon.NoIcon, "Shoal", question, parent=parent)
+    box.setInformativeText(about)
+    really = box.addButton(deed, roles.DestructiveRole if danger else roles.AcceptRole)
+    box.setDefaultButton(box.addButton(tr("Cancel"), roles.RejectRole))
+    box.exec()
+    return box.clickedButton() is really
+
+
+def place_to_save(parent: QWidget | None, title: str, name: str) -> Path | None:
+    """Asks where to save a file of this name; None if the person cancels."""
+    start = Path.home() / name
+    path, _ = QFileDialog.getSaveFileName(parent, title, str(start), f"*{start.suffix}")
+    return Path(path) if path else None
+
+
 def boxed(inside: QLayout) -> QWidget:
     """A layout in one widget, to be shown and hidden together."""
     widget = QWidget()
@@ -119,10 +160,17 @@ def boxed(inside: QLayout) -> QWidget:
     return widget
 
 
-def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> QFrame:
+class Card(QFrame):
+    """A surface; `look` is one of the style sheet's."""
+
+    def __init__(self, look: str = "card") -> None:
+        super().__init__()
+        self.setProperty("look", look)
+
+
+def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
     """A surface with padding around its content; by default the layout's own."""
-    frame = QFrame()
-    frame.setProperty("look", look)
+    frame = Card(look)
     if padding is not None:
         inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
     frame.setLayout(inside)
@@ -167,9 +215,7 @@ def progress_bar(name: str, most: int = 1000) -> QProgressBar:
 
 
 def rule() -> QFrame:
-    line = QFrame()
-    line.setProperty("look", "rule")
-    return line
+    return Card("rule")
 
 
 class _Filled(QPushButton):
@@ -179,8 +225,7 @@ class _Filled(QPushButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.hasFocus():
-            painter = QPainter(self)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter = smooth(self)
             painter.setPen(QPen(self.palette().buttonText().color(), 1.5))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
             painter.end()
@@ -217,43 +262,52 @@ class IconButton(QToolButton):
         self.setIcon(line_icon(self._icon, colours.text_soft, colours.accent))
 
 
+class Picture(QLabel):
+    """A drawing in a colour of the theme; `colour` is that colour's name."""
+
+    def __init__(self, theme: Theme, name: str, colour: str, width: int, height: int) -> None:
+        super().__init__()
+        self._theme, self._drawing, self._size = theme, name, (width, height)
+        self._colour = colour
+        theme.changed.connect(self._draw)
+        self._draw()
+
+    def recolour(self, colour: str) -> None:
+        if colour != self._colour:
+            self._colour = colour
+            self._draw()
+
+    def _draw(self) -> None:
+        self.setPixmap(drawn(self._drawing, getattr(self._theme.palette, self._colour), *self._size))
+
+
 class Empty(QWidget):
     """What a page shows when it has no content yet: a picture, what will be here, and what to do."""
 
     def __init__(self, theme: Theme, icon: str, title: str, sentence: str, act: QWidget | None = None) -> None:
         super().__init__()
-        self._theme, self._icon = theme, icon
-        self._picture = QLabel()
-        self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        picture = Picture(theme, icon, "line_strong", 56, 56)
+        picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.title = Label(title, "heading")
         self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence = Label(sentence, "soft", wrap=True)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence.setFixedWidth(400)
-        inside = column(1, self._picture, self.title, row(1, self.sentence, 1), gap=10)
+        inside = column(1, picture, self.title, row(1, self.sentence, 1), gap=10)
         if act is not None:
             inside.addSpacing(6)
             inside.addLayout(row(1, act, 1))
         inside.addStretch(1)
         self.setLayout(inside)
-        theme.changed.connect(self._draw)
-        self._draw()
-
-    def _draw(self) -> None:
-        self._picture.setPixmap(drawn(self._icon, self._theme.palette.line_strong, 56, 56))
 
 
-class Notice(QFrame):
+class Notice(Card):
     """A problem: title, sentence, remedy, and a button to solve it."""
 
     def __init__(self, act: QPushButton) -> None:
-        super().__init__()
-        self.setProperty("look", "problem")
-        self._title, self._sentence, self._remedy = (
-            Label("", "strong"),
-            Label("", wrap=True),
-            Label("", "soft", wrap=True),
-        )
+        super().__init__("problem")
+        self._title, self._sentence = Label("", "strong"), Label("", wrap=True)
+        self._remedy = Label("", "soft", wrap=True)
         inside = row(column(self._title, self._sentence, self._remedy, gap=4), gap=24, fill=0)
         inside.addWidget(act, alignment=Qt.AlignmentFlag.AlignVCenter)
         inside.setContentsMargins(20, 16, 20, 16)
@@ -262,12 +316,9 @@ class Notice(QFrame):
     def show_problem(self, problem: Problem | None) -> None:
         self.setVisible(problem is not None)
         if problem is not None:
-            for label, text in (
-                (self._title, problem.title),
-                (self._sentence, problem.sentence),
-                (self._remedy, problem.remedy),
-            ):
-                label.say(text)
+            self._title.say(problem.title)
+            self._sentence.say(problem.sentence)
+            self._remedy.say(problem.remedy)
             self.setAccessibleName(f"{problem.title}. {problem.sentence} {problem.remedy}")
 
 

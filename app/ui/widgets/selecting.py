@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QComboBox,
-    QFrame,
     QGroupBox,
     QPushButton,
     QSizePolicy,
@@ -21,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.theme import Theme
 from app.ui.theme.theme import drawn
-from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.pieces import Card, Label, column, relook, row, smooth
 
 
 class Toggle(QAbstractButton):
@@ -52,8 +51,7 @@ class Switch(Toggle):
         return QSize(44, 28)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         track = QRectF(3, 4, 38, 20)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.colour("accent" if self.isChecked() else "text_faint"))
@@ -147,8 +145,7 @@ class Radio(Toggle):
         return QSize(22, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         on = self.isChecked()
         painter.setPen(QPen(self._theme.colour("accent" if on else "text_faint"), 5 if on else 1.6))
         painter.setBrush(self._theme.colour("surface"))
@@ -161,13 +158,12 @@ class Radio(Toggle):
         painter.end()
 
 
-class Option(QFrame):
+class Option(Card):
     """A card with a radio button, a title, a sentence, and room for more below (`inside`)."""
 
     def __init__(self, theme: Theme, title: str, text: str) -> None:
-        super().__init__()
+        super().__init__("option")
         self._theme = theme
-        self.setProperty("look", "option")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.radio = Radio(theme, title)
         self.radio.setAccessibleDescription(text)
@@ -182,9 +178,7 @@ class Option(QFrame):
         self.radio.click()
 
     def _draw(self, on: bool) -> None:
-        self.setProperty("look", "option-on" if on else "option")
-        self.style().unpolish(self)
-        self.style().polish(self)
+        relook(self, "option-on" if on else "option")
 
 
 class OptionGroup(QGroupBox):

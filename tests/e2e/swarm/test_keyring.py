@@ -93,12 +93,6 @@ def test_rounds_need_no_key_and_no_session_gets_another_name(owner: Owner) -> No
     (name,) = named(node)
     assert node.stop() == 0
 
-    owner.keyring_is("silent")
-    node = owner.starts()
-    node.wait_for(says("answer its prompt"))
-    node.wait_for_kind("round")
-    assert node.stop() == 0 and not named(node)
-
     owner.keyring_is("locked")
     node = owner.starts()
     node.wait_for(says("unlock it"))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from random import Random
 
 import pytest
@@ -17,11 +16,6 @@ TABLE = {
     0.1: (4.56, 5.42, 6.28, 7.01),
     0.3: (7.54, 7.65, 7.77, 7.88),
 }
-
-
-def test_the_examples_in_the_docstrings_hold() -> None:
-    results = doctest.testmod(probing)
-    assert results.attempted >= 3 and results.failed == 0
 
 
 @pytest.mark.parametrize("p", TABLE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import math
 from pathlib import Path
 from random import Random
@@ -13,7 +12,6 @@ import msgspec
 import pytest
 
 from app.learning.language import ROUND
-from app.node.record import records
 from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
 from app.node.round import language
@@ -22,11 +20,6 @@ from app.node.terminal.terminal import closing
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, GroupTokens
 from engines.contract import Batch, TokenSequence
-
-
-@pytest.mark.parametrize("module", [everyday, records])
-def test_examples(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 def test_forty_different_replies() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -24,12 +24,6 @@ from tests.relay.talking import group, key, running, sealed, town, until
 SWARM = "shoal"
 FAST = 10_000.0
 """Checks a second: no pauses."""
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as one:
-        yield one
 
 
 def raw(envelope: Envelope) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,7 +11,6 @@ from random import Random
 
 import pytest
 
-from app.relay.broker import jetstream
 from app.relay.broker.jetstream import JetStream, servers
 from app.relay.broker.journal import FILE, Journal
 from app.relay.session.shared import RelayState
@@ -551,7 +549,6 @@ def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytes
 def test_an_address_of_nats_that_is_none(where: str) -> None:
     with pytest.raises(ValueError):
         servers(where)
-    assert doctest.testmod(jetstream).failed == 0
     assert servers("tls://u:p@a,[::1]:9") == ("tls://u:p@a:4222", "tls://[::1]:9")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,6 @@ from app.swarm.wire.limits import Quotas
 from tests.swarm.cases import ANN, BOB, NOW_MS, SWARM, honest, signed
 
 YEAR_MS = 365 * 24 * 3600 * 1000
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as one:
-        yield one
 
 
 def line(envelope: Envelope, swarm: str = SWARM) -> ArchivedGroup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,12 +46,6 @@ from tests.swarm.cases import (
 DAY_MS = 24 * 3600 * 1000
 ME = Identity(bytes(range(2, 34)))
 STAND_IN = Path(__file__).parents[2] / "sapo" / "scoring" / "stand_in_child.py"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as one:
-        yield one
 
 
 @pytest.fixture
