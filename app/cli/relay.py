@@ -161,7 +161,7 @@ def main(args: argparse.Namespace) -> int:
             if state.access.private is None:
                 say(
                     "Others on this network can read the page and the answers, which aren't encrypted. Open "
-                    "the page on this computer. With --private, six words encrypt the answers.",
+                    "the page on this computer. With --private, secret words encrypt the answers.",
                     sys.stderr,
                 )
         if args.lan:

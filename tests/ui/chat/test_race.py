@@ -83,7 +83,8 @@ def test_a_race_of_the_model_before_is_not_shown_as_yours(qtbot: QtBot, page: Tr
     page.show_view(msgspec.structs.replace(page._view, model="starter"))
     assert page._race is not None
     page.show_view(msgspec.structs.replace(page._view, model="HuggingFaceTB/SmolLM2-135M-Instruct"))
-    assert page._race is None and "12 of 20 now" not in texts(page)
+    assert page._race is None
+    qtbot.waitUntil(lambda: "12 of 20 now" not in texts(page))
 
 
 def test_twenty_puzzles_that_say_little_are_told_beside_what_was_measured_on_many() -> None:
