@@ -17,6 +17,7 @@ import msgspec
 from app.learning.placement import (
     ENOUGH,
     MOST_FAMILIES,
+    OWN_ROWS,
     SOME,
     FamilyTrial,
     OwnExample,
@@ -158,5 +159,6 @@ def ended(found: Placement, *, anyway: bool = False) -> Placement:
     begun = families(tried) if anyway else beginning(found)
     if anyway and not begun:
         begun = {one.family: one.level for one in tried[:MOST_FAMILIES]}
-    taught = lesson(found.lesson, begun) if found.way.examples else ()
+    most = OWN_ROWS if any(map(is_own, begun)) else ENOUGH
+    taught = lesson(found.lesson, begun, most) if found.way.examples else ()
     return msgspec.structs.replace(found, families=begun, tried=tried, lesson=taught, looking=False)

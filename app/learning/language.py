@@ -30,7 +30,7 @@ class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
 
 ROUND = RetentionStrength(read=6, per_step=2, strength=0.5)
 """For a round, where the answers of a step weigh about five times as much (LOG.md)."""
-LESSON = RetentionStrength(read=12, per_step=4, strength=1.0)
+LESSON = RetentionStrength(read=8, per_step=3, strength=1.0)
 """For a peer lesson, whose answers are further from what the model would say (LOG.md)."""
 
 

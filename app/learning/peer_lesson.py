@@ -8,7 +8,8 @@ Where the trial goes well the family joins and ordinary rounds go on with it; wh
 families or everyday language lost too much, the adapter goes back to what it was.
 
 A lesson is broad or there is none: a hundred answers of one form make a model forget its own families and how
-to talk, three hundred of eight families do not (LOG.md).
+to talk, three hundred of eight families do not (LOG.md). In a family that a lesson opened and that is still
+weak, lessons go on with further answers: they bring more than rounds in which one answer in ten is right.
 
 Imitation is a wider door than weighing: wrong work before a right answer, an advertisement, a foreign alphabet
 would be learned word for word. So `answers` takes only what several authors have in common:
@@ -41,9 +42,9 @@ from app.sapo.groups import ScoredGroup, lone
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
-ENOUGH, LEAST = 40, 24
+ENOUGH, LEAST = 48, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""
-FAMILIES, ANSWERS = 4, 96
+FAMILIES, ANSWERS = 5, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
 READ = 6
 """Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
@@ -57,8 +58,11 @@ OWN, OWN_ROUNDS = 64, 16
 and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
 AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
-PASSES = 3
+PASSES = 2
 """How often a lesson goes over its answers (LOG.md)."""
+FINISHED, TRIES = 0.5, 2
+"""Lessons go on in a family that one of them opened until this share of its trial's answers is right, or until
+so many in a row have gained nothing."""
 EVERY, AGAIN, DOUBLINGS = 2, 20, 4
 """Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and
@@ -128,13 +132,14 @@ def next_lesson(
     """The lesson that may be taught after `round`, if any: all families with enough answers, each at its
     easiest level; `closest` chooses among them. `vouched` tells whether an author, by key, is trusted without a
     second one."""
-    if not round or round < _next_round(found) or room(found) < 1:
+    if not round or round < _next_round(found):
         return None
-    resting = set(found.in_play) | set(resting_families(found, round))
+    known = {*found.in_play, *resting_families(found, round)} - set(unfinished(found))
+    full = len(found.in_play) >= MOST_ACTIVE
     places: dict[tuple[str, int], list[PeerGroup]] = {}
     for group in groups:
         at = group.scored.group.coordinates
-        if at.family not in resting:
+        if at.family not in known and (at.family in found.in_play or not full):
             places.setdefault((at.family, at.level), []).append(group)
     able = [
         FamilyAnswers(family=family, level=level, answers=taught)
@@ -149,9 +154,13 @@ def next_lesson(
     return lesson if len(lesson.answers) >= needed else None
 
 
-def room(found: Placement) -> int:
-    """How many families a lesson may teach."""
-    return min(FAMILIES, MOST_ACTIVE - len(found.in_play))
+def unfinished(found: Placement) -> tuple[str, ...]:
+    """Active families that a lesson opened and in which lessons go on."""
+    return tuple(
+        one.family
+        for one in found.lessons
+        if one.family in found.joined and one.opened and one.after < FINISHED and one.failures < TRIES
+    )
 
 
 def first_answers(groups: Iterable[PeerGroup], families: Container[str]) -> PeerLesson:
@@ -185,12 +194,14 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float]) -> tuple[str, 
     return tuple(known[:ASKED]) if len(known) > ASKED else tuple(families)
 
 
-def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLesson:
-    """The lesson cut down to `most` families, those whose answers are likeliest to the model: `nats` is, by
-    family, the mean of minus the log-probability of a whole answer; families that could not be read come last.
-    """
+def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
+    """The lesson cut down to FAMILIES, those whose answers are likeliest to the model: `nats` is, by family,
+    the mean of minus the log-probability of a whole answer; families that could not be read come last. New
+    ones are taught only up to MOST_ACTIVE."""
     parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
-    return msgspec.structs.replace(lesson, parts=tuple(parts[:most]))
+    new = [one for one in parts if one.family not in found.in_play]
+    over = new[max(0, MOST_ACTIVE - len(found.in_play)) :]
+    return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
 
 
 def own_answers(
@@ -326,18 +337,20 @@ def after_lesson(
             family=part.family,
             level=part.level,
             round=round,
-            opened=kept and opens(last),
-            failures=0 if kept and (opens(last) or gained(first, last)) else failures.get(part.family, 0) + 1,
-            before=first.solved / max(1, first.answers),
-            after=last.solved / max(1, last.answers),
+            opened=part.family in found.joined or (kept and opens(last)),
+            failures=0
+            if kept and (gained(first, last) or (opens(last) and part.family not in found.joined))
+            else failures.get(part.family, 0) + 1,
+            before=_share([first]),
+            after=_share([last if kept else first]),
             authors=part.authors,
             answers=len(part.answers),
         )
         for part, first, last in zip(lesson.parts, before, after, strict=True)
     ]
     others = [one for one in found.lessons if one.family not in lesson.levels]
-    joined = {one.family: one.level for one in results if one.opened}
-    return msgspec.structs.replace(found, lessons=(*others, *results), joined=found.joined | joined)
+    opened = {one.family: one.level for one in results if one.opened}
+    return msgspec.structs.replace(found, lessons=(*others, *results), joined=opened | found.joined)
 
 
 def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]:

@@ -39,6 +39,8 @@ FOLLOWS = 0.5
 """A model counts as following the way of asking if this share of its answers has the mark it was asked for."""
 ENOUGH, SOME = 40, 24
 """Right answers that a lesson needs no more than, and does with where they are rare."""
+OWN_ROWS = 160
+"""Answers of the owner's that a lesson teaches at most."""
 FEW = 8
 """If fewer right answers with true work were found, those with false work are taught too: they still teach the
 form."""

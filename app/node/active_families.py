@@ -45,18 +45,23 @@ _SHOWN = 120
 """Characters of a peer's answer in a sentence."""
 _GROUPS_SHOWN = 2
 """Groups of each family, each of another author, that are kept with a lesson's round."""
+_LASTS = 2 * peer_lesson.EVERY
+"""Rounds for which the trial after a lesson stands in for the one before the next."""
 _LESSON_TRIALS = 10**6
 """Index of the first question of a lesson's trials; a placement asks only lower ones."""
 
 
 @dataclass(frozen=True)
 class LessonTrial:
-    """What one trial measured: right answers in the lesson's families and in the active ones, and the
+    """What one trial measured: right answers in the lesson's families and in the other active ones, and the
     perplexity of everyday replies (None for a model that does not talk)."""
 
     lesson: list[FamilyTrial]
     own: list[FamilyTrial]
     everyday: float | None
+    round: int
+    first: int
+    """The number of its first question in each family."""
 
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
@@ -81,6 +86,8 @@ class ActiveFamilies:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._named = settings.families
+        self._latest: LessonTrial | None = None
+        """The trial after the latest lesson, if that was kept."""
         self._nats: dict[str, float] = {}
         """How unlikely peers' answers in families that wait are to this model, since the latest lesson."""
         self._found: Placement | None = None
@@ -178,7 +185,7 @@ class ActiveFamilies:
         if self._found is None or self._swarm is None:
             return None
         resting = peer_lesson.resting_families(self._found, state.round)
-        known = {*self._found.in_play, *resting}
+        known = {*self._found.in_play, *resting} - set(peer_lesson.unfinished(self._found))
         candidates = self._healer.candidates
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.waiting_groups() if _family(group) in candidates]
@@ -205,27 +212,45 @@ class ActiveFamilies:
         """The lesson cut down to the families whose answers the model finds likeliest. Raises TrainerDied."""
         assert self._found is not None
         nats = await unlikeliness(tools, state, lesson)
-        return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
+        return peer_lesson.closest(lesson, nats, self._found)
 
-    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
-        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
-        the perplexity of everyday replies. A family whose questions are too long for the model has no answers.
-        Raises TrainerDied and EngineError."""
-        first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
+    async def try_lesson(
+        self, tools: Tools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None
+    ) -> LessonTrial:
+        """Trials of a lesson's families and of the other active ones, and the perplexity of everyday replies.
+        The trial after a lesson asks the questions of the one `before` it. What was measured after the latest
+        lesson, a few rounds ago, is not measured again before the next. A family whose questions are too long
+        for the model has no answers. Raises TrainerDied and EngineError."""
+        levels = state.curriculum.levels | lesson.levels
+        latest = None if before is not None else self._latest
+        if latest is not None and state.round - latest.round > _LASTS:
+            latest = None
+        known = {(one.family, one.level): one for one in (*latest.lesson, *latest.own)} if latest else {}
+        asked = before or latest
+        first = asked.first if asked is not None else _LESSON_TRIALS + TRIAL_QUESTIONS * state.round
         tools.report(Phase.PLACING)
-        tried: list[FamilyTrial] = []
-        for family, level in (lesson.levels | own).items():
+        tried: dict[str, FamilyTrial] = {}
+        for family, level in levels.items():
+            if (family, level) in known:
+                tried[family] = known[family, level]
+                continue
             try:
-                tried += await placing.again(tools, state.way, {family: level}, first, TRIAL_QUESTIONS)
+                (tried[family],) = await placing.again(
+                    tools, state.way, {family: level}, first, TRIAL_QUESTIONS
+                )
             except EngineError:  # questions longer than this model can read
-                if family in own:
+                if family in state.curriculum.levels:
                     raise
-                tried.append(FamilyTrial(family=family, level=level, questions=TRIAL_QUESTIONS))
-        everyday = await language.perplexity(tools.link) if tools.engine.talks else None
+                tried[family] = FamilyTrial(family=family, level=level, questions=TRIAL_QUESTIONS)
+        everyday = latest.everyday if latest else None
+        if everyday is None and tools.engine.talks:
+            everyday = await language.perplexity(tools.link)
         return LessonTrial(
-            lesson=[one for one in tried if one.family in lesson.levels],
-            own=[one for one in tried if one.family in own],
+            lesson=[tried[family] for family in lesson.levels],
+            own=[tried[family] for family in levels if family not in lesson.levels],
             everyday=everyday,
+            round=state.round,
+            first=first,
         )
 
     def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
@@ -247,7 +272,10 @@ class ActiveFamilies:
         those that the lesson improved. Raises DiskFullError."""
         assert self._found is not None
         kept, self._nats = helped(before, after), {}
+        self._latest = after if kept else None
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
+        if not kept:
+            return []
         brought = {
             first.family
             for first, last in zip(before.lesson, after.lesson, strict=True)
@@ -271,7 +299,8 @@ class ActiveFamilies:
         if found.in_play:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
         if self._swarm is not None:
-            self._swarm.practise_families(self.settings.families)
+            taught = peer_lesson.unfinished(found)
+            self._swarm.practise_families(name for name in self.settings.families if name not in taught)
 
 
 def _family(group: PeerGroup) -> str:

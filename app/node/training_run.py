@@ -331,12 +331,13 @@ class TrainingRun:
         if fits:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
             played = await teach_from_peers(tools, self.state, fitting)
-            after = await self._active.try_lesson(tools, self.state, lesson)
+            after = await self._active.try_lesson(tools, self.state, lesson, before)
         if played is not None and helped(before, after):
             shown = self._active.lesson_groups(lesson, before, after)
             await self._keep(replace(played, lesson_groups=tuple(shown)))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)
         if self._swarm is not None and opened:
@@ -344,6 +345,8 @@ class TrainingRun:
             taught = {answer.id for one in lesson.parts if one.family in families for answer in one.answers}
             self._swarm.settle_lesson(sorted(taught))
         for result in opened:
+            if result.family in joined:  # one that was open already
+                continue
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> Played:

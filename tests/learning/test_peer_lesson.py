@@ -26,7 +26,6 @@ from app.learning.peer_lesson import (
     first_answers,
     next_lesson,
     own_answers,
-    room,
 )
 from app.learning.placement import FamilyTrial, OwnExample, Placement
 from app.sapo.asking import BRIEF
@@ -163,15 +162,40 @@ def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() ->
     all_ = next_lesson(groups, FOUND, 1, nobody)
     assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= ANSWERS
     nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
-    lesson = closest(all_, nats, room(FOUND))
-    assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw"] and len(lesson.parts) == FAMILIES
+    lesson = closest(all_, nats, FOUND)
+    assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw", "dice"] and len(lesson.parts) == FAMILIES
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
-    assert room(full) == 1 and list(closest(all_, nats, room(full)).levels) == ["lcm"]
+    assert list(closest(all_, nats, full).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
 
 def tried(solved: int, any_: int) -> FamilyTrial:
     return FamilyTrial(family="gcd", level=0, questions=12, any=any_, answers=48, solved=solved, crossed=48)
+
+
+def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_nothing() -> None:
+    groups = [one for author in ("ann", "ben") for one in some(author, 60, family="gcd")]
+    lesson = next_lesson(groups, FOUND, OWN_ROUNDS, nobody)
+    assert lesson is not None
+    opened = peer_lesson.after_lesson(FOUND, lesson, [tried(0, 0)], [tried(12, 12)], OWN_ROUNDS)
+    assert (
+        peer_lesson.unfinished(opened) == ("gcd",)
+        and next_lesson(groups, opened, OWN_ROUNDS + EVERY, nobody) == lesson
+    )
+    full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MOST_ACTIVE)})
+    assert (
+        next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson and closest(lesson, {}, full) == lesson
+    )
+    strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(24, 12)], 20)
+    assert peer_lesson.unfinished(strong) == () and next_lesson(groups, strong, 60, nobody) is None
+    once = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(13, 12)], 20)
+    twice = peer_lesson.after_lesson(once, lesson, [tried(13, 12)], [tried(30, 12)], 24, kept=False)
+    assert (
+        peer_lesson.unfinished(once) == ("gcd",)
+        and peer_lesson.unfinished(twice) == ()
+        and "gcd" in twice.joined
+    )
+    assert [one.after for one in twice.lessons] == [tried(13, 12).solved / 48]
 
 
 def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_time() -> None:

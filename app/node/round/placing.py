@@ -188,7 +188,7 @@ class _Asking:
 
     async def keys(self, family: str) -> list[OwnExample]:
         """True answers to questions of a set that are trained on, for lesson zero."""
-        made = await self._made(family, 0, _EXAMPLES, 2 * placement.ENOUGH, worked=True)
+        made = await self._made(family, 0, _EXAMPLES, 2 * placement.OWN_ROWS, worked=True)
         return [
             OwnExample(
                 coordinates=one.coordinates,

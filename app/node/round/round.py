@@ -37,6 +37,7 @@ from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo import seeds
 from app.sapo.asking import marked, messages
+from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup, lone
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
@@ -163,6 +164,17 @@ class Played:
     """Some of the groups that it taught, the first ones first."""
 
 
+FEW_ANSWERS = 0.2
+"""A question set has few different answers if a constant one is right for at least this share of its rows."""
+
+
+def _groups(before: NodeState, settings: Settings) -> int:
+    """Questions of a round: twice as many where a question set has few different answers, else the model swings
+    from one answer to another (LOG.md)."""
+    few = any(is_own(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels)
+    return settings.groups * (1 + few)
+
+
 async def play(tools: Tools, before: NodeState) -> Played:
     """Plays the round after `before`. Raises TrainerDied; then nothing has happened yet."""
     settings, report, number = tools.settings, tools.report, before.round + 1
@@ -175,7 +187,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         before.curriculum,
         tools.identity,
         number,
-        before.groups or settings.groups,
+        before.groups or _groups(before, settings),
         partial(tools.sandbox.questions, worked=any(map(is_own, before.curriculum.levels))),
         own_share=settings.own_share,
     )

@@ -29,6 +29,7 @@ from app.node.round.round import Played, Stepped, Tools, longest
 from app.node.trainer.messages import Foreign
 from app.sapo import seeds
 from app.sapo.asking import messages
+from app.sapo.sets.question_set import is_own
 from engines.contract import Batch
 
 HELD_STEPS = 8
@@ -38,7 +39,10 @@ HELD_STEPS = 8
 async def teach(tools: Tools, before: NodeState, lesson: Sequence[OwnExample]) -> Played:
     """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
-    played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))
+    if any(is_own(one.coordinates.family) for one in lesson):
+        played = await _teach(tools, before, answers, zero.OWN_PASSES, partial(_take_held, tools))
+    else:
+        played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
@@ -82,8 +86,13 @@ async def _take(
 
 
 async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepped:
-    """Takes all steps in chunks of HELD_STEPS. Small talk is held by its difference from the untaught model, so
-    it is measured again before each chunk."""
+    """Takes all steps in chunks of HELD_STEPS, at a learning rate that falls to nothing: steps at the full rate
+    leave everyday language wherever the last few put it (LOG.md). Small talk is held by its difference from the
+    untaught model, so it is measured again before each chunk."""
+    batches = [
+        msgspec.structs.replace(batch, learning_rate=batch.learning_rate * (1 - number / len(batches)))
+        for number, batch in enumerate(batches)
+    ]
     done: list[Stepped] = []
     for first in range(0, len(batches), HELD_STEPS):
         some = await language.hold(

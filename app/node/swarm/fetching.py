@@ -42,11 +42,13 @@ MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
 LESSON_GROUPS = 24
 """Groups of one sample for lessons."""
-_EMPTY_COSTS = 2
-"""What an answer without groups takes of the quota below, so that a node does not ask for ever."""
-GROUPS_PER_MIN, GROUPS_AT_ONCE = 4.0, 240
-"""Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
-MB, and 240 in each further one."""
+_EMPTY_COSTS = 10_000
+"""Bytes that an answer without groups takes of the quota below, so that a node does not ask for ever."""
+BYTES_PER_MIN, BYTES_AT_ONCE = 20_000.0, 1_200_000
+"""Bytes of groups for rounds and lessons together; lessons get what rounds leave. That is 2.4 MB in the first
+hour and 1.2 MB in each further one; a group of short answers is some 700 bytes."""
+_LARGE = 5_000
+"""Bytes of a large group: lessons fetch only while a whole sample of such groups is left in the quota."""
 LESSON_FAMILIES = 8
 """Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
 worth more than a little of every family."""
@@ -104,7 +106,7 @@ class PeerFetcher:
         self._intake: Intake | None = None
         self.for_lessons: tuple[str, ...] = ()
         """Families to ask for beside those in play."""
-        self._budget = Bucket(GROUPS_PER_MIN, GROUPS_AT_ONCE)
+        self._budget = Bucket(BYTES_PER_MIN, BYTES_AT_ONCE)
         self.resting = False
         """Nothing is fetched while no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
@@ -170,7 +172,7 @@ class PeerFetcher:
         if not batch.eligible:  # no one else is here
             archived = await self._client.recall(k, self._levels())
         fetched = len((archived or batch).items)
-        self._budget.take(fetched, time.monotonic())
+        self._budget.take(_bytes(archived or batch), time.monotonic())
         await self._take_in(swarm, archived or batch, archived is not None)
         return fetched
 
@@ -178,20 +180,20 @@ class PeerFetcher:
         """Fetches one sample of families that wait for a lesson, from the archive what those who are online
         don't give; does nothing if none wait or the node's fetch quota is used up."""
         families = self._short_of_groups()
-        if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS:
+        if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS * _LARGE:
             return
         batch = await self._client.sample(LESSON_GROUPS, families, MOST_AGE_S)
         if batch is None:
             return
         await self._take_in(swarm, batch, archived=False)
-        came = len(batch.items)
+        came, taken = len(batch.items), _bytes(batch)
         if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
             tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
             archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MOST])
             if archived is not None:
                 await self._take_in(swarm, archived, archived=True)
-                came += len(archived.items)
-        self._budget.take(max(came, _EMPTY_COSTS), time.monotonic())
+                taken += _bytes(archived)
+        self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
 
     def _short_of_groups(self) -> tuple[str, ...]:
         """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""
@@ -250,6 +252,10 @@ class PeerFetcher:
         )
         if len(self.peers) > _PEERS:
             self.peers.popitem(last=False)
+
+
+def _bytes(batch: BatchReply) -> int:
+    return sum(map(len, batch.items))
 
 
 def _families(before: Peer | None, family: str) -> tuple[str, ...]:

@@ -181,7 +181,7 @@ def _attention(
 ) -> torch.Tensor:
     """Prompts attend to themselves; completions to their prompt and themselves. Gives (M, heads * head_dim)."""
     q, k = q_MHD.flatten(1), k_MHD.flatten(1)
-    blocks = [_block(shape, q, k, v, layout.prompt_PL, layout.prompt_PL, layout.prompt_mask_LL[None])]
+    blocks = [_block(shape, q, k, v, layout.prompt_query_PQ, layout.prompt_PL, layout.prompt_mask_PQL)]
     if layout.query_SL.numel():
         blocks.append(_block(shape, q, k, v, layout.query_SL, layout.key_SK, layout.mask_SLK))
     return torch.cat(blocks)[layout.unpad_M]

@@ -112,6 +112,11 @@ MOST_NODES = 16
 """Adapters that sample together if none needs a copy of the weights."""
 
 
+LEAST_SHARED = 8
+"""Tokens at the beginning of several prompts from which on they are computed once. A tiny model computes them
+faster than they are found."""
+
+
 class NativeNetwork:
     """Qwen2, Qwen3 and Llama, without transformers."""
 
@@ -128,6 +133,7 @@ class NativeNetwork:
         self.weight_bytes = parameters * dtype.itemsize
         on_cpu = device.type == "cpu"
         self._merges = merges(device, parameters)
+        self._least_shared = LEAST_SHARED if parameters >= TINY else None
         self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
     def shares(self, checkpointing: bool) -> bool:
@@ -136,7 +142,7 @@ class NativeNetwork:
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:
-        layout = pack(sequences_S, self.device)
+        layout = pack(sequences_S, self.device, self._least_shared)
         return States(decoder.hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head)
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:

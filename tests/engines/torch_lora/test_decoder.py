@@ -183,6 +183,29 @@ def test_a_shared_prompt_is_computed_once() -> None:
     assert layout.targets_C.tolist() == [token for _, completion in SEQUENCES for token in completion]
 
 
+def test_a_shared_beginning_is_computed_once_and_changes_nothing(tiny: Path) -> None:
+    alike = [
+        ([3, 4, 5, 6], [7, 8, 1]),
+        ([3, 4, 5, 9, 2], [6]),
+        ([3, 4], [20, 21]),
+        ([3, 4, 5, 9, 7], [8, 9]),
+        ([2], [5, 6]),
+    ]
+    layout = pack(alike, torch.device("cpu"), 2)
+    assert layout.tokens_M.tolist() == [3, 4, 5, 6, 9, 2, 3, 4, 7, 2, 7, 8, 20, 8, 5]
+    base = Base(tiny)
+    network, found = base.network, []
+    assert isinstance(network, NativeNetwork)
+    for least in (None, 2):
+        network._least_shared = least
+        adapter = disturbed(base)
+        hidden = network.states(adapter, alike, False).hidden_Cd
+        hidden.square().sum().backward()
+        found.append((hidden.detach(), adapter.gradients.clone()))
+    for apart, together in zip(*found, strict=True):
+        torch.testing.assert_close(apart, together, rtol=1e-4, atol=1e-5)
+
+
 def test_an_adapter_is_merged_anew_only_after_a_change(tiny: Path) -> None:
     base = Base(tiny)
     assert isinstance(base.network, NativeNetwork)

@@ -97,6 +97,20 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -
     assert learned.family in of(Round, seen)[-1].families or len(of(Round, seen)) == 4
 
 
+def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_lesson, "FINISHED", 2.0)
+    swarm = shelf()
+    seen = bench.run(rounds=5, place=True, families=FAMILIES, swarm=swarm, external=2)
+    (learned,) = of(events.SkillLearned, seen)
+    (result,) = [one for one in kept(bench).lessons if one.family == learned.family]
+    (lesson,) = [one.round for one in of(Round, seen) if one.lesson_from]
+    assert result.opened and result.round > lesson and result.failures == 1, "it knew all of that by then"
+    assert kept(bench).joined == {learned.family: 0}
+    assert learned.family in swarm.wanted and learned.family not in swarm.practised
+
+
 def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(bench: Bench) -> None:
     """As the starter does, which has no first look."""
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}

@@ -50,8 +50,20 @@ def checked(number: int, peer: str = "", age_s: float = 0.0) -> PeerGroup:
     )
 
 
+class Item(bytes):
+    """A group on the wire; only its length is looked at."""
+
+    group: PeerGroup
+
+    @classmethod
+    def of(cls, group: PeerGroup) -> Item:
+        item = cls(700)
+        item.group = group
+        return item
+
+
 class Relay:
-    """Stands for the client: hands out batches, in which a number stands for an item."""
+    """Stands for the client: hands out batches."""
 
     def __init__(self, batches: Sequence[Sequence[PeerGroup]], connected: bool = True) -> None:
         self.batches = list(batches)
@@ -74,7 +86,7 @@ class Relay:
     def _batch(self, batches: list[Sequence[PeerGroup]]) -> Any:
         if not batches:
             return None
-        items = batches.pop(0)
+        items = list(map(Item.of, batches.pop(0)))
         return SimpleNamespace(items=items, eligible=len(items) if self.eligible is None else self.eligible)
 
     def report(self, ids: Any, reason: str) -> None:
@@ -95,15 +107,16 @@ class Check:
     def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
-    def sift(self, items: Sequence[PeerGroup], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
+    def sift(self, items: Sequence[Item], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
         self.oldest_s = oldest_s
-        bad = [one for one in items if one.id in self.refused]
+        groups = [item.group for item in items]
+        bad = [one for one in groups if one.id in self.refused]
         reports: dict[str, tuple[str, ...]] = {}
         for one in bad:
             if (complaint := self.refused[one.id].complaint) is not None:
                 reports[complaint] = (*reports.get(complaint, ()), one.id)
         return IntakeResult(
-            checked=tuple(one for one in items if one not in bad),
+            checked=tuple(one for one in groups if one not in bad),
             refused={self.refused[one.id]: 1 for one in bad},
             reports=reports,
         )
@@ -444,9 +457,9 @@ def test_a_pause_is_no_reason_to_suspect_what_was_out() -> None:
 def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where_nobody_is_here() -> None:
     relay = Relay([[] for _ in range(100)])
     fetcher = made(relay, external=0)
-    fetcher._budget = Bucket(0.001, fetching.LESSON_GROUPS + 4)
+    fetcher._budget = Bucket(0.001, 150_000)  # a sample of large groups is 120,000
     fetcher.for_lessons = ("lcm", "dice")
-    fetch(fetcher, lambda: len(relay.asked) == 3 and fetcher._budget.left(time.monotonic()) < 24)
+    fetch(fetcher, lambda: len(relay.asked) == 4 and fetcher._budget.left(time.monotonic()) < 120_000)
     assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MOST_AGE_S)}
     assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
 
