@@ -176,7 +176,7 @@ def main(args: argparse.Namespace) -> int:
         return 1
     except OSError as error:
         port = PORT if args.port is None else args.port
-        why = os.strerror(error.errno) if error.errno in errno.errorcode else error.strerror or error
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
         print(
             f"shoal relay: It cannot listen at {host[:80]} port {port}: {why}; "
             "choose another --host or --port.",

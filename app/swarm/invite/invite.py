@@ -139,7 +139,7 @@ def are_words(text: str) -> list[str] | None:
 
 def spell(number: int) -> str:
     """The six words of a number of 66 bits, separated by blanks."""
-    places = [number >> WORD_BITS * place & 2**WORD_BITS - 1 for place in reversed(range(WORDS))]
+    places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORDS))]
     return " ".join(_list()[place] for place in places)
 
 
@@ -157,8 +157,8 @@ def read_words(words: list[str]) -> int:
 
 def is_spoken(number: int) -> bool:
     """Whether six words with this number are an invite: its check bits are right."""
-    said = number >> _SPOKEN_CHECK_BITS
-    return number & 2**_SPOKEN_CHECK_BITS - 1 == _spoken_check(said)
+    check = number & (1 << _SPOKEN_CHECK_BITS) - 1
+    return check == _spoken_check(number >> _SPOKEN_CHECK_BITS)
 
 
 def _said(words: list[str]) -> Invite:
@@ -169,7 +169,7 @@ def _said(words: list[str]) -> Invite:
             "in the field for those."
         )
     said = number >> _SPOKEN_CHECK_BITS
-    host, port = ipaddress.IPv4Address(said >> 16 & 2**32 - 1), said & 2**16 - 1
+    host, port = ipaddress.IPv4Address(said >> 16 & 0xFFFFFFFF), said & 0xFFFF
     return Invite(url=_address(f"ws://{host}:{port}"), room="class" if said >> 48 else None)
 
 
