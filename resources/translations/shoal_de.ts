@@ -24,6 +24,14 @@
    <translation>höchstens {share}</translation>
   </message>
   <message>
+   <source>Before it learns, your model tries puzzles it will never train on.</source>
+   <translation>Bevor dein Modell lernt, probiert es Rätsel, an denen es nie übt.</translation>
+  </message>
+  <message>
+   <source>Gives early rounds more room (logarithmic axis)</source>
+   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
+  </message>
+  <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
    <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
   </message>
@@ -40,16 +48,8 @@
    <translation>Die Kurve beginnt mit der ersten Messung</translation>
   </message>
   <message>
-   <source>Before it learns, your model tries puzzles it will never train on.</source>
-   <translation>Bevor dein Modell lernt, probiert es Rätsel, an denen es nie übt.</translation>
-  </message>
-  <message>
    <source>Smoothing</source>
    <translation>Glättung</translation>
-  </message>
-  <message>
-   <source>Gives early rounds more room (logarithmic axis)</source>
-   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
   </message>
   <message>
    <source>Zoom to the start</source>
@@ -265,12 +265,12 @@
    <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
-   <source>Stopped.</source>
-   <translation>Angehalten.</translation>
-  </message>
-  <message>
    <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+  </message>
+  <message>
+   <source>Stopped.</source>
+   <translation>Angehalten.</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before.</source>
@@ -854,8 +854,23 @@
    <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
+   <source>Use a .gguf file, or drop it onto the window</source>
+   <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
+  </message>
+  <message>
    <source>Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf.</source>
    <translation>Shoal prüft jeden Download und öffnet nur Gewichte, die keinen Code ausführen: .safetensors und .gguf.</translation>
+  </message>
+  <message>
+   <source>What {n} model learned is still here ({size}). Download the model again to continue.</source>
+   <translation>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>What {n} models learned is still here ({size}). Download a model again to continue with it.</source>
+   <translation>
+    <numerusform>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</numerusform>
+    <numerusform>Was {n} Modelle gelernt haben, ist noch da ({size}). Lade ein Modell wieder herunter, um damit weiterzumachen.</numerusform>
+   </translation>
   </message>
   <message>
    <source>free now, of {most}</source>
@@ -878,10 +893,6 @@
    <translation>Ordner hinzufügen</translation>
   </message>
   <message>
-   <source>Use a .gguf file, or drop it onto the window</source>
-   <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
-  </message>
-  <message>
    <source>Open a file</source>
    <translation>Datei öffnen</translation>
   </message>
@@ -892,17 +903,6 @@
   <message>
    <source>Downloaded by other apps</source>
    <translation>Von anderen Programmen heruntergeladen</translation>
-  </message>
-  <message>
-   <source>What {n} model learned is still here ({size}). Download the model again to continue.</source>
-   <translation>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>What {n} models learned is still here ({size}). Download a model again to continue with it.</source>
-   <translation>
-    <numerusform>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</numerusform>
-    <numerusform>Was {n} Modelle gelernt haben, ist noch da ({size}). Lade ein Modell wieder herunter, um damit weiterzumachen.</numerusform>
-   </translation>
   </message>
   <message numerus="yes">
    <source>{n} on this computer</source>
@@ -1052,6 +1052,14 @@
    <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
+   <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
+   <translation>Zurück zu Runde {n}, seiner besten? Was es in späteren Runden bis {now} gelernt hat, wird endgültig gelöscht.</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? What {title} learned up to round {n}, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} bis Runde {n} gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
    <source>Learn with this</source>
    <translation>Damit lernen</translation>
   </message>
@@ -1108,16 +1116,8 @@
    <translation>Wohin mit dem Export?</translation>
   </message>
   <message>
-   <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
-   <translation>Zurück zu Runde {n}, seiner besten? Was es in späteren Runden bis {now} gelernt hat, wird endgültig gelöscht.</translation>
-  </message>
-  <message>
    <source>Back to its best</source>
    <translation>Zurück zum Besten</translation>
-  </message>
-  <message>
-   <source>Start over with round 1? What {title} learned up to round {n}, and its history, is deleted for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Was {title} bis Runde {n} gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
   </message>
   <message>
    <source>Delete it, start over</source>
@@ -1208,6 +1208,10 @@
    <translation>Ausblenden</translation>
   </message>
   <message>
+   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
+   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
+  </message>
+  <message>
    <source>Learn with others</source>
    <translation>Mit anderen lernen</translation>
   </message>
@@ -1234,10 +1238,6 @@
   <message>
    <source>{family}: {sentence}</source>
    <translation>{family}: {sentence}</translation>
-  </message>
-  <message>
-   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
-   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
   </message>
   <message>
    <source>Watch the race</source>
@@ -1288,16 +1288,16 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>Start without it</source>
-   <translation>Ohne ihn anfangen</translation>
-  </message>
-  <message>
    <source>Learns now and tries other kinds between rounds</source>
    <translation>Lernt jetzt und probiert andere Arten zwischen den Runden</translation>
   </message>
   <message>
    <source>Stops learning. What it found is kept</source>
    <translation>Beendet das Lernen. Was gefunden wurde, bleibt</translation>
+  </message>
+  <message>
+   <source>Start without it</source>
+   <translation>Ohne ihn anfangen</translation>
   </message>
   <message>
    <source>Learn while I'm away</source>
@@ -1320,18 +1320,6 @@
    <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
-   <source>Resume</source>
-   <translation>Weiter</translation>
-  </message>
-  <message>
-   <source>The first start with a model can take a minute.</source>
-   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
-  </message>
-  <message>
-   <source>It resumes by itself.</source>
-   <translation>Es geht von selbst weiter.</translation>
-  </message>
-  <message>
    <source>Quiet</source>
    <translation>Leise</translation>
   </message>
@@ -1342,6 +1330,18 @@
   <message>
    <source>Full</source>
    <translation>Voll</translation>
+  </message>
+  <message>
+   <source>Resume</source>
+   <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>The first start with a model can take a minute.</source>
+   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
+  </message>
+  <message>
+   <source>It resumes by itself.</source>
+   <translation>Es geht von selbst weiter.</translation>
   </message>
   <message>
    <source>Overview</source>
@@ -1494,6 +1494,18 @@
    <source>Licence</source>
    <translation>Lizenz</translation>
   </message>
+  <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
+   <source>A signed file, and a page to show</source>
+   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
+  </message>
   <message numerus="yes">
    <source>{n} now right</source>
    <translation>
@@ -1517,20 +1529,8 @@
    <translation>Als CSV speichern</translation>
   </message>
   <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
-  </message>
-  <message>
    <source>Before and after</source>
    <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
   </message>
   <message>
    <source>The CSV has all of them.</source>
@@ -2430,8 +2430,8 @@ answer: a*b</translation>
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
-   <source>It sent a message that is too long.</source>
-   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
+   <source>Learning crashed. Everything up to the last save is safe.</source>
+   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
   <message>
    <source>Learning keeps crashing. What it learned is safe.</source>
@@ -2442,12 +2442,16 @@ answer: a*b</translation>
    <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
-   <source>Learning stopped</source>
-   <translation>Das Lernen hat angehalten</translation>
+   <source>It sent a message that is too long.</source>
+   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
   <message>
-   <source>Learning crashed. Everything up to the last save is safe.</source>
-   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
+  </message>
+  <message>
+   <source>Learning stopped</source>
+   <translation>Das Lernen hat angehalten</translation>
   </message>
   <message>
    <source>Fix that and start it again.</source>
@@ -2464,10 +2468,6 @@ answer: a*b</translation>
   <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
-  </message>
-  <message>
-   <source>Run {setup}; it repairs the installation.</source>
-   <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
   <message>
    <source>Any time</source>
@@ -2792,6 +2792,14 @@ answer: a*b</translation>
    <translation>Modelle und Exporte in anderen Ordnern</translation>
   </message>
   <message>
+   <source>This will be deleted for good:</source>
+   <translation>Das wird endgültig gelöscht:</translation>
+  </message>
+  <message>
+   <source>This stays:</source>
+   <translation>Das bleibt:</translation>
+  </message>
+  <message>
    <source>Move the data folder to</source>
    <translation>Datenordner verschieben nach</translation>
   </message>
@@ -2826,14 +2834,6 @@ answer: a*b</translation>
   <message>
    <source>the entry that lets links and menus find Shoal</source>
    <translation>der Eintrag, über den Links und Menüs Shoal finden</translation>
-  </message>
-  <message>
-   <source>This will be deleted for good:</source>
-   <translation>Das wird endgültig gelöscht:</translation>
-  </message>
-  <message>
-   <source>This stays:</source>
-   <translation>Das bleibt:</translation>
   </message>
   <message>
    <source>Then Shoal quits.</source>
@@ -3556,10 +3556,6 @@ answer: a*b</translation>
    <translation>Läuft, aber langsamer: {need} Arbeitsspeicher wären gut; {free} frei.</translation>
   </message>
   <message>
-   <source>Needs {need} of memory; {free} free.</source>
-   <translation>Braucht {need} Arbeitsspeicher; {free} frei.</translation>
-  </message>
-  <message>
    <source>{rounds}, {size}</source>
    <translation>{rounds}, {size}</translation>
   </message>
@@ -3593,6 +3589,10 @@ answer: a*b</translation>
   <message>
    <source>Fits</source>
    <translation>Passt</translation>
+  </message>
+  <message>
+   <source>Needs {need} of memory; {free} free.</source>
+   <translation>Braucht {need} Arbeitsspeicher; {free} frei.</translation>
   </message>
   <message>
    <source>nothing learned yet</source>
@@ -3839,6 +3839,10 @@ answer: a*b</translation>
    <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
+   <source>About {energy} (estimate).</source>
+   <translation>Etwa {energy} (geschätzt).</translation>
+  </message>
+  <message>
    <source>{name} on {device}, {dtype}</source>
    <translation>{name} auf {device}, {dtype}</translation>
   </message>
@@ -3851,12 +3855,16 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
-   <source>{energy}, measured.</source>
-   <translation>{energy}, gemessen.</translation>
+   <source>{watts} W now</source>
+   <translation>{watts} W im Moment</translation>
   </message>
   <message>
-   <source>About {energy} (estimate).</source>
-   <translation>Etwa {energy} (geschätzt).</translation>
+   <source>{kwh} kWh this month</source>
+   <translation>{kwh} kWh in diesem Monat</translation>
+  </message>
+  <message>
+   <source>{energy}, measured.</source>
+   <translation>{energy}, gemessen.</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -3933,14 +3941,6 @@ answer: a*b</translation>
   <message>
    <source>Stopped by a problem</source>
    <translation>Durch ein Problem angehalten</translation>
-  </message>
-  <message>
-   <source>{watts} W now</source>
-   <translation>{watts} W im Moment</translation>
-  </message>
-  <message>
-   <source>{kwh} kWh this month</source>
-   <translation>{kwh} kWh in diesem Monat</translation>
   </message>
   <message>
    <source>Ready when you are.</source>

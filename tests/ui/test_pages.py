@@ -29,6 +29,7 @@ from pytestqt.qtbot import QtBot
 
 from app.common.drawing import HIGH, WIDE
 from app.node.record.records import Probe
+from app.node.record.snapshot import FamilyView, LevelReached
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -51,7 +52,7 @@ from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.settings import SETTINGS
-from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
+from app.ui.view.view import NodeStatus, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.selecting import Option, Segments, Switch
 from tests.ui import views

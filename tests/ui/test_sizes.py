@@ -77,7 +77,7 @@ def test_a_focused_step_is_scrolled_to(spoken: MainWindow) -> None:
     _show(spoken, "welcome-machine", *SCENES["welcome-machine"])
     page = spoken._pages["overview"]
     assert isinstance(page, Overview)
-    page._welcome._to_company()
+    page._welcome._show(page._welcome._company)
     QApplication.processEvents()
     button = page._welcome._company._start
     assert button.hasFocus() and not button.visibleRegion().isEmpty()
@@ -139,7 +139,7 @@ def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(
     qtbot.keyClick(welcome._what._on, Qt.Key.Key_Return)
     assert welcome._machine.isVisible() and not welcome._what.isVisible()
     welcome.trial.stop(wait=True)
-    welcome._to_company()
+    welcome._show(welcome._company)
     for one in welcome.findChildren(QPushButton):
         one.clicked.connect(lambda _=False, one=one: pressed.append(one.text()))
     radio = welcome._company._options._group.buttons()[1]

@@ -46,16 +46,32 @@ _FOR_PEOPLE = {
 """Phases that people call differently from their value, which windows and nodes of other versions know."""
 
 
-class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One family: its level and number of levels, the share solved in recent training, and at the first and
-    latest probe."""
+class LevelReached(msgspec.Struct, frozen=True, kw_only=True):
+    """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
 
+    level: int
+    at: float
+
+
+class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a family stands: `latest` of `questions` held-out questions were solved, `first` at the first probe,
+    `practised` of the latest training answers. A snapshot leaves out what only a history knows."""
+
+    name: str
     title: str
     level: int
     levels: int
-    solved: float | None
-    first_probe: float | None
-    latest_probe: float | None
+    kind: str = ""
+    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
+    questions: int = 0
+    latest: float | None = None
+    first: float | None = None
+    practised: float | None = None
+    milestones: tuple[LevelReached, ...] = ()
+    trend: tuple[float, ...] = ()
+    """Every probe's share, oldest first."""
+    learned_from: tuple[str, ...] = ()
+    """Names of the peers whose answers taught it to begin with this family."""
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +187,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     eta_s: float | None = None
     curve: tuple[Probe, ...] = ()
-    families: tuple[FamilyRow, ...] = ()
+    families: tuple[FamilyView, ...] = ()
     waiting: tuple[str, ...] = ()
     """Names of families that are too hard for this model yet."""
     answers: tuple[GroupRow, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 from app.node.record import events
 from app.node.record.records import Happening, Probe
 from app.node.record.settings import Settings
-from app.node.record.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
+from app.node.record.snapshot import FamilyView, Phase, Ruling, Snapshot, SwarmView
 from app.node.record.state import NodeState, SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
@@ -94,17 +94,18 @@ class SnapshotWriter:
         self.snapshot = msgspec.structs.replace(self.snapshot, **fields)
 
 
-def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyRow, ...]:
+def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyView, ...]:
     first = probes[0].families if probes else {}
     latest = probes[-1].families if probes else {}
     return tuple(
-        FamilyRow(
+        FamilyView(
+            name=progress.family,
             title=FAMILIES[progress.family].title,
             level=progress.level,
             levels=len(FAMILIES[progress.family].levels),
-            solved=progress.solved_share,
-            first_probe=first.get(progress.family),
-            latest_probe=latest.get(progress.family),
+            practised=progress.solved_share,
+            first=first.get(progress.family),
+            latest=latest.get(progress.family),
         )
         for progress in state.curriculum.families
     )

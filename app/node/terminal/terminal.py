@@ -16,7 +16,7 @@ from app.common.text import safe_line, span
 from app.node.record import figures
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
-from app.node.record.snapshot import FamilyRow, Phase, Snapshot, doing, standing
+from app.node.record.snapshot import FamilyView, Phase, Snapshot, doing, standing
 from app.node.terminal.chart import ChartKind, chart
 from app.node.terminal.swarm_view import counted, cut
 from app.node.terminal.swarm_view import panel as swarm_panel
@@ -191,13 +191,13 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
     )
 
 
-def _families_width(families: tuple[FamilyRow, ...], width: int) -> int:
+def _families_width(families: tuple[FamilyView, ...], width: int) -> int:
     """Enough for the longest name, where the curve can spare it."""
     wanted = _FIGURES_WIDTH + max((len(family.title) for family in families), default=0)
     return max(_FAMILIES_WIDTH, min(wanted, width - _CURVE_WIDTH))
 
 
-def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel:
+def _families(families: tuple[FamilyView, ...], width: int, height: int) -> Panel:
     table = Table.grid(padding=(0, 1, 0, 0))
     for justify in ("left", "right", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
@@ -208,8 +208,8 @@ def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel
         table.add_row(
             cut(Text(family.title), width - _FIGURES_WIDTH),
             f"{family.level + 1}/{family.levels}",
-            Text(_share(family.latest_probe), style=_trend(family)),
-            Text(_share(family.solved), style="bright_black"),
+            Text(_share(family.latest), style=_trend(family)),
+            Text(_share(family.practised), style="bright_black"),
         )
     if len(shown) < len(families):
         table.add_row(Text(f"and {len(families) - len(shown)} more", style="bright_black"))
@@ -223,10 +223,10 @@ def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel
     )
 
 
-def _trend(family: FamilyRow) -> str:
-    if family.first_probe is None or family.latest_probe is None:
+def _trend(family: FamilyView) -> str:
+    if family.first is None or family.latest is None:
         return ""
-    return "green" if family.latest_probe > family.first_probe else ""
+    return "green" if family.latest > family.first else ""
 
 
 def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:

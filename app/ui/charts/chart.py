@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
+    QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -24,7 +24,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.common import drawing
-from app.ui.charts import axes
 from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
@@ -193,12 +192,12 @@ class Chart(QWidget):
         return line, drawing.top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
-        axes.heights(painter, self._theme, plot, top)
+        _heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
         marks = drawing.logarithmic(max(1.0, left), right) if self._log else drawing.whole(left, right, about)
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
-        axes.rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
+        _rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 
     def _paint_line(self, painter: QPainter, plot: QRectF, top: float, line: Sequence[ChartPoint]) -> None:
         def y(value: float) -> float:
@@ -223,21 +222,12 @@ class Chart(QWidget):
         path.addPolygon(QPolygonF([QPointF(x, y(place.y)) for x, place in zip(xs, line, strict=True)]))
         painter.drawPath(path)
         first, last = self._series.span(*self.range())
-        if last - first <= _DOTS:
-            self._paint_dots(painter, plot, y, first, last, colour)
-
-    def _paint_dots(
-        self, painter: QPainter, plot: QRectF, y: object, first: int, last: int, colour: QColor
-    ) -> None:
-        assert callable(y)
         painter.setPen(QPen(self._theme.colour("surface"), 1.5))
         painter.setBrush(self._theme.colour(self._colour, 0.45) if self._smooth else colour)
-        for at in range(first, last):
-            newest = at == len(self._series) - 1
-            radius = 4.6 if newest else 3.2
-            painter.drawEllipse(
-                QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at])), radius, radius
-            )
+        for at in range(first, last if last - first <= _DOTS else first):
+            radius = 4.6 if at == len(self._series) - 1 else 3.2
+            dot = QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at]))
+            painter.drawEllipse(dot, radius, radius)
 
     def _paint_pointer(self, painter: QPainter) -> None:
         assert self._at is not None
@@ -251,7 +241,7 @@ class Chart(QWidget):
         painter.setPen(QPen(self._theme.colour("surface"), 2))
         painter.setBrush(self._theme.colour(self._colour))
         painter.drawEllipse(QPointF(x, y), 5.5, 5.5)
-        axes.label(painter, self._theme, plot, QPointF(x, y), self.reading(self._at))
+        _label(painter, self._theme, plot, QPointF(x, y), self.reading(self._at))
 
     def value(self, at: int) -> float:
         return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]
@@ -343,3 +333,48 @@ class Chart(QWidget):
             self.setAccessibleDescription(", ".join(self.reading(at)))
         self.hovered.emit(-1 if at is None else at)
         self.update()
+
+
+def _heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
+    """Lines from 0 to `top`, a share, with percents beside them."""
+    metrics = QFontMetricsF(painter.font())
+    for mark in drawing.linear(0, top, min(10, max(2, round(plot.height() / 64)))):
+        y = plot.bottom() - mark / top * plot.height()
+        painter.setPen(QPen(theme.colour("grid" if mark else "line_strong"), 1))
+        painter.drawLine(QPointF(plot.left(), round(y) + 0.5), QPointF(plot.right(), round(y) + 0.5))
+        painter.setPen(theme.colour("text_faint"))
+        text = percent(mark, 0 if abs(100 * mark - round(100 * mark)) < 1e-6 else 1)
+        painter.drawText(QPointF(plot.left() - metrics.horizontalAdvance(text) - 8, y + 4), text)
+
+
+def _rounds(
+    painter: QPainter, theme: Theme, plot: QRectF, right: float, places: Sequence[tuple[float, str]]
+) -> None:
+    """Numbers of rounds at their `places`, as far as they leave room for the axis title, which ends at
+    `right`."""
+    metrics = QFontMetricsF(painter.font())
+    painter.setPen(theme.colour("text_faint"))
+    name = tr("rounds")
+    begins = right - metrics.horizontalAdvance(name)
+    for x, text in places:
+        half = metrics.horizontalAdvance(text) / 2
+        if x + half < begins - 12:
+            painter.drawText(QPointF(max(plot.left() - 4, x - half), plot.bottom() + 20), text)
+    painter.drawText(QPointF(begins, plot.bottom() + 20), name)
+
+
+def _label(painter: QPainter, theme: Theme, plot: QRectF, at: QPointF, texts: Sequence[str]) -> None:
+    """Lines in a box beside a point of the curve, on whichever side has room."""
+    painter.setFont(font(SMALL))
+    metrics = QFontMetricsF(painter.font())
+    width = max(metrics.horizontalAdvance(text) for text in texts) + 20
+    height = 17 * len(texts) + 11
+    box = QRectF(at.x() + 12, max(plot.top(), at.y() - height - 8), width, height)
+    if box.right() > plot.right():
+        box.moveRight(at.x() - 12)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour("text"))
+    painter.drawRoundedRect(box, 6, 6)
+    painter.setPen(theme.colour("surface"))
+    for row, text in enumerate(texts):
+        painter.drawText(QPointF(box.left() + 10, box.top() + 19 + 17 * row), text)

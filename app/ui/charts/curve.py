@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import time
@@ -51,22 +52,16 @@ class Curve(Card):
         self._segments = Segments([(PROBE, tr("New puzzles")), (TRAINING, tr("Practice"))], tr("Which curve"))
         self._segments.chosen.connect(self._choose)
         self._place = row(gap=12)
-        self._empty = Empty(
-            theme,
-            "overview",
-            tr("The curve begins with the first measurement"),
-            tr("Before it learns, your model tries puzzles it will never train on."),
-        )
-        self._stack = stack(self._empty, self.chart)
+        soon = tr("Before it learns, your model tries puzzles it will never train on.")
+        none = Empty(theme, "overview", tr("The curve begins with the first measurement"), soon)
+        self._stack = stack(none, self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)
         figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
         self._error.setContentsMargins(0, 0, 0, 6)
         top = row(column(self._name, figures, gap=0), 1, self._place, self._segments, gap=12)
         top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
-        inside = column(top, gap=8, margins=(22, 15, 22, 8))
-        inside.addWidget(self._stack, 1)
-        inside.addWidget(self._tools(theme))
-        self.setLayout(inside)
+        parts = (top, self._stack, self._tools(theme))
+        self.setLayout(column(*parts, gap=8, margins=(22, 15, 22, 8), fill=1))
         self.chart.view_changed.connect(lambda: self._all.setVisible(self.chart.zoomed))
         self._all.hide()
 
@@ -80,9 +75,8 @@ class Curve(Card):
         self._slider.setFixedWidth(110)
         self._slider.setAccessibleName(tr("Smoothing"))
         self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
-        self._log = IconButton(
-            theme, "log", tr("Gives early rounds more room (logarithmic axis)"), tr("Zoom to the start")
-        )
+        early = tr("Gives early rounds more room (logarithmic axis)")
+        self._log = IconButton(theme, "log", early, tr("Zoom to the start"))
         self._log.setCheckable(True)
         self._log.toggled.connect(self.chart.set_log)
         self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))
@@ -188,12 +182,10 @@ class Curve(Card):
 
     def _save_csv(self) -> None:
         if path := place_to_save(self, tr("Save the values"), f"shoal-{self._what}.csv"):
-            try:
-                path.write_text(self.csv(), encoding="utf-8")
-            except OSError:
-                self._say_saved(path, False)
-            else:
-                self._say_saved(path, True)
+            done = False
+            with contextlib.suppress(OSError):
+                done = bool(path.write_text(self.csv(), encoding="utf-8"))
+            self._say_saved(path, done)
 
     def _save_png(self) -> None:
         if path := place_to_save(self, tr("Save the picture"), f"shoal-{self._what}.png"):
@@ -204,11 +196,8 @@ class Curve(Card):
         error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
         stands = " ".join(filter(None, (self._figure.text(), error)))
         view = self._view
-        facts = (
-            f"Shoal, {view.model}" if view.model else "Shoal",
-            tr("Round {n}", n=number(view.safe_round)),
-            day(time.time()),
-        )
+        name = f"Shoal, {view.model}" if view.model else "Shoal"
+        facts = (name, tr("Round {n}", n=number(view.safe_round)), day(time.time()))
         drawing = card(
             self.chart.line(),
             "  ·  ".join(filter(None, (f"{self._name.text()}: {stands}", change))),

@@ -9,10 +9,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
+from app.node.record.snapshot import FamilyView
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
-from app.ui.view.view import FamilyView
 from app.ui.widgets.pieces import Card, Elided, Label, column, row, smooth
 
 

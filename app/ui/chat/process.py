@@ -149,11 +149,8 @@ class Chatting(QObject):
                 self._leave.start()
 
     def _ended(self, code: int) -> None:
-        self._lost(
-            self._refusal
-            or lacking()
-            or tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
-        )
+        stopped = tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
+        self._lost(self._refusal or lacking() or stopped)
 
     def _lost(self, sentence: str) -> None:
         waiting = bool(self._open) or bool(self._refusal)

@@ -86,12 +86,7 @@ _STROKES = 2 * math.pi
 
 
 def paint(
-    painter: QPainter,
-    theme: Theme,
-    fish: Fish,
-    nose: QPointF,
-    length: float,
-    phase: float = 0.0,
+    painter: QPainter, theme: Theme, fish: Fish, nose: QPointF, length: float, phase: float = 0.0
 ) -> None:
     """Paints it with its nose at this point, `length` pixels long, looking right. `phase` is the tail's
     position in its stroke, in turns: 0 is a fish at rest."""

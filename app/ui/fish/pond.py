@@ -104,9 +104,7 @@ class Pond(Moving):
         self._fish, self._swims = Fish(), False
         self._frame = 0
         self._drawn: dict[int, QPixmap] = {}
-        self.setAttribute(
-            Qt.WidgetAttribute.WA_OpaquePaintEvent
-        )  # else all behind it is painted with each frame
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # else all behind it is painted each time
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -180,9 +178,8 @@ class Pond(Moving):
 
     def _plants(self, painter: QPainter, room: QRectF) -> None:
         """Plants on the ground, waving a little."""
-        painter.setPen(
-            QPen(self._theme.colour("good", 0.42), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-        )
+        colour = self._theme.colour("good", 0.42)
+        painter.setPen(QPen(colour, 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         for number, (place, high) in enumerate(((0.07, 20), (0.11, 13), (0.86, 16), (0.9, 25), (0.94, 12))):
             x, ground = room.left() + place * room.width(), room.bottom()
             sway = 2.2 * math.sin(self._frame / 14 + number)
@@ -196,9 +193,8 @@ class Pond(Moving):
         for number in range(3):
             rise = (self._frame / 46 + number / 3) % 1.0
             x = room.left() + (0.3 + 0.21 * number) * room.width() + 2 * math.sin(self._frame / 9 + number)
-            painter.drawEllipse(
-                QPointF(x, room.bottom() - rise * room.height()), 1.6 + number / 2, 1.6 + number / 2
-            )
+            high = room.bottom() - rise * room.height()
+            painter.drawEllipse(QPointF(x, high), 1.6 + number / 2, 1.6 + number / 2)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._press()

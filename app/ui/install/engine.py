@@ -48,7 +48,7 @@ class EnginePanel(QWidget):
         self._retry = button(tr("Retry"), ask.retry, first)
         self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
         offline = tr("For computers without internet: the files of an offline pack")
-        self._folder = button(tr("From a folder …"), self._choose_folder, hint=offline)
+        self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask), hint=offline)
         place = tr("Put it in another folder or on another disk")
         self._elsewhere = button(tr("Other place …"), self._choose_place, hint=place)
         self.buttons = [self._retry, self._repair, self._go, self._cancel]
@@ -145,10 +145,11 @@ class EnginePanel(QWidget):
         if chosen:
             self._ask.put_elsewhere(chosen)
 
-    def _choose_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))
-        if chosen:
-            self._ask.install("", chosen)
+
+def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
+    """Asks for the folder of an offline pack, and installs the engine in it."""
+    if chosen := QFileDialog.getExistingDirectory(parent, tr("The folder with the engine's files")):
+        ask.install("", chosen)
 
 
 class InstallFacts(QWidget):

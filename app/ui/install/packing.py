@@ -17,7 +17,7 @@ from app.common.rate import Speed
 from app.install.packs import events, place
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.process.logs import PACK
 from app.ui.view.view import EnginePack, PackActivity, Problem
 
@@ -25,7 +25,7 @@ MAX_LINE = 2**20
 TICK_MS = 200
 """Minimum milliseconds between updates of the progress shown."""
 
-MakeChild = Callable[[], Child]
+_EVENT: Any = events.Told
 
 
 class Packing(QObject):
@@ -141,37 +141,23 @@ class Packing(QObject):
             return
         self._command, self._sentence = command, ""
         self._speed.restart()
-        self._change(
-            doing=PackActivity(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
-        )
+        doing = PackActivity(verb=command[0], offline="--offline" in command)
+        self._change(doing=doing, failed="", failed_offline=False)
         self._doer.start(["pack", *command, "--json", "--attached"], self._log)
 
     def _heard(self, line: bytes) -> None:
-        doing = self.pack.doing
-        try:
-            event = msgspec.json.decode(line, type=events.Told)
-        except msgspec.MsgspecError:
-            return  # of a newer kind
+        doing, event = self.pack.doing, decoded(line, _EVENT)
         if doing is None:
             return
         match event:
             case events.PackProgress():
                 rate, left = self._speed.at(event.have, event.total) if event.stage == "fetch" else (None, None)
-                doing = msgspec.structs.replace(
-                    doing,
-                    stage=event.stage,
-                    percent=event.percent,
-                    have=event.have,
-                    total=event.total,
-                    per_second=rate,
-                    left_s=left,
-                    note="",
-                )
+                told = {name: getattr(event, name) for name in ("stage", "percent", "have", "total")}
+                doing = msgspec.structs.replace(doing, **told, per_second=rate, left_s=left, note="")
             case events.PackWaiting():
                 self._speed.restart()
-                doing = msgspec.structs.replace(
-                    doing, note=spoken(event.sentence), per_second=None, left_s=None
-                )
+                note = spoken(event.sentence)
+                doing = msgspec.structs.replace(doing, note=note, per_second=None, left_s=None)
             case events.PackFailed():
                 self._sentence = spoken(event.sentence)
             case events.PackDone():
@@ -192,10 +178,7 @@ class Packing(QObject):
         self._settle(doing=None, failed=said, failed_offline="--offline" in self._command)
 
     def _checked(self, line: bytes) -> None:
-        try:
-            event = msgspec.json.decode(line, type=events.Told)
-        except msgspec.MsgspecError:
-            return
+        event = decoded(line, _EVENT)
         if isinstance(event, events.PackFailed | events.PackDone):
             self._settle(broken=spoken(event.sentence) if isinstance(event, events.PackFailed) else "")
 
@@ -210,11 +193,8 @@ class Packing(QObject):
             self._settle(broken="")
 
     def _read(self, line: bytes) -> None:
-        try:
-            standing = msgspec.json.decode(line, type=events.PackStatus)
-        except msgspec.MsgspecError:
-            return
-        self._change(standing=standing)
+        if (standing := decoded(line, events.PackStatus)) is not None:
+            self._change(standing=standing)
 
     def _has_read(self) -> None:
         if self._again:

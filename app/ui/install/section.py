@@ -7,11 +7,12 @@ import time
 
 from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.install.packs.events import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.frame import EngineActions, UpdateActions
+from app.ui.install.engine import install_from_folder
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, number, size, tr
 from app.ui.view import engine_words as words
@@ -40,7 +41,7 @@ class EngineSection(QWidget):
         self._back = button(tr("Go back to the previous one"), ask.rollback)
         self._retry = button(tr("Retry"), ask.retry, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
-        self._folder = button(tr("From a folder …"), self._choose_folder)
+        self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask))
         self._remove = button(tr("Remove …"), self._ask_removal, "danger")
         self._others = column(gap=8)
         self._rows: list[QWidget] = []
@@ -96,11 +97,6 @@ class EngineSection(QWidget):
         said = column(Label(title, "strong"), Label(words.cost(offer, free), "soft", wrap=True), gap=3)
         inside = row(said, go, gap=24, fill=0)
         return boxed(column(rule(), inside, gap=10))
-
-    def _choose_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))
-        if chosen:
-            self._ask.install("", chosen)
 
     def _ask_removal(self) -> None:
         packs = self._pack.packs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Trust, trust
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 
@@ -29,8 +29,6 @@ MAX_LINE = 2**18
 TICK_MS = 250
 FIRST_MS, HOUR_MS = 120_000, 3_600_000
 """After the window has opened, and from then on: whether a question is due."""
-
-MakeChild = Callable[[], Child]
 
 
 class Updating(QObject):

@@ -15,11 +15,11 @@ from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Holdings, NodeStatus, View
+from app.ui.view.words import contributes
 from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import CopyButton, IconButton, Label, boxed, card, column, row
 
 RELEASED_MS = 60
-_RUNS = (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
 class Models(Page):
@@ -27,12 +27,11 @@ class Models(Page):
         super().__init__(theme, actions, tr("Models"))
         add = IconButton(theme, "folder", tr("Use a model folder of your own"), tr("Add a folder"))
         add.clicked.connect(self._add)
-        open_ = IconButton(
-            theme, "models", tr("Use a .gguf file, or drop it onto the window"), tr("Open a file")
-        )
+        drop = tr("Use a .gguf file, or drop it onto the window")
+        open_ = IconButton(theme, "models", drop, tr("Open a file"))
         open_.clicked.connect(self._open)
-        self.header.addWidget(open_)
-        self.header.addWidget(add)
+        for one in (open_, add):
+            self.header.addWidget(one)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
@@ -95,16 +94,14 @@ class Models(Page):
         self._door.show_holdings(holdings)
         self._say_stats(library)
         self._show_rows(holdings, library)
-        kept = sum(training.bytes for training in library.orphans)
         self._left_card.setVisible(bool(library.orphans))
-        self._left.say(
-            counted(
-                "What {n} model learned is still here ({size}). Download the model again to continue.",
-                "What {n} models learned is still here ({size}). Download a model again to continue with it.",
-                len(library.orphans),
-                size=size(kept),
-            )
+        left = counted(
+            "What {n} model learned is still here ({size}). Download the model again to continue.",
+            "What {n} models learned is still here ({size}). Download a model again to continue with it.",
+            len(library.orphans),
+            size=size(sum(training.bytes for training in library.orphans)),
         )
+        self._left.say(left)
 
     def _say_stats(self, library: Library) -> None:
         models, training, disk, memory = self._stats
@@ -120,15 +117,13 @@ class Models(Page):
         memory.say(tr("Memory for a model"), size(library.memory.free), most)
 
     def _show_rows(self, holdings: Holdings, library: Library) -> None:
-        running, learning = self._view.state in _RUNS, self._view.state is NodeStatus.LEARNING
+        running, learning = contributes(self._view), self._view.state is NodeStatus.LEARNING
         names = {model.name for model in library.models}
         for name in [name for name in self._rows if name not in names]:
             self._rows.pop(name).deleteLater()
         focused = next((row for row in self._rows.values() if row.focused()), None)
-        here = sorted(
-            (model for model in library.models if model.installed),
-            key=lambda model: model.name != holdings.chosen,
-        )
+        here = [model for model in library.models if model.installed]
+        here.sort(key=lambda model: model.name != holdings.chosen)
         for group, models in (
             (self._here, here),
             (self._others, [m for m in library.models if not m.installed and m.program]),

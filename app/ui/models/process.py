@@ -4,7 +4,6 @@ agreed."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -16,16 +15,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QFileDialog
 
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, percent, tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
+from app.ui.widgets.pieces import place_to_save
 
 MAX_LINE = 2**22
 TICK_MS = 250
@@ -35,8 +34,6 @@ NODE_ENDS_S = 20
 
 OLLAMA = "ollama"
 """In place of a format: the whole model, handed to Ollama."""
-
-MakeChild = Callable[[], Child]
 
 
 class Fetching(QObject):
@@ -54,14 +51,14 @@ class Fetching(QObject):
         self._home, self._choices = home, choices
         self.holdings = Holdings(chosen=str(choices["model"]))
         self._reader, self._getter, self._doer, self._server = child(), child(), child(), child()
-        self._server.line.connect(self._serves)
-        self._server.ended.connect(self._served)
-        self._reader.line.connect(self._read)
-        self._reader.ended.connect(self._has_read)
-        self._getter.line.connect(self._heard)
-        self._getter.ended.connect(self._fetched)
-        self._doer.line.connect(self._told)
-        self._doer.ended.connect(self._did)
+        for one, line, ended in (
+            (self._server, self._serves, self._served),
+            (self._reader, self._read, self._has_read),
+            (self._getter, self._heard, self._fetched),
+            (self._doer, self._told, self._did),
+        ):
+            one.line.connect(line)
+            one.ended.connect(ended)
         self._again = False
         self._asked = False
         self._sentence = ""
@@ -143,16 +140,15 @@ class Fetching(QObject):
 
     def result(self, said: Callable[[str, bool], None]) -> None:
         """A signed file of what the chosen model learned, and a page beside it in the person's language."""
-        start = str(Path.home() / "shoal-result.json")
-        to, _ = QFileDialog.getSaveFileName(None, tr("Save a result"), start, "*.json")
-        if not to:
+        to = place_to_save(None, tr("Save a result"), "shoal-result.json")
+        if to is None:
             return
         if self._doer.running:
             said(tr("Shoal is busy with another file. Try again in a moment."), False)
             return
         said(tr("Saving …"), True)
         self._hears_result = said
-        self._do("result", to, ["result", "--out", to, "--model", self.holdings.chosen, "--json"])
+        self._do("result", str(to), ["result", "--out", str(to), "--model", self.holdings.chosen, "--json"])
 
     def _has_result(self, code: int) -> None:
         """The command's page is English; the person's takes its place."""
@@ -208,10 +204,7 @@ class Fetching(QObject):
             self._server.start(["serve", "--json", "--attached", *where, "--engine", engine], hear=True)
 
     def _serves(self, line: bytes) -> None:
-        try:
-            told: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError:
-            return
+        told = decoded(line, dict[str, Any]) or {}
         if told.get("event") == "serving":
             door = ServedDoor(url=told["url"], token=told["token"], model=told["models"][0])
             self._change(door=door, door_opening=False)
@@ -245,8 +238,7 @@ class Fetching(QObject):
 
     def _told(self, line: bytes) -> None:
         """Reads an export's output; other commands print nothing that is needed."""
-        with contextlib.suppress(msgspec.MsgspecError):
-            self._told_last = msgspec.json.decode(line, type=dict[str, Any])
+        self._told_last = decoded(line, dict[str, Any]) or self._told_last
         if self._doing[0] == "export" and (share := self._told_last.get("share")) is not None:
             self._change(said=tr("Exporting, {share}", share=percent(float(share))))
 
@@ -283,17 +275,11 @@ class Fetching(QObject):
             failed = tr("It couldn't be deleted. The log in Settings says why.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "add":
-            self._change(
-                problem=tr(
-                    "No model that can learn in that folder. It needs config.json and .safetensors files."
-                )
-            )
+            lacks = tr("No model that can learn in that folder. It needs config.json and .safetensors files.")
+            self._change(problem=lacks)
         else:
-            self._change(
-                problem=tr(
-                    "That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead."
-                )
-            )
+            no = tr("That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.")
+            self._change(problem=no)
         if what == "past":
             if code == 0 and name == self.holdings.chosen:
                 self.past_changed.emit()
@@ -301,12 +287,9 @@ class Fetching(QObject):
         self.refresh()
 
     def _read(self, line: bytes) -> None:
-        try:
-            library = msgspec.json.decode(line, type=Library)
-        except msgspec.MsgspecError:
-            return
-        self._asked = True
-        self._change(library=library, problem="")
+        if (library := decoded(line, Library)) is not None:
+            self._asked = True
+            self._change(library=library, problem="")
 
     def _has_read(self, code: int) -> None:
         if code != 0 and not self._asked:
@@ -315,40 +298,25 @@ class Fetching(QObject):
             self.refresh()
 
     def _heard(self, line: bytes) -> None:
-        fetch = self.holdings.fetch
-        try:
-            event: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError:
+        fetch, event = self.holdings.fetch, decoded(line, dict[str, Any])
+        if fetch is None or event is None:
             return
-        if fetch is None:
-            return
+        sentence = spoken(str(event.get("sentence", "")))
+        told: dict[str, Any] = {}
         match event.get("event"):
             case "planned":
-                fetch = msgspec.structs.replace(
-                    fetch, have=event["have"], total=event["total"], note="", retry_at=None
-                )
+                told = dict(have=event["have"], total=event["total"], note="", retry_at=None)
             case "progress":
-                fetch = msgspec.structs.replace(
-                    fetch,
-                    have=event["have"],
-                    total=event["total"],
-                    per_second=event["per_second"],
-                    left_s=event["left_s"],
-                    note="",
-                    retry_at=None,
-                )
+                told = {name: event[name] for name in ("have", "total", "per_second", "left_s")}
+                told |= dict(note="", retry_at=None)
             case "elsewhere":
-                fetch = msgspec.structs.replace(
-                    fetch, note=spoken(str(event["sentence"])), retry_at=None, packed=True
-                )
+                told = dict(note=sentence, retry_at=None, packed=True)
             case "waiting":
                 at = time.time() + float(event["seconds"])
-                fetch = msgspec.structs.replace(
-                    fetch, note=spoken(str(event["sentence"])), retry_at=at, per_second=None, left_s=None
-                )
+                told = dict(note=sentence, retry_at=at, per_second=None, left_s=None)
             case "failed":
-                self._sentence = spoken(str(event["sentence"]))
-        self._hear(fetch)
+                self._sentence = sentence
+        self._hear(msgspec.structs.replace(fetch, **told))
 
     def _hear(self, fetch: Fetch) -> None:
         self.holdings = msgspec.structs.replace(self.holdings, fetch=fetch)

@@ -241,32 +241,24 @@ class ModelRow(Card):
     def _ask_back(self) -> None:
         training = self._model.training
         assert training is not None and training.best is not None
-        self._panel.ask(
-            tr(
-                "Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted "
-                "for good.",
-                n=number(training.best),
-                now=number(training.rounds),
-            ),
-            tr("Back to its best"),
-            lambda: self._ask.back(self.name),
-            danger=True,
+        back = tr(
+            "Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted "
+            "for good.",
+            n=number(training.best),
+            now=number(training.rounds),
         )
+        self._panel.ask(back, tr("Back to its best"), lambda: self._ask.back(self.name), danger=True)
 
     def _ask_start_over(self) -> None:
         training = self._model.training
         assert training is not None
-        self._panel.ask(
-            tr(
-                "Start over with round 1? What {title} learned up to round {n}, and its history, is deleted "
-                "for good. The model itself and your other models stay.",
-                title=self._model.title,
-                n=number(training.rounds),
-            ),
-            tr("Delete it, start over"),
-            lambda: self._ask.start_over(self.name),
-            danger=True,
+        over = tr(
+            "Start over with round 1? What {title} learned up to round {n}, and its history, is deleted "
+            "for good. The model itself and your other models stay.",
+            title=self._model.title,
+            n=number(training.rounds),
         )
+        self._panel.ask(over, tr("Delete it, start over"), lambda: self._ask.start_over(self.name), danger=True)
 
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)

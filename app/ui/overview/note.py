@@ -5,8 +5,8 @@ Both can be dismissed; the line moves nothing else and takes no focus."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words, words
-from app.ui.view.settings import PutAway
+from app.ui.view.settings import Choices, PutAway
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Card, Elided, IconButton, Label, boxed, button, column, row
 from engines.models.needs import FitVerdict
@@ -31,10 +31,8 @@ AGAIN = 200
 """Rounds after which "what next" is asked again, if the curve is still flat."""
 
 
-class Chosen(Protocol):
-    """The window's settings, by key."""
-
-    def __getitem__(self, key: str) -> Any: ...
+Chosen = Choices | Mapping[str, Any]
+"""The window's settings, by key."""
 
 
 def model(view: View) -> str:
@@ -95,9 +93,8 @@ class NoteLine(Card):
         self._due = race or self._milestone is not None
         self.setVisible(self._due)
         if race:
-            self._say(
-                tr("Twenty rounds learned. Is it better than it was? Let both race."), tr("Watch the race")
-            )
+            twenty = tr("Twenty rounds learned. Is it better than it was? Let both race.")
+            self._say(twenty, tr("Watch the race"))
         elif self._milestone is not None:
             self._say(words.milestone(self._milestone), tr("See the answers"))
 
@@ -150,9 +147,8 @@ class NextCard(Card):
         away.clicked.connect(lambda: self._do(lambda: None))
         self._told: int | None = None
         """The safe round at which harder puzzles were asked for: said until the next one."""
-        self._choices = boxed(
-            row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
-        )
+        asks = (self._others, self._harder, self._bigger, self._rest, self._larger)
+        self._choices = boxed(row(*asks, gap=8, fill=4))
         head = row(self._title, self._why, away, gap=10, fill=1)
         self.setLayout(column(head, self._choices, gap=6, margins=(20, 6, 10, 12)))
         self.hide()
@@ -220,14 +216,8 @@ def larger(view: View) -> ModelEntry | None:
     known = library.find(view.model) or library.find(view.models.chosen)
     if known is None:
         return None
-    fitting = [
-        one
-        for one in library.models
-        if one.bytes > known.bytes
-        and not one.problem
-        and one.fit is not None
-        and one.fit.verdict is FitVerdict.FITS
-    ]
+    bigger = (one for one in library.models if one.bytes > known.bytes and not one.problem)
+    fitting = [one for one in bigger if one.fit is not None and one.fit.verdict is FitVerdict.FITS]
     return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 
 

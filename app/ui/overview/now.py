@@ -46,12 +46,12 @@ class Now(Card):
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
-        self._skip = button(
-            tr("Start without it"), actions.skip, "", tr("Learns now and tries other kinds between rounds")
+        later, kept = (
+            tr("Learns now and tries other kinds between rounds"),
+            tr("Stops learning. What it found is kept"),
         )
-        self._cancel = button(
-            tr("Cancel"), lambda: actions.contribute(False), "", tr("Stops learning. What it found is kept")
-        )
+        self._skip = button(tr("Start without it"), actions.skip, "", later)
+        self._cancel = button(tr("Cancel"), lambda: actions.contribute(False), "", kept)
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
@@ -63,14 +63,8 @@ class Now(Card):
         self._contribute.toggled.connect(actions.contribute)
         self._also = Switch(theme, tr("Also while I use this computer"))
         self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
-        self._dial = Segments(
-            [
-                (Dial.QUIET.value, tr("Quiet")),
-                (Dial.BALANCED.value, tr("Balanced")),
-                (Dial.FULL.value, tr("Full")),
-            ],
-            tr("Effort"),
-        )
+        efforts = ((Dial.QUIET, tr("Quiet")), (Dial.BALANCED, tr("Balanced")), (Dial.FULL, tr("Full")))
+        self._dial = Segments([(dial.value, name) for dial, name in efforts], tr("Effort"))
         self._dial.chosen.connect(lambda value: self._put("dial", value))
         named = [row(*self._named(switch), gap=6) for switch in (self._contribute, self._also)]
         switches = Bend(named[0], 1, named[1], 1, self._dial, gap=6)
@@ -85,9 +79,8 @@ class Now(Card):
         self._step.say(words.step_line(view) if active else "")
         held = words.held(view)
         self._held.say(words.reason(view, now) if held else "")
-        for part in (self._round, self._step):
-            part.setVisible(not held)
-        self._held.setVisible(held)
+        for part in (self._round, self._step, self._held):
+            part.setVisible(held is (part is self._held))
         self._why.say("" if fresh else self._reason(view, now))
         idle = view.ruling is not None and view.ruling.idle_need_s is not None
         self._bar.setVisible(active or idle)

@@ -35,26 +35,16 @@ class FlipsCard(Card):
         self._headline = Label("", "strong", wrap=True)
         self._sure, self._speech, self._saved = (Label("", "soft", wrap=True) for _ in range(3))
         self._buttons = {which: button("", partial(self._toggle, which), "flat") for which in (GAINED, LOST)}
+        signed, result = tr("A signed file, and a page to show"), lambda: actions.models.result(self._say)
         save = (
             button(tr("Save as CSV"), self._save_csv, "flat"),
-            button(
-                tr("Save a result"),
-                lambda: actions.models.result(self._say),
-                "flat",
-                tr("A signed file, and a page to show"),
-            ),
+            button(tr("Save a result"), result, "flat", signed),
         )
         self._list = column(gap=10)
         head = Bend(Label(tr("Before and after"), "heading"), 1, *save, gap=8)
-        self.setLayout(
-            column(
-                *(head, self._saved, self._headline, self._sure, self._speech),
-                row(*self._buttons.values(), 1, gap=8),
-                boxed(self._list),
-                gap=10,
-                margins=(20, 18, 20, 18),
-            )
-        )
+        said = (head, self._saved, self._headline, self._sure, self._speech)
+        below = (row(*self._buttons.values(), 1, gap=8), boxed(self._list))
+        self.setLayout(column(*said, *below, gap=10, margins=(20, 18, 20, 18)))
         self._saved.hide()
         self.hide()
 
@@ -112,12 +102,6 @@ class FlipsCard(Card):
 
 
 def _pair(one: Pair) -> QWidget:
-    return boxed(
-        column(
-            rule(),
-            Label(safe(one.question), "strong", wrap=True),
-            Label(tr("Before: {answer}", answer=safe(one.before)), "soft", wrap=True),
-            Label(tr("After: {answer}", answer=safe(one.after)), "soft", wrap=True),
-            gap=4,
-        )
-    )
+    said = tr("Before: {answer}", answer=safe(one.before)), tr("After: {answer}", answer=safe(one.after))
+    answers = (Label(answer, "soft", wrap=True) for answer in said)
+    return boxed(column(rule(), Label(safe(one.question), "strong", wrap=True), *answers, gap=4))

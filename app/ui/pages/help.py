@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, QUrl
+from PySide6.QtCore import QLocale, QSignalBlocker, Qt, QUrl
 from PySide6.QtGui import (
     QDesktopServices,
     QFont,
@@ -132,13 +132,13 @@ class Help(Page):
         self._list.setAccessibleName(tr("Help pages"))
         self._list.setFixedWidth(_LIST)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.currentItemChanged.connect(lambda now, _: self._show(now))
+        self._list.currentItemChanged.connect(lambda *_: self._show())
         self._reader = MarkdownReader(theme)
         self._reader.anchorClicked.connect(self.follow)
         nothing = Empty(theme, "search", tr("Nothing found"), tr("Try another word."))
         self._stack = stack(boxed(row(self._list, self._reader, gap=14, fill=1)), nothing)
         self.add(column(self._find, self._stack, gap=14, fill=1), 1)
-        theme.changed.connect(self._again)
+        theme.changed.connect(self._show)
         self.show_view(View())
 
     def show_view(self, view: View) -> None:
@@ -165,14 +165,12 @@ class Help(Page):
         words, before = self._find.text(), self._key()
         found = manual.matching([*self._topics, about(self._home)], words)
         self._stack.setCurrentIndex(0 if found else 1)
-        self._list.blockSignals(True)
-        self._list.clear()
-        for topic, hits in found:
-            named = f"{topic.title}  ·  {number(hits)}" if words.strip() else topic.title
-            item = QListWidgetItem(named)
-            item.setData(Qt.ItemDataRole.UserRole, topic)
-            self._list.addItem(item)
-        self._list.blockSignals(False)
+        with QSignalBlocker(self._list):
+            self._list.clear()
+            for topic, hits in found:
+                item = QListWidgetItem(f"{topic.title}  ·  {number(hits)}" if words.strip() else topic.title)
+                item.setData(Qt.ItemDataRole.UserRole, topic)
+                self._list.addItem(item)
         if found:
             self._list.setCurrentItem(self._row(before) or self._list.item(0))
 
@@ -183,11 +181,8 @@ class Help(Page):
     def _key(self) -> str:
         return _topic(self._list.currentItem()).key if self._list.currentItem() is not None else ""
 
-    def _again(self) -> None:
-        self._show(self._list.currentItem())
-
-    def _show(self, item: QListWidgetItem | None) -> None:
-        if item is not None:
+    def _show(self) -> None:
+        if (item := self._list.currentItem()) is not None:
             self._reader.write(_topic(item).text, self._find.text())
 
 

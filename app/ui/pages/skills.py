@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtWidgets import QWidget
 
 from app.node.record import figures
+from app.node.record.snapshot import FamilyView
 from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
@@ -17,7 +18,7 @@ from app.ui.pages.flips_card import FlipsCard
 from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.view import FamilyView, View
+from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, boxed, column, search, stack
 
 SEARCHED = 9

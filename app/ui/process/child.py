@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app.common.files import LOG_BYTES, log_with_room
 from app.common.process.surroundings import surroundings, working_folder
 
+T = TypeVar("T")
 COMMAND = ("-m", "app.cli")
 GRACE_MS = 1500
 """Milliseconds that it may take to end by itself when the window ends; then it is killed."""
@@ -99,6 +102,17 @@ class Child(QObject):
         if error is QProcess.ProcessError.FailedToStart and process is self._process:
             self._process = None
             self.ended.emit(-1)
+
+
+MakeChild = Callable[[], Child]
+
+
+def decoded(line: bytes, kind: type[T]) -> T | None:
+    """A line as this type; None for what is not of it, such as the line of a newer version."""
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.MsgspecError:
+        return None
 
 
 def _last(said: bytes) -> str:

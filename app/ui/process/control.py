@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -21,13 +21,12 @@ from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
-from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import NodeProcess
 from app.ui.process.past import HistoryReader
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices, PrivateWords
-from app.ui.view.view import EnginePack, Holdings, NodeStatus, Persona, Problem, UpdateView, View, without_past
+from app.ui.view.view import NodeStatus, Problem, View, for_model
 
 TICK_MS = 200
 """Minimum milliseconds between two Views."""
@@ -182,21 +181,9 @@ class Control(QObject):
             Preferences(self._home).change({key: value})
         self._change(rules={**self.view.rules, key: value})
 
-    def show_models(self, models: Holdings) -> None:
-        """The library was read again, or a download made progress."""
-        self._change(models=models)
-
-    def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
-        """Texts of more questions are known."""
-        self._change(questions=texts)
-
-    def show_update(self, update_view: UpdateView) -> None:
-        """What is known of new versions has changed."""
-        self._change(update_view=update_view)
-
-    def show_persona(self, persona: Persona) -> None:
-        """What is known of the owner's name has changed."""
-        self._change(persona=persona)
+    def show(self, part: str, value: object) -> None:
+        """Something else than the node was found out: `part` is the name of its field in View."""
+        self._change(**{part: value})
 
     def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
         """Learns these question sets, now if the node runs; with none, puzzles again."""
@@ -213,10 +200,6 @@ class Control(QObject):
         if self._resting:
             self._resting = False
             self._launch()
-
-    def show_pack(self, pack: EnginePack) -> None:
-        """The engine of an installed app was looked at again, or its installation made progress."""
-        self._change(pack=pack)
 
     def engine_changed(self) -> None:
         """Another engine is in use: a running node is restarted with it, and one that failed is tried again."""
@@ -235,7 +218,7 @@ class Control(QObject):
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
         model = str(self._choices["model"]) or STARTER
-        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits, model=model))
+        self._fold = Fold(for_model(view, state=state, reason=waits, model=model))
         self._recall()
         if self._link.running:
             self._launch()
@@ -290,10 +273,8 @@ class Control(QObject):
         engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),
-            "--recipe",
-            str(self._choices["recipe"]),
-            "--probe-every",
-            str(self._choices["probe_every"]),
+            *("--recipe", str(self._choices["recipe"])),
+            *("--probe-every", str(self._choices["probe_every"])),
             *(["--engine", engine] if engine != "auto" else []),
             *(["--model", model] if model != STARTER else []),
             *self._questions(),
@@ -322,18 +303,9 @@ class Control(QObject):
 
     def _starting(self) -> None:
         self._gives_way = False
-        swarm = (
-            None if self.view.solo else self.view.swarm
-        )  # the node before may have told of its own to the end
-        self._change(
-            state=NodeStatus.STARTING,
-            reason="",
-            until=None,
-            ruling=None,
-            step=None,
-            step_since=self._clock(),
-            swarm=swarm,
-        )
+        swarm = None if self.view.solo else self.view.swarm  # the node before may have told of its own
+        begun = dict(reason="", until=None, ruling=None, step=None, step_since=self._clock())
+        self._change(state=NodeStatus.STARTING, swarm=swarm, **begun)
 
     def _stopped(self) -> None:
         self._at_rest(NodeStatus.PAUSED, reason=tr("Shoal waits until you start it."), until=None)

@@ -6,6 +6,7 @@ input (app.node.record.commands); closing that ends it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -199,11 +200,8 @@ class NodeProcess(QObject):
             return
         said = bytes(self._process.readAllStandardError().data())
         log = self._home / "logs" / "node.log"
-        try:
-            with log_with_room(log).open("ab") as file:
-                file.write(said)
-        except OSError:
-            pass  # a full disk is told by the node itself
+        with contextlib.suppress(OSError), log_with_room(log).open("ab") as file:
+            file.write(said)  # a full disk is told by the node itself
         for words in said.decode("utf-8", "replace").splitlines():
             if words.startswith("shoal"):
                 self._last_words = words.partition(": ")[2] or words
@@ -211,15 +209,13 @@ class NodeProcess(QObject):
     def _went_wrong(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart:
             self._process = None
-            self.failed.emit(
-                Problem(
-                    title=tr("Learning can't start"),
-                    sentence=tr("The system refused to start {program}.", program=self._program),
-                    remedy=tr("Install Shoal again.")
-                    if remedy.installed()
-                    else tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup")),
-                )
+            repair = tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup"))
+            cannot = Problem(
+                title=tr("Learning can't start"),
+                sentence=tr("The system refused to start {program}.", program=self._program),
+                remedy=tr("Install Shoal again.") if remedy.installed() else repair,
             )
+            self.failed.emit(cannot)
 
     def _ended(self, code: int, status: QProcess.ExitStatus) -> None:
         self._read()
@@ -250,10 +246,8 @@ class NodeProcess(QObject):
             return
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
-        self.again.emit(
-            spoken(sentence) or tr("Learning crashed. Everything up to the last save is safe."),
-            wait,
-        )
+        crashed = tr("Learning crashed. Everything up to the last save is safe.")
+        self.again.emit(spoken(sentence) or crashed, wait)
 
     def _end_it(self) -> None:
         if self._process is not None:
@@ -268,10 +262,8 @@ def problem(sentence: str) -> Problem:
     """A node's last sentence ("what: what to do.") as title, sentence and remedy."""
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
-        what, remedy = (
-            tr("Learning keeps crashing. What it learned is safe."),
-            tr("Start it again, or look at the log in Settings."),
-        )
+        what = tr("Learning keeps crashing. What it learned is safe.")
+        remedy = tr("Start it again, or look at the log in Settings.")
     elif not colon:
         what, semicolon, remedy = sentence.partition("; ")
         remedy = remedy if semicolon else tr("Fix that and start it again.")

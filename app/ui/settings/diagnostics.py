@@ -178,10 +178,9 @@ def _swarm(view: View) -> str:
     swarm = view.swarm
     if swarm is None:
         return ""
-    return (
-        f"connected {swarm.connected}, online {swarm.online}, given {swarm.given}, waiting {swarm.waiting}, "
-        f"taken {swarm.taken}, refused {sum(swarm.refused.values())}"
-    )
+    figures = {name: getattr(swarm, name) for name in ("connected", "online", "given", "waiting", "taken")}
+    figures["refused"] = sum(swarm.refused.values())
+    return ", ".join(f"{name} {value}" for name, value in figures.items())
 
 
 def _settings(home: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from app.node.rules.setting import ANY_TIME, DAY_MIN, NEVER, HourSpan, Setting, parse_span, written
@@ -31,9 +32,8 @@ class Editor:
 
     def show(self, value: Any) -> None:
         if not self._busy():  # nothing is taken from under somebody's fingers
-            blocked = self.widget.blockSignals(True)
-            self._show(value)
-            self.widget.blockSignals(blocked)
+            with QSignalBlocker(self.widget):
+                self._show(value)
 
 
 def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
@@ -46,13 +46,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
         case "number":
             made = _number(setting, name, put)
         case "names":
-            made = _line(
-                name,
-                tr("none"),
-                ", ".join,
-                lambda text: [part.strip() for part in text.split(",") if part.strip()],
-                put,
-            )
+            made = _line(name, tr("none"), ", ".join, _names, put)
         case "hours":
             hours = HoursEditor(theme, name, put)
             made = Editor(hours, hours.show_text, hours.busy)
@@ -94,11 +88,10 @@ class HoursEditor(QWidget):
         text = written(span)
         times = text not in (ANY_TIME, NEVER)
         for box, value in ((self.start, span.start if times else text), (self.end, span.end)):
-            blocked = box.blockSignals(True)
-            if box.findData(value) < 0:  # a quarter, or midnight as an end
-                box.addItem(_time(int(value)), value)
-            box.setCurrentIndex(box.findData(value))
-            box.blockSignals(blocked)
+            with QSignalBlocker(box):
+                if box.findData(value) < 0:  # a quarter, or midnight as an end
+                    box.addItem(_time(int(value)), value)
+                box.setCurrentIndex(box.findData(value))
         self._until.setVisible(times)
         self.end.setVisible(times)
 
@@ -110,6 +103,10 @@ class HoursEditor(QWidget):
             start = written(HourSpan(start, end))
         self.show_text(start)
         self._put(start)
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _time(minute: int) -> str:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
@@ -22,8 +22,6 @@ from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, r
 MAX_LINE = 2**16
 WAIT_S = 15
 """Seconds that a node may take to end before another identity is used."""
-
-MakeChild = Callable[[], Child]
 
 
 class IdentityControl(QObject):
@@ -88,11 +86,8 @@ class IdentityControl(QObject):
         child.start(["identity", *words, "--home", str(self._home)], hear=True)
 
     def _read(self, line: bytes) -> None:
-        try:
-            found = msgspec.json.decode(line, type=Persona)
-        except msgspec.MsgspecError:
-            return
-        self._change(name=found.name, kept=found.kept, file=found.file, asked=True)
+        if (found := decoded(line, Persona)) is not None:
+            self._change(name=found.name, kept=found.kept, file=found.file, asked=True)
 
     def _has_read(self, code: int) -> None:
         if code != 0:

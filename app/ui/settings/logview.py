@@ -46,7 +46,7 @@ class LogView(QWidget):
         self._follow.setChecked(True)
         self._follow.toggled.connect(lambda on: self._to_end() if on else None)
         copy = IconButton(theme, "copy", tr("Copy these lines"))
-        copy.clicked.connect(self._copy)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         folder = IconButton(theme, "folder", tr("Open the folder of the logs"))
         folder.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home / "logs"))))
         self.text = QPlainTextEdit()
@@ -57,9 +57,8 @@ class LogView(QWidget):
         self.text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self.text.setMinimumHeight(260)
         self._count = Label("", "faint")
-        above = row(
-            self._which, self._find, Label(tr("Follow"), "soft"), self._follow, copy, folder, gap=8, fill=1
-        )
+        tools = (self._which, self._find, Label(tr("Follow"), "soft"), self._follow, copy, folder)
+        above = row(*tools, gap=8, fill=1)
         self.setLayout(column(above, self.text, self._count, gap=10))
         self._clock = QTimer(self, interval=LOOK_MS)
         self._clock.timeout.connect(self._look)
@@ -78,9 +77,6 @@ class LogView(QWidget):
         super().hideEvent(event)
         self._clock.stop()
 
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.text.toPlainText())
-
     def _begin(self) -> None:
         self._tail, self._lines = Tail(self._home / "logs" / str(self._which.value), FIRST_BYTES), []
         self._write()
@@ -90,8 +86,6 @@ class LogView(QWidget):
         if self._tail is None or not self.isVisible():
             return
         said, anew = self._tail.more()
-        if anew:
-            self._lines = []
         fresh = [safe(line.rstrip("\r"), strip=False) for line in said.split("\n")[:-1]]
         if anew:
             self._lines = fresh[-MOST_LINES:]
@@ -173,13 +167,8 @@ class BundleDialog(QDialog):
         self._patience.stop()
         said = bytes(self._doctor.readAllStandardOutput().data()).decode("utf-8", "replace")
         self._take(said or tr("{doctor} said nothing.", doctor=remedy.command("doctor")))
-        self._said.say(
-            counted("{n} file, {size}", "{n} files, {size}", len(self.files), size=size(self._bytes))
-        )
-
-    @property
-    def _bytes(self) -> int:
-        return sum(len(one.text.encode()) for one in self.files)
+        much = size(sum(len(one.text.encode()) for one in self.files))
+        self._said.say(counted("{n} file, {size}", "{n} files, {size}", len(self.files), size=much))
 
     def _take(self, doctor: str) -> None:
         at = max(0, self._names.currentRow())

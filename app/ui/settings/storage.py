@@ -135,17 +135,8 @@ def told(plan: removal.RemovalPlan) -> str:
     stays = [tr("{name} (not created by Shoal; it stays)", name=name) for name in plan.stays]
     stays.append(_program(plan))
     stays.append(tr("models and exports in other folders"))
-    return "\n".join(
-        [
-            tr("This will be deleted for good:"),
-            *goes,
-            "",
-            tr("This stays:"),
-            *stays,
-            "",
-            tr("Then Shoal quits."),
-        ]
-    )
+    deleted, stay = tr("This will be deleted for good:"), tr("This stays:")
+    return "\n".join([deleted, *goes, "", stay, *stays, "", tr("Then Shoal quits.")])
 
 
 def _program(plan: removal.RemovalPlan) -> str:

@@ -79,10 +79,10 @@ def remove_everything(parent: QWidget, home: Path) -> None:
     dialog.setRange(0, 0)
     result = _aside(lambda _: removal.remove(home), dialog)
     dialog.close()
-    if isinstance(result, removal.Removed) and not result.failed and not result.stays:
+    done = result if isinstance(result, removal.Removed) else None
+    failed, stays = (done.failed, done.stays) if done is not None else ((str(result),), ())
+    if not failed and not stays:
         return
-    failed = result.failed if isinstance(result, removal.Removed) else (str(result),)
-    stays = result.stays if isinstance(result, removal.Removed) else ()
     said = "\n".join([*failed, *(tr("Left there, not created by Shoal: {path}", path=path) for path in stays)])
     QMessageBox.information(parent, tr("Some of it is left"), said)
 

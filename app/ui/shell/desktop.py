@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, QUrl
@@ -87,18 +88,18 @@ class Desktop:
             self._attend_engine(self.packing)
         self._home = home
         self.fetching = Fetching(home, self.choices)
-        self.fetching.changed.connect(self.control.show_models)
+        self.fetching.changed.connect(partial(self.control.show, "models"))
         self.fetching.past_changed.connect(self.control.change_model)
         self.updating = updating or Updating(home, self.choices)
-        self.updating.changed.connect(self.control.show_update)
+        self.updating.changed.connect(partial(self.control.show, "update_view"))
         self.updating.handed.connect(self._renewed)
         self.identity = IdentityControl(home)
-        self.identity.changed.connect(self.control.show_persona)
+        self.identity.changed.connect(partial(self.control.show, "persona"))
         for one in (self.fetching, self.updating, self.identity):
             one.resting.connect(self.control.rest)
             one.awake.connect(self.control.wake)
         self.questions = Questions(home)
-        self.questions.changed.connect(self.control.show_questions)
+        self.questions.changed.connect(partial(self.control.show, "questions"))
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
@@ -229,8 +230,8 @@ class Desktop:
 
     def _attend_engine(self, packing: Packing) -> None:
         """A node's failure may be the engine's, and another engine may fix it."""
-        self.control.show_pack(packing.pack)
-        packing.changed.connect(self.control.show_pack)
+        self.control.show("pack", packing.pack)
+        packing.changed.connect(partial(self.control.show, "pack"))
         packing.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: packing.check())
 

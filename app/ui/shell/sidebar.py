@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QKeySequence, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.theme import Theme
@@ -86,17 +86,11 @@ class SidebarEntry(QAbstractButton):
         icon = drawn(self._icon, getattr(colours.palette, name), 18, 18, self.devicePixelRatioF())
         left = round((self.width() - 18) / 2) if self._folded else 12
         painter.drawPixmap(left, round((self.height() - 18) / 2), icon)
-        if self._folded:
-            painter.end()
-            return
-        painter.setPen(colours.colour("text" if on else "text_soft"))
-        weight = font(BODY).Weight.DemiBold if on else font(BODY).Weight.Medium
-        painter.setFont(font(BODY, weight))
-        painter.drawText(
-            QRectF(40, 0, self.width() - _BESIDE, self.height()),
-            int(Qt.AlignmentFlag.AlignVCenter),
-            self.text(),
-        )
+        if not self._folded:
+            painter.setPen(colours.colour("text" if on else "text_soft"))
+            painter.setFont(font(BODY, QFont.Weight.DemiBold if on else QFont.Weight.Medium))
+            room = QRectF(40, 0, self.width() - _BESIDE, self.height())
+            painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter), self.text())
         painter.end()
 
 
@@ -130,18 +124,17 @@ class Dot(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._theme.colour("bad"))
             painter.drawEllipse(QRectF(1, 1, 14, 14))
-            painter.setPen(
-                QPen(self._theme.colour("surface"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-            )
+            painter.setPen(self._round_pen("surface", 2))
             painter.drawLine(8, 4, 8, 8)
             painter.drawPoint(8, 12)
         else:
-            painter.setPen(
-                QPen(self._theme.colour("text_faint"), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-            )
+            painter.setPen(self._round_pen("text_faint", 2.4))
             painter.drawLine(6, 4, 6, 12)
             painter.drawLine(11, 4, 11, 12)
         painter.end()
+
+    def _round_pen(self, colour: str, width: float) -> QPen:
+        return QPen(self._theme.colour(colour), width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
 
 
 class Sidebar(QWidget):

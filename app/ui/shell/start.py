@@ -110,17 +110,13 @@ def run(
     try:
         check_format(home)
     except NewerError as error:
-        print(f"shoal: {error}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", spoken(str(error)))
-        return 1
+        return _refuse(str(error))
     if not _writable(home):
         why = tr(
             "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
             home=home,
         )
-        print(f"shoal: {why}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", why)
-        return 1
+        return _refuse(why)
     single = Single(home)
     if not single.taken:
         if single.raise_other(join or link or application.first_link()):
@@ -136,9 +132,7 @@ def run(
             "another folder with --home.",
             home=home,
         )
-        print(f"shoal: {why}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", why)
-        return 1
+        return _refuse(why)
     keep_window_log(home)
     threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)
@@ -153,6 +147,13 @@ def run(
         _open_again(desktop.again)
     del wake
     return code
+
+
+def _refuse(why: str) -> int:
+    """Says why there is no window, in the terminal and in a box of its own."""
+    print(f"shoal: {why}", file=sys.stderr)
+    QMessageBox.critical(None, "Shoal", spoken(why))
+    return 1
 
 
 def _writable(home: Path) -> bool:

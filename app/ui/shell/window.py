@@ -39,7 +39,7 @@ from app.ui.shell.sidebar import Sidebar
 from app.ui.theme import Theme
 from app.ui.theme.theme import picture_icon
 from app.ui.view import words
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import View
 from app.ui.widgets.pieces import row
 
 SECOND_MS = 1000
@@ -286,11 +286,7 @@ class MainWindow(QMainWindow):
 
     def _keep_time(self) -> None:
         """Updates the page every second, while it is visible and shows something that changes with time."""
-        wanted = self.isVisible() and self._view.state in (
-            NodeStatus.LEARNING,
-            NodeStatus.STARTING,
-            NodeStatus.WAITING,
-        )
+        wanted = self.isVisible() and words.contributes(self._view)
         if wanted != self._second.isActive():
             self._second.start() if wanted else self._second.stop()
 

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, place_to_save, row
@@ -139,7 +138,7 @@ _LINE = 2**16
 
 
 class ArchiveCard(Card):
-    def __init__(self, child: Callable[[], Child] = lambda: Child(_LINE)) -> None:
+    def __init__(self, child: MakeChild = lambda: Child(_LINE)) -> None:
         super().__init__()
         self._home, self._alone, self._doing = "", False, ""
         self._child, self._said = child(), Label("", "soft", wrap=True)
@@ -179,9 +178,8 @@ class ArchiveCard(Card):
         self._child.start(["archive", what, path, "--json", "--home", self._home], hear=True)
 
     def _heard(self, line: bytes) -> None:
-        try:
-            told: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError:
+        told = decoded(line, dict[str, Any])
+        if told is None:
             return
         groups = int(told["groups"])
         if self._doing == "export":

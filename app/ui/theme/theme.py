@@ -87,27 +87,21 @@ def mono(size: int) -> QFont:
 
 def _qt_palette(colours: Palette) -> QPalette:
     """Colours of what the style sheet does not reach: selections, disabled text, native parts."""
-    made = QPalette()
-    roles = {
-        QPalette.ColorRole.Window: colours.ground,
-        QPalette.ColorRole.Base: colours.surface,
-        QPalette.ColorRole.AlternateBase: colours.sunken,
-        QPalette.ColorRole.WindowText: colours.text,
-        QPalette.ColorRole.Text: colours.text,
-        QPalette.ColorRole.Button: colours.surface,
-        QPalette.ColorRole.ButtonText: colours.text,
-        QPalette.ColorRole.BrightText: colours.bad,
-        QPalette.ColorRole.Highlight: colours.accent,
-        QPalette.ColorRole.HighlightedText: colours.on_accent,
-        QPalette.ColorRole.ToolTipBase: colours.text,
-        QPalette.ColorRole.ToolTipText: colours.ground,
-        QPalette.ColorRole.PlaceholderText: colours.text_faint,
-        QPalette.ColorRole.Link: colours.accent,
-        QPalette.ColorRole.Accent: colours.accent,
-    }
-    for role, colour in roles.items():
-        made.setColor(role, QColor(colour))
-    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
+    made, roles = QPalette(), QPalette.ColorRole
+    texts = (roles.Text, roles.ButtonText, roles.WindowText)
+    for colour, of in (
+        (colours.ground, (roles.Window, roles.ToolTipText)),
+        (colours.surface, (roles.Base, roles.Button)),
+        (colours.sunken, (roles.AlternateBase,)),
+        (colours.text, (*texts, roles.ToolTipBase)),
+        (colours.text_faint, (roles.PlaceholderText,)),
+        (colours.bad, (roles.BrightText,)),
+        (colours.accent, (roles.Highlight, roles.Link, roles.Accent)),
+        (colours.on_accent, (roles.HighlightedText,)),
+    ):
+        for role in of:
+            made.setColor(role, QColor(colour))
+    for role in texts:
         made.setColor(QPalette.ColorGroup.Disabled, role, QColor(colours.text_faint))
     return made
 

@@ -17,43 +17,24 @@ def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
     """The look, the word and the sentence about whether it can run here. Empty if that is unknown."""
     if model.fit is None:
         return "", "", ""
-    memory = library.memory
+    need, free = size(model.learning), size(library.memory.free)
     match model.fit.verdict:
         case FitVerdict.TOO_LARGE:
-            said = tr(
-                "Needs {need} of memory; this computer can give {most}.",
-                need=size(model.learning),
-                most=size(memory.most),
-            )
+            most = size(library.memory.most)
+            said = tr("Needs {need} of memory; this computer can give {most}.", need=need, most=most)
             return "bad", tr("Too large"), said
         case FitVerdict.NO_DISK:
-            said = tr(
-                "Needs {need} of disk space; {free} free. Free up some space.",
-                need=size(missing(model)),
-                free=size(library.disk_free),
-            )
+            need, free = size(missing(model)), size(library.disk_free)
+            said = tr("Needs {need} of disk space; {free} free. Free up some space.", need=need, free=free)
             return "bad", tr("No room"), said
         case FitVerdict.CROWDED:
-            said = tr(
-                "Needs {need} of memory; {free} free right now. Close other apps.",
-                need=size(model.learning),
-                free=size(memory.free),
-            )
+            said = tr("Needs {need} of memory; {free} free right now. Close other apps.", need=need, free=free)
             return "warn", tr("Not at the moment"), said
         case FitVerdict.TIGHT:
-            said = tr(
-                "Runs, but slower: {need} of memory would be good; {free} free.",
-                need=size(model.learning),
-                free=size(memory.free),
-            )
+            said = tr("Runs, but slower: {need} of memory would be good; {free} free.", need=need, free=free)
             return "warn", tr("Tight"), said
         case _:
-            said = tr(
-                "Needs {need} of memory; {free} free.",
-                need=size(model.learning),
-                free=size(memory.free),
-            )
-            return "good", tr("Fits"), said
+            return "good", tr("Fits"), tr("Needs {need} of memory; {free} free.", need=need, free=free)
 
 
 def facts(model: ModelEntry) -> str:
@@ -165,10 +146,7 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
     )
     apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
-        other = tr(
-            "If {host} doesn't answer, it comes as a Python package instead.",
-            host=host,
-        )
+        other = tr("If {host} doesn't answer, it comes as a Python package instead.", host=host)
         return f"{asked} {other} {apart}"
     return f"{asked} {apart}"
 

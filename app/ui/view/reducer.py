@@ -21,13 +21,13 @@ from app.node.history import milestones
 from app.node.history.history import GROUPS, History
 from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, Happening, Probe, Round
-from app.node.record.snapshot import Ruling, Snapshot
+from app.node.record.snapshot import FamilyView, LevelReached, Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import family_titles, tr
-from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, Today, View
+from app.ui.view.view import NodeStatus, Step, Today, View
 
 WINDOW = 20
-"""Rounds over which training answers of a family are counted."""
+"""The latest rounds of a history whose families count as active."""
 HAPPENINGS = 5000
 _ENGINE = ("model", "recipe", "engine", "home")
 _PLACE = ("round", "last_round", "safe_round", "safe_at")
@@ -169,8 +169,6 @@ def families(
     made = []
     for name in levels or (curve[-1].families if curve else {}):
         level = levels.get(name, 0)
-        found = (one.families.get(name) for one in rounds[-WINDOW:])
-        recent = [counts for counts in found if counts and counts[0] == level]
         measured = [probe.families | probe.joined for probe in curve]
         trend = tuple(shares[name] for shares in measured if name in shares)
         known = FAMILIES.get(name)
@@ -185,8 +183,6 @@ def families(
                 latest=trend[-1] if trend else None,
                 first=trend[0] if trend else None,
                 trend=trend,
-                solved=sum(counts[1] for counts in recent),
-                answered=sum(counts[2] for counts in recent),
                 milestones=places.get(name, ()),
                 learned_from=taught.get(name, ()),
             )

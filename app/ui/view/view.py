@@ -20,8 +20,8 @@ from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
+from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
-from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from engines.contract import EngineInfo
@@ -211,35 +211,6 @@ class Problem(Value, frozen=True):
     remedy: str
 
 
-class LevelReached(Value, frozen=True):
-    """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
-
-    level: int
-    at: float
-
-
-class FamilyView(Value, frozen=True):
-    """`latest` of `questions` held-out questions were solved, `first` at the first probe. `solved` and
-    `answered` count training answers at this level over the last rounds."""
-
-    name: str
-    title: str
-    level: int
-    levels: int
-    kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
-    questions: int = 0
-    latest: float | None = None
-    first: float | None = None
-    solved: int = 0
-    answered: int = 0
-    milestones: tuple[LevelReached, ...] = ()
-    trend: tuple[float, ...] = ()
-    """Every probe's share, oldest first."""
-    learned_from: tuple[str, ...] = ()
-    """Names of the peers whose answers taught it to begin with this family."""
-
-
 class Today(Value, frozen=True):
     """Counts since local midnight."""
 
@@ -248,29 +219,20 @@ class Today(Value, frozen=True):
     rounds: int = 0
 
 
-class View(Value, frozen=True):
-    """`round` is the round in flight, `safe_round` the last safe point."""
+class ModelState(Value, frozen=True):
+    """What belongs to one model: what its node does, and what it has learned. `round` is the round in flight,
+    `safe_round` the last safe point."""
 
     state: NodeStatus = NodeStatus.NEW
     reason: str = ""
     """One sentence: why it learns, waits or is stopped."""
     until: float | None = None
     """When that reason ends by itself."""
-    willing: bool = False
-    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
     """The ruling of the node's rules; None while no node runs."""
-    questions: Mapping[Coordinates, str] = {}
-    """Texts of questions that were regenerated."""
-    words: str = ""
-    """The six words of the private swarm, if this computer has some."""
-    rules: dict[str, Any] = {}
-    """The settings of app.node.rules.preferences, by key."""
     problem: Problem | None = None
     news: str = ""
     """The node's latest sentence for its owner."""
-    home: str = ""
-    solo: bool = True
     model: str = ""
     recipe: str = ""
     engine: EngineInfo | None = None
@@ -301,6 +263,26 @@ class View(Value, frozen=True):
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""
     today: Today = Today()
+
+    @property
+    def round_s(self) -> float | None:
+        """How long the latest round took."""
+        return self.rounds[-1].seconds if self.rounds else None
+
+
+class View(ModelState, frozen=True):
+    """The model's state, and what the window knows besides."""
+
+    home: str = ""
+    solo: bool = True
+    willing: bool = False
+    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
+    rules: dict[str, Any] = {}
+    """The settings of app.node.rules.preferences, by key."""
+    questions: Mapping[Coordinates, str] = {}
+    """Texts of questions that were regenerated."""
+    words: str = ""
+    """The six words of the private swarm, if this computer has some."""
     swarm: SwarmView | None = None
     models: Holdings | None = None
     """None until they were asked for."""
@@ -309,24 +291,7 @@ class View(Value, frozen=True):
     update_view: UpdateView = UpdateView()
     persona: Persona = Persona()
 
-    @property
-    def round_s(self) -> float | None:
-        """How long the latest round took."""
-        return self.rounds[-1].seconds if self.rounds else None
 
-
-def without_past(view: View) -> View:
-    """The same view without anything about what a model has learned."""
-    return View(
-        home=view.home,
-        solo=view.solo,
-        willing=view.willing,
-        rules=view.rules,
-        questions=view.questions,
-        words=view.words,
-        swarm=view.swarm,
-        models=view.models,
-        pack=view.pack,
-        update_view=view.update_view,
-        persona=view.persona,
-    )
+def for_model(view: View, **state: object) -> View:
+    """The view with this state of a model instead of the one before."""
+    return msgspec.structs.replace(view, **(msgspec.structs.asdict(ModelState()) | state))

@@ -43,20 +43,15 @@ def energy(view: View) -> str:
     used = view.ruling.energy if view.ruling is not None else None
     if used is None:
         return ""
-    figures = []
-    if used.watts >= _LEAST_WATTS:
-        figures.append(tr("{watts} W now", watts=number(used.watts, 1 if used.watts < 5 else 0)))
-    if used.month_kwh >= _LEAST_KWH:
-        kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
-        figures.append(tr("{kwh} kWh this month", kwh=kwh))
-    if not figures:
+    watts = number(used.watts, 1 if used.watts < 5 else 0)
+    kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
+    now = tr("{watts} W now", watts=watts) if used.watts >= _LEAST_WATTS else ""
+    month = tr("{kwh} kWh this month", kwh=kwh) if used.month_kwh >= _LEAST_KWH else ""
+    said = ", ".join(filter(None, (now, month)))
+    if not said:
         return ""
-    said = ", ".join(figures)
-    return (
-        tr("{energy}, measured.", energy=said)
-        if used.measured
-        else tr("About {energy} (estimate).", energy=said)
-    )
+    estimate = tr("About {energy} (estimate).", energy=said)
+    return tr("{energy}, measured.", energy=said) if used.measured else estimate
 
 
 def reason(view: View, now: float) -> str:
@@ -89,8 +84,7 @@ def reason(view: View, now: float) -> str:
 
 def ruled(ruling: Ruling, now: float) -> str:
     """A ruling's sentence in the person's language; a reason that only a newer node knows stays in English."""
-    known = next((reason for reason in Reason if reason.value == ruling.reason), None)
-    values = dict(ruling.values)
+    known, values = _reason(ruling), dict(ruling.values)
     if ruling.until is not None and "until" in values:
         values["until"] = until(ruling.until, now)
     return tr(known.sentence, **values) if known is not None else spoken(ruling.sentence)
@@ -98,8 +92,11 @@ def ruled(ruling: Ruling, now: float) -> str:
 
 def known_reason(view: View) -> Reason | None:
     """The reason of the ruling, if this window knows it."""
-    said = view.ruling.reason if view.ruling is not None else ""
-    return next((reason for reason in Reason if reason.value == said), None)
+    return _reason(view.ruling) if view.ruling is not None else None
+
+
+def _reason(ruling: Ruling) -> Reason | None:
+    return next((reason for reason in Reason if reason.value == ruling.reason), None)
 
 
 def held(view: View) -> bool:
@@ -118,8 +115,7 @@ def contributes(view: View) -> bool:
 
 def clock(moment: float, now: float) -> str:
     """A moment as a time of day, with the weekday if it is another day."""
-    same = time.localtime(moment)[:3] == time.localtime(now)[:3]
-    return _written(moment, tr("HH:mm") if same else tr("ddd HH:mm"))
+    return _written(moment, tr("HH:mm") if _same_day(moment, now) else tr("ddd HH:mm"))
 
 
 def until(moment: float, now: float) -> str:
@@ -135,11 +131,11 @@ def day(moment: float) -> str:
 
 def moment(at: float, now: float) -> str:
     """A moment in a table: the time, and the date where it is another day."""
-    return (
-        clock(at, now)
-        if time.localtime(at)[:3] == time.localtime(now)[:3]
-        else _written(at, tr("d MMM yyyy HH:mm"))
-    )
+    return _written(at, tr("HH:mm") if _same_day(at, now) else tr("d MMM yyyy HH:mm"))
+
+
+def _same_day(one: float, other: float) -> bool:
+    return time.localtime(one)[:3] == time.localtime(other)[:3]
 
 
 def _written(moment: float, form: str) -> str:

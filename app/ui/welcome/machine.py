@@ -16,7 +16,7 @@ from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.models.picker import ModelPicker
-from app.ui.process.child import Child
+from app.ui.process.child import Child, decoded
 from app.ui.process.logs import tail
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -116,10 +116,7 @@ class TrialRun(QObject):
             self._go(TrialStage.NONE)
 
     def _line(self, line: bytes) -> None:
-        try:
-            self.findings = msgspec.json.decode(line, type=TrialReport)
-        except msgspec.MsgspecError:
-            return  # said by others; without a result its end tells
+        self.findings = decoded(line, TrialReport) or self.findings
 
     def _ended(self, code: int) -> None:
         self._tick.stop()

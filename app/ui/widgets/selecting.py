@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -43,9 +43,8 @@ class Switch(Toggle):
     def show_on(self, on: bool) -> None:
         """Shows a state without emitting."""
         if on != self.isChecked():
-            blocked = self.blockSignals(True)
-            self.setChecked(on)
-            self.blockSignals(blocked)
+            with QSignalBlocker(self):
+                self.setChecked(on)
 
     def sizeHint(self) -> QSize:
         return QSize(44, 28)
@@ -98,9 +97,8 @@ class Segments(QGroupBox):
 
     def choose(self, value: object) -> None:
         """Shows this one as chosen, without emitting."""
-        blocked = self._group.blockSignals(True)
-        self._group.button(self._values.index(value)).setChecked(True)
-        self._group.blockSignals(blocked)
+        with QSignalBlocker(self._group):
+            self._group.button(self._values.index(value)).setChecked(True)
 
     def _toggled(self, at: int, on: bool) -> None:
         if on:

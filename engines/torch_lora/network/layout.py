@@ -125,7 +125,7 @@ def _equal(pair: tuple[int, int]) -> bool:
     return pair[0] == pair[1]
 
 
-def _shared(prompts: Sequence[Tokens], least: int | None) -> tuple[list[int], list[list[int]]]:
+def _shared(prompts: Sequence[Sequence[int]], least: int | None) -> tuple[list[int], list[list[int]]]:
     """How many of each prompt's first tokens an earlier prompt computes for it, and where all of its tokens
     are. At least one token stays its own.
 

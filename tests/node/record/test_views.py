@@ -14,7 +14,7 @@ from rich.console import Console
 from app.common.text import safe_line, span
 from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
-from app.node.record.snapshot import FamilyRow, Phase, Snapshot, SwarmView, doing, standing
+from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, doing, standing
 from app.node.terminal.chart import ChartKind, chart, top_of_axis
 from app.node.terminal.lines import log_line
 from app.node.terminal.terminal import Terminal, closing, picture
@@ -51,7 +51,7 @@ SNAPSHOT = Snapshot(
     eta_s=40.0,
     curve=POINTS,
     families=tuple(
-        FamilyRow(title=f"Family {k}", level=1, levels=5, solved=0.3, first_probe=0.1, latest_probe=0.2)
+        FamilyView(name=f"f{k}", title=f"Family {k}", level=1, levels=5, practised=0.3, first=0.1, latest=0.2)
         for k in range(18)
     ),
     answers=(answer("4 - 1 - 7 =", "4-1=3 3-7=-4 #-4", 1),),
