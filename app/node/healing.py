@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,8 +233,7 @@ def placed(found: Placement) -> str:
     return " ".join(said)
 
 
-def titles(families: Sequence[str]) -> str:
+def titles(families: Iterable[str]) -> str:
     """The titles of families, joined into one line of text; a question set that was removed has none."""
-    named = [one.title if (one := FAMILIES.get(name)) is not None else "removed questions" for name in families]
-    own = map(is_own, families)
-    return ", ".join(title if mine else title.lower() for title, mine in zip(named, own, strict=True))
+    named = ((name, FAMILIES[name].title if name in FAMILIES else "removed questions") for name in families)
+    return ", ".join(title if is_own(name) else title.lower() for name, title in named)
