@@ -60,10 +60,10 @@ AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
 PASSES = 2
 """How often a lesson goes over its answers (LOG.md)."""
-FINISHED, TRIES = 0.5, 2
+FINISHED, TRIES = 0.5, 3
 """Lessons go on in a family that one of them opened until this share of its trial's answers is right, or until
 so many in a row have gained nothing."""
-EVERY, AGAIN, DOUBLINGS = 2, 20, 4
+EVERY, AGAIN, DOUBLINGS = 2, 10, 4
 """Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and
 twice as many after each further failure."""
@@ -295,6 +295,17 @@ def opens(tried: FamilyTrial) -> bool:
 def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
     """Whether a lesson improved a family, between two trials on the same questions."""
     return _share([after]) - _share([before]) >= OPENS_SHARE
+
+
+def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial]) -> bool:
+    """Whether a lesson improved one of its families, or all of them together at all: a trial of one family is
+    too short to show a small gain.
+
+    >>> low, high = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (12, 13))
+    >>> better([low], [high]), better([low, high], [high, low]), better([low], [low])
+    (True, False, False)
+    """
+    return any(map(gained, before, after)) or _share(after) > _share(before)
 
 
 def harms(

@@ -86,7 +86,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
         found = msgspec.json.decode(file.read_bytes(), type=Catalogue)
     except (OSError, msgspec.MsgspecError) as error:
         raise EngineError(
-            f"The model catalogue of this installation cannot be read ({error}): install Shoal again."
+            f"The model catalogue of this installation can't be read ({error}): install Shoal again."
         ) from error
     if len({entry.id for entry in found.models}) != len(found.models):
         raise EngineError("The model catalogue names a model twice: install Shoal again.")

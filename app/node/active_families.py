@@ -65,9 +65,9 @@ class LessonTrial:
 
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson is kept: at least one of its families got better, and nothing else got worse."""
+    """Whether a lesson is kept: its families got better, and nothing else got worse."""
     harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday))
-    return not harm and any(map(peer_lesson.gained, before.lesson, after.lesson))
+    return not harm and peer_lesson.better(before.lesson, after.lesson)
 
 
 class ActiveFamilies:

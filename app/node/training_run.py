@@ -407,15 +407,15 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """Whether to measure now: at the start of the curve, where `due` says, and at the end; at most once
-        after a round."""
+        """Whether to measure now: at the start of the curve, after lesson zero, where `due` says, and at the
+        end; at most once after a round. A peer lesson has trials of its own."""
         if not self._curve:
             return True
         round_ = self.state.round
         measured = any(row.round == round_ for row in self._curve)
         last = self.watch.snapshot.last
-        lesson = last is not None and last.round == round_ and last.lesson > 0
-        return not measured and (lesson or due(round_, self._settings.probe_every) or round_ == self._ends_at)
+        zero = last is not None and last.round == round_ and last.lesson > 0 and not last.lesson_families
+        return not measured and (zero or due(round_, self._settings.probe_every) or round_ == self._ends_at)
 
     def _tools(self) -> Tools:
         assert self.supervisor.engine is not None

@@ -1985,8 +1985,8 @@ answer: a*b</translation>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
-   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
-   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
+   <source>Begun alone: {own}. From other models: {others}. Too hard yet: {hard}.</source>
+   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}. Noch zu schwer: {hard}.</translation>
   </message>
   <message>
    <source>Learned from {name}</source>
@@ -5772,6 +5772,26 @@ answer: a*b</translation>
    <translation>Alle sind Prüfrätsel.</translation>
   </message>
   <message>
+   <source>The package {name} on offer isn't the one that Shoal's catalogue names, so nothing of it was used:</source>
+   <translation>Das angebotene Paket {name} ist nicht das aus Shoals Katalog, deshalb wurde nichts davon benutzt:</translation>
+  </message>
+  <message>
+   <source>try again later, or from another network.</source>
+   <translation>versuch es später noch einmal oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>The model catalogue names a model twice:</source>
+   <translation>Der Modellkatalog nennt ein Modell doppelt:</translation>
+  </message>
+  <message>
+   <source>install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>The model catalogue of this installation can't be read ({error}):</source>
+   <translation>Der Modellkatalog dieser Installation ist nicht lesbar ({error}):</translation>
+  </message>
+  <message>
    <source>{id} is being downloaded by another process already:</source>
    <translation>{id} wird schon von einem anderen Prozess heruntergeladen:</translation>
   </message>
@@ -5994,10 +6014,6 @@ answer: a*b</translation>
   <message>
    <source>The starter model is missing from this installation:</source>
    <translation>Das Startmodell fehlt in dieser Installation:</translation>
-  </message>
-  <message>
-   <source>install Shoal again.</source>
-   <translation>Installiere Shoal neu.</translation>
   </message>
   <message>
    <source>There is no file {file}:</source>

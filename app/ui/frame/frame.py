@@ -238,14 +238,11 @@ class Page(QScrollArea):
         inside.setMaximumWidth(WIDEST)
         self.title.setMinimumHeight(36)
         top = Bend(self.title, 1, self.header, gap=8)
-        whole = column(top, gap=18, margins=(32, 22, 32, 28))
-        whole.addLayout(self.body, 1)
-        inside.setLayout(whole)
+        inside.setLayout(column(top, self.body, gap=18, margins=(32, 22, 32, 28), fill=1))
         inside.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         outside = _Outside()
         outside.setProperty("look", "page")
-        around = row(inside, gap=0)
-        outside.setLayout(around)
+        outside.setLayout(row(inside, gap=0))
         self.setWidget(outside)
 
     def show_view(self, view: View) -> None:

@@ -71,7 +71,6 @@ _UNSEEN = {
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/common/signing.py": "a fault in the source",
-    "app/models/catalogue.py": "a table of its own",
 }
 """Files of the node whose sentences no window shows."""
 _PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")

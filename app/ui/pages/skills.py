@@ -69,7 +69,7 @@ class Skills(Page):
         families, waiting = self._shown
         learned = sum(bool(family.learned_from) for family in families)
         counts = tr(
-            "{own} kinds on its own, {others} from other models, {hard} too hard yet.",
+            "Begun alone: {own}. From other models: {others}. Too hard yet: {hard}.",
             own=number(len(families) - learned),
             others=number(learned),
             hard=number(len(waiting)),

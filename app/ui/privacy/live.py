@@ -51,7 +51,7 @@ class Live(Page):
         self._family.currentIndexChanged.connect(lambda _: self._filter())
         self._round = 0
         """The only one whose answers are shown; 0 for all."""
-        self._only = button("", self._show_all, "", tr("Show the answers of every round"))
+        self._only = button("", self._narrow, "", tr("Show the answers of every round"))
         self._only.hide()
         for part in (self._only, self._source, self._family):
             self.header.addWidget(part)
@@ -74,7 +74,7 @@ class Live(Page):
         sides.setStretch(1, 6)
         soon = tr("After the first round, every puzzle appears here with all of your model's answers.")
         self._none = Empty(theme, "live", tr("No answers yet"), soon)
-        self._nothing_left = Empty(theme, "search", "", "", button(tr("Show everything"), self._show_all))
+        self._nothing_left = Empty(theme, "search", "", "", button(tr("Show everything"), self._narrow))
         self._stack = stack(self._none, self._nothing_left, boxed(sides))
         self.add(self._stack, 1)
 
@@ -95,22 +95,18 @@ class Live(Page):
 
     def show_family(self, name: str) -> None:
         """Shows only this family's answers; all families' if none are known."""
-        self._source.choose(ALL)
-        self._family.setCurrentIndex(max(0, self._family.findData(name)))
-        self._filter()
+        self._narrow(name, self._round)
 
     def show_round(self, round: int) -> None:
         """Shows only this round's answers, if they are still stored."""
-        self._source.choose(ALL)
-        self._family.setCurrentIndex(0)
-        self._round = round
         self._list.setCurrentIndex(QModelIndex())
-        self._filter()
+        self._narrow("", round)
 
-    def _show_all(self) -> None:
-        self._round = 0
+    def _narrow(self, family: str = "", round: int = 0) -> None:
+        """Shows the answers of one family, or one round, or all."""
+        self._round = round
         self._source.choose(ALL)
-        self._family.setCurrentIndex(0)
+        self._family.setCurrentIndex(max(0, self._family.findData(family)))
         self._filter()
 
     def _filter(self) -> None:

@@ -110,7 +110,7 @@ def run(
     try:
         check_format(home)
     except NewerError as error:
-        return _refuse(str(error))
+        return _refuse(spoken(str(error)))
     if not _writable(home):
         why = tr(
             "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
@@ -152,7 +152,7 @@ def run(
 def _refuse(why: str) -> int:
     """Says why there is no window, in the terminal and in a box of its own."""
     print(f"shoal: {why}", file=sys.stderr)
-    QMessageBox.critical(None, "Shoal", spoken(why))
+    QMessageBox.critical(None, "Shoal", why)
     return 1
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QSizePolicy
 
-from app.ui.widgets.pieces import Card, Elided, Item, Label, column, row
+from app.ui.widgets.pieces import Card, Elided, Item, Label, column, filled, row
 
 
 class Bend(QHBoxLayout):
@@ -15,15 +15,7 @@ class Bend(QHBoxLayout):
     def __init__(self, *items: Item, gap: int = 8, least: int = 0) -> None:
         super().__init__()
         self._least, self._bends = least, False
-        self.setSpacing(gap)
-        self.setContentsMargins(0, 0, 0, 0)
-        for item in items:
-            if isinstance(item, QWidget):
-                self.addWidget(item)
-            elif isinstance(item, QLayout):
-                self.addLayout(item)
-            else:
-                self.addStretch(item)
+        filled(self, items, gap)
 
     def bent(self, width: int) -> bool:
         """Whether it is a column at this width."""

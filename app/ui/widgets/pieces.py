@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QApplication,
+    QBoxLayout,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -34,7 +35,7 @@ from app.ui.theme import Theme
 from app.ui.theme.theme import drawn, line_icon
 from app.ui.view.view import Problem
 
-Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
+Box = TypeVar("Box", bound=QBoxLayout)
 Item = QWidget | QLayout | int
 Margins = tuple[int, int, int, int]
 NONE: Margins = (0, 0, 0, 0)
@@ -89,15 +90,18 @@ class Elided(Label):
 def column(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QVBoxLayout:
     """Widgets below each other; a number is a stretch of that weight. `fill`: the index of the item that takes
     the remaining room, or the indexes of those that share it."""
-    return _fill(QVBoxLayout(), items, gap, margins, fill)
+    return filled(QVBoxLayout(), items, gap, margins, fill)
 
 
 def row(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QHBoxLayout:
     """Widgets beside each other, as in `column`."""
-    return _fill(QHBoxLayout(), items, gap, margins, fill)
+    return filled(QHBoxLayout(), items, gap, margins, fill)
 
 
-def _fill(box: Box, items: Sequence[Item], gap: int, margins: Margins, fill: int | Sequence[int]) -> Box:
+def filled(
+    box: Box, items: Sequence[Item], gap: int, margins: Margins = NONE, fill: int | Sequence[int] = ()
+) -> Box:
+    """The layout with these items in it, as `column` has them."""
     box.setSpacing(gap)
     box.setContentsMargins(*margins)
     for item in items:
