@@ -20,7 +20,7 @@ import msgspec
 
 PATIENCE_S = 1.0
 """Seconds to wait for a reader on Windows."""
-REMOVING = ".removing-"
+REMOVING_PREFIX = ".removing-"
 """Begins the names of folders that are being deleted."""
 _PAUSE_S = 0.02
 _LOCK_PAUSE_S = 0.1
@@ -107,7 +107,7 @@ def discard(path: Path) -> None:
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    doomed = path.with_name(f"{REMOVING}{token_hex(4)}")
+    doomed = path.with_name(f"{REMOVING_PREFIX}{token_hex(4)}")
     path.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
 

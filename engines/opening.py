@@ -28,7 +28,7 @@ CHOICES = (AUTO, *ENGINES)
 HOME = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are remembered."""
 
-SAYS = "shoal-llamacpp.says"
+BUILD_STATUS_FILE = "shoal-llamacpp.says"
 """A file in the Python environment, written by the build of llama.cpp: one sentence on its progress or
 failure."""
 
@@ -62,7 +62,7 @@ def missing(name: str) -> str:
                 f"MLX isn't installed. It is for Macs with Apple Silicon; {command('setup')} installs it there."
             )
     try:
-        said = (Path(sys.prefix) / SAYS).read_text(encoding="utf-8").strip()
+        said = (Path(sys.prefix) / BUILD_STATUS_FILE).read_text(encoding="utf-8").strip()
     except OSError:
         said = ""
     return said or f"llama.cpp isn't installed: {repair('llamacpp', ', which builds it')}."

@@ -11,13 +11,13 @@ from pathlib import Path
 
 VARIABLE = "SHOAL_COMMAND"
 """Environment variable: the command that starts an installed app in a terminal; its program sets it."""
-PACK = "shoal-pack.json"
+PACK_FILE = "shoal-pack.json"
 """A file that marks the Python environment of an installed app's engine pack."""
 
 
 def packed() -> bool:
     """Whether this is the engine pack's Python."""
-    return (Path(sys.prefix) / PACK).exists()
+    return (Path(sys.prefix) / PACK_FILE).exists()
 
 
 def installed() -> bool:

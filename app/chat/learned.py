@@ -16,7 +16,7 @@ from app.node.history.checkpoint import CheckpointError
 from app.node.record.state import NodeState
 from engines.contract import AdapterError, Engine
 
-TRIES = 6
+READ_ATTEMPTS = 6
 """A round takes longer than reading a checkpoint does, so more than two are hardly ever needed."""
 _PAUSE_S = 0.15
 _ADAPTER_CONFIG = "adapter_config.json"
@@ -46,11 +46,11 @@ class SafePoints:
         """The state of the newest whole checkpoint, after loading its adapter into the engine; `known` if it
         has not changed. None if nothing was learned yet. Raises AdapterError."""
         refusal: Exception | None = None
-        for _ in range(TRIES):
+        for _ in range(READ_ATTEMPTS):
             refusal = None
             for folder in self._newest_first():
                 try:
-                    told_apart = (folder, (folder / checkpoint.STATE).stat().st_mtime_ns)
+                    told_apart = (folder, (folder / checkpoint.STATE_FILE).stat().st_mtime_ns)
                     if told_apart == self._loaded:
                         return known
                     state = checkpoint.read(folder, self._mark)

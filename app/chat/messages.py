@@ -22,8 +22,8 @@ from engines.contract import EngineInfo
 # The puzzles are held out, so neither side ever trained on them, and both sides draw with the same seed: what
 # differs is what was learned, and chance, as far as the error says.
 
-PUZZLES = 20
-MOST = 100
+DEFAULT_PUZZLES = 20
+MAX_PUZZLES = 100
 AT_ONCE = 5
 """Puzzles answered together: more are faster, fewer are seen sooner."""
 _CHANCE = 0.05
@@ -150,7 +150,7 @@ class Race(_Message, frozen=True):
     """The same new puzzles to both sides, one answer each. A Lap comes for every puzzle; with a `seed` they and
     their answers are the same again."""
 
-    puzzles: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = PUZZLES
+    puzzles: Annotated[int, msgspec.Meta(ge=1, le=MAX_PUZZLES)] = DEFAULT_PUZZLES
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**48)] | None = None
 
 

@@ -43,7 +43,7 @@ Tell = Callable[[Side, str], bool]
 Turns = list[dict[str, str]]
 
 
-NOTHING = "There is nothing to race yet: let your model learn a few rounds first."
+NOTHING_TO_RACE = "There is nothing to race yet: let your model learn a few rounds first."
 
 
 class ChatError(Exception):
@@ -190,7 +190,7 @@ class Chat:
         """Both sides answer some puzzles at a time, with the same seed."""
         self._refresh()
         if self._round is None:
-            raise ChatError(NOTHING)
+            raise ChatError(NOTHING_TO_RACE)
         seed = secrets.randbits(48) if request.seed is None else request.seed
         way, tokens = self._practice()
         found = several(self._levels(), request.puzzles, random.Random(seed))

@@ -127,9 +127,9 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
-    from app.common.home import MASK  # --help needs nothing installed
+    from app.common.home import UMASK  # --help needs nothing installed
 
-    mask = os.umask(MASK)
+    mask = os.umask(UMASK)
     if name in ELSEWHERE:
         os.umask(mask)
     try:

@@ -19,7 +19,7 @@ import msgspec
 
 from app.cli import _operator
 from app.common import remedy
-from app.common.process.surroundings import PRIVATE, piped
+from app.common.process.surroundings import PRIVATE_WORDS, piped
 from app.common.text import whole
 from app.relay.access import (
     MOST_WORK_BITS,
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--access", choices=_MODES, default="open", help="who may join (default open)")
     parser.add_argument(
         "--private", dest="access", action="store_const", const="private",
-        help=f"only who knows six words; they are asked for, or read from {PRIVATE} or standard input",
+        help=f"only who knows six words; they are asked for, or read from {PRIVATE_WORDS} or standard input",
     )  # fmt: skip
     parser.add_argument(
         "--pow-bits",
@@ -125,7 +125,7 @@ def public_key(text: str) -> bytes:
 def ask_private() -> Private:
     """From the environment, a person or standard input; never from the command line, which others can read.
     Raises PrivateError and AccessError."""
-    text = os.environ.get(PRIVATE, "")
+    text = os.environ.get(PRIVATE_WORDS, "")
     if not text and sys.stdin is not None and sys.stdin.isatty():
         text = getpass.getpass("The private swarm's six words (Enter alone makes new ones): ")
         if not text.strip():
@@ -135,7 +135,7 @@ def ask_private() -> Private:
         text = piped()
     if not text.strip():
         raise AccessError(
-            f"The six words are missing: put them into {PRIVATE} or on standard input; "
+            f"The six words are missing: put them into {PRIVATE_WORDS} or on standard input; "
             f"{remedy.command('invite --new-words')} makes some."
         )
     return unlock(text)

@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     data = home(args.home)
     os.environ["SHOAL_HOME"] = str(data)
     solo.refuse_network()
-    wish = exporting.Wish(
+    wish = exporting.ExportRequest(
         model=args.model,
         format=args.format,
         to=args.out.expanduser().absolute(),
@@ -143,9 +143,9 @@ def _puzzles(args: argparse.Namespace) -> int:
 
 def _summary(done: object) -> str:
     from app.models.found import lm_studio
-    from app.node.models.exporting import Exported
+    from app.node.models.exporting import ExportDone
 
-    assert isinstance(done, Exported)
+    assert isinstance(done, ExportDone)
     score = f", {done.score} of new puzzles solved" if done.score else ""
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]

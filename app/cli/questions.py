@@ -188,7 +188,7 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
     aside = "" if said["held_out"] is None else f", {said['held_out']} of them kept aside for measuring"
     print(f"{made.name}: {count}{aside}")
     guessed = " Guessed from the answers; --check changes it." if found.guessed else ""
-    print(f"Checked as {made.rule.check}. {checks.SAID[made.rule.check]}{guessed}")
+    print(f"Checked as {made.rule.check}. {checks.DESCRIPTIONS[made.rule.check]}{guessed}")
     for row in made.rows[:_SHOWN]:
         print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
     for template in made.templates[:_SHOWN]:

@@ -15,7 +15,7 @@ SUMMARY = "race your model against how it began"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from app.chat.messages import PUZZLES
+    from app.chat.messages import DEFAULT_PUZZLES
 
     parser.description = (
         "Asks the model as it came and what it has become the same new puzzles, one answer each, and says who "
@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
     )
     parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
-    parser.add_argument("--puzzles", type=whole(1, 100), default=PUZZLES, metavar="N", help="how many (20)")
+    parser.add_argument(
+        "--puzzles", type=whole(1, 100), default=DEFAULT_PUZZLES, metavar="N", help="how many (20)"
+    )
     parser.add_argument("--seed", type=whole(0, 2**48 - 1), metavar="S", help="the same race again")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
@@ -42,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
 
     from app.chat.learned import SafePoints
     from app.chat.solving import race
-    from app.chat.talking import NOTHING, Chat, ChatError
+    from app.chat.talking import NOTHING_TO_RACE, Chat, ChatError
     from app.common.home import home
     from app.models.shelf import locate
     from app.node.trainer import solo
@@ -53,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     solo.refuse_network()
     learns = SafePoints(data, locate(args.model, home=data))
     if learns.rank() is None:  # before an engine is loaded, which takes seconds
-        raise ChatError(NOTHING)
+        raise ChatError(NOTHING_TO_RACE)
 
     def open_engine(model: Path, rank: int | None) -> Engine:
         return opening.open_engine(args.engine, model, rank=rank)

@@ -195,7 +195,7 @@ def _handout(args: argparse.Namespace) -> str:
         raise ValueError("--questions hands a question set out to a class: add --class.")
     from app.sapo.sets.question_set import check, encode
     from app.sapo.sets.tables import MAX_BYTES, read
-    from app.swarm.wire.limits import BATCH_FRAME, HANDOUT
+    from app.swarm.wire.limits import BATCH_FRAME, HANDOUT_CHARS
 
     try:
         with args.questions.expanduser().open("rb") as file:
@@ -204,8 +204,10 @@ def _handout(args: argparse.Namespace) -> str:
         raise ValueError(f"{args.questions} can't be read ({error.strerror or error}).") from error
     check(made)
     content = encode(made).decode()
-    if len(content) > HANDOUT or len(json.dumps(content)) > BATCH_FRAME - 100:
-        raise ValueError(f"A class hands out {HANDOUT // 1024} KB of questions at most. Take a part of them.")
+    if len(content) > HANDOUT_CHARS or len(json.dumps(content)) > BATCH_FRAME - 100:
+        raise ValueError(
+            f"A class hands out {HANDOUT_CHARS // 1024} KB of questions at most. Take a part of them."
+        )
     return content
 
 

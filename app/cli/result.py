@@ -16,7 +16,7 @@ from app.cli._terminal import TerminalLine, say
 from engines import opening
 
 if TYPE_CHECKING:
-    from app.node.models.result import Compared, Result, Verified
+    from app.node.models.result import Result, ResultComparison, VerifiedResult
 
 SUMMARY = "a signed page of what your model learned"
 FILE = Path("shoal-result.json")
@@ -138,7 +138,7 @@ def _own_key(args: argparse.Namespace) -> str:
         return ""
 
 
-def _said(found: Verified, own: str) -> list[str]:
+def _said(found: VerifiedResult, own: str) -> list[str]:
     from app.common.text import safe_line
     from app.node.models import result_page
 
@@ -155,7 +155,7 @@ def _said(found: Verified, own: str) -> list[str]:
     return [*lines, "A signature says who wrote it, not that it is true: --again plays it again."]
 
 
-def _again(args: argparse.Namespace, found: Verified) -> int:
+def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     from app.common.home import home
     from app.models.shelf import locate
     from app.node.models import result, trained
@@ -234,7 +234,7 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
     line.say()
 
 
-def _verdict(compared: Compared, then: Result, now: Result) -> list[str]:
+def _verdict(compared: ResultComparison, then: Result, now: Result) -> list[str]:
     """What came out, and what may explain a difference."""
     many = len(compared.points)
     if compared.equal == many:

@@ -158,7 +158,7 @@ def main(args: argparse.Namespace) -> int:
 
         def hear(event: events.Event) -> None:
             tell(event)
-            if governor is not None and isinstance(event, events.Checkpointed | Probe):
+            if governor is not None and isinstance(event, events.CheckpointSaved | Probe):
                 governor.round_finished()
 
         node = Node(
@@ -230,10 +230,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> Joins:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
-    from app.common.process.surroundings import PIPED, piped
+    from app.common.process.surroundings import FROM_STDIN, piped
     from app.node.swarm.joining import Joins
 
-    relays = [piped() if one == PIPED else one for one in args.relay or ()]
+    relays = [piped() if one == FROM_STDIN else one for one in args.relay or ()]
     private = None
     if args.private:
         from app.cli._joining import ask_private

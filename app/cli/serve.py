@@ -87,7 +87,7 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     from app.serve.server import LOOPBACK, Server, bind, serve, token
 
     model = full_name(args.model)
-    locate(model, home)  # a name that is none is refused now, not at the first request
+    locate(model, home)  # an unknown name is refused now, not at the first request
     secret = "" if args.no_token else token(home)
     name = Path(model).name if Path(model).expanduser().exists() else model
     listener = bind(args.port)

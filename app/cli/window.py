@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from app.common import remedy
-from app.common.process.surroundings import PIPED, piped
+from app.common.process.surroundings import FROM_STDIN, piped
 from app.install.updates.installed import again
 
 SUMMARY = "open the window"
@@ -58,7 +58,7 @@ def main(args: argparse.Namespace) -> int:
         return 1
     from app.ui.shell.start import run
 
-    if args.join == PIPED or args.link == PIPED:
+    if args.join == FROM_STDIN or args.link == FROM_STDIN:
         secret = piped()
         args.join, args.link = args.join and secret, args.link and secret
     elif sys.platform == "linux" and _hides(args.join or args.link):
@@ -76,7 +76,7 @@ def _out_of_sight(args: argparse.Namespace) -> None:
     words = ["--background"] if args.background else []
     for name, value in (("--home", args.home), ("--theme", args.theme)):
         words += [name, str(value)] if value else []
-    words += ["--join", PIPED] if args.join else [PIPED]
+    words += ["--join", FROM_STDIN] if args.join else [FROM_STDIN]
     reader, writer = os.pipe()
     os.write(writer, (args.join or args.link).encode() + b"\n")
     os.close(writer)

@@ -23,7 +23,7 @@ BUNDLES = (
     "/etc/pki/tls/cacert.pem",  # OpenELEC
     "/etc/ssl/cert.pem",  # Alpine
 )
-NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def context() -> ssl.SSLContext:
 def of_files(bundles: Sequence[str]) -> ssl.SSLContext:
     """What OpenSSL finds by itself or was told, else the first of `bundles` that can be read."""
     made = ssl.create_default_context()
-    if made.cert_store_stats()["x509_ca"] or any(os.environ.get(name) for name in NAMED):
+    if made.cert_store_stats()["x509_ca"] or any(os.environ.get(name) for name in VARIABLES):
         return made
     for path in bundles:
         try:
@@ -68,7 +68,7 @@ def problem(error: ssl.SSLError, host: str) -> str:
 
 
 def _any() -> bool:
-    named = any(os.environ.get(name) for name in NAMED)
+    named = any(os.environ.get(name) for name in VARIABLES)
     return named or sys.platform in ("win32", "darwin") or bool(context().cert_store_stats()["x509_ca"])
 
 

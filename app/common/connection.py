@@ -12,7 +12,7 @@ import aiohttp
 from app.common import authorities
 from app.common.rate import RetryLimit
 
-READ = 2**18
+READ_BYTES = 2**18
 """Bytes read at a time."""
 PROXY_LOGIN = (
     "The proxy asks for a name and a password: put them into its address "

@@ -17,7 +17,7 @@ _SCHOOL = ((75, 37, 1.5, 1.0), (56, 51, 1.2, 0.55), (80, 64, 1.3, 0.78))
 
 
 def linear(low: float, high: float, about: int) -> list[float]:
-    """Round numbers between low and high, about so many of them.
+    """Round numbers between low and high, about `about` of them.
 
     >>> linear(0, 160, 5), linear(0, 0.52, 4)
     ([0, 50, 100, 150], [0.0, 0.2, 0.4])

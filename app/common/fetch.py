@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 
-from app.common.connection import READ, Fault, check_status, fault, host_of, session
+from app.common.connection import READ_BYTES, Fault, check_status, fault, host_of, session
 from app.common.files import replace
 from app.common.rate import RetryLimit
 
@@ -212,7 +212,7 @@ async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, par
                     if digest.bytes and not _begins_at(response, digest.bytes):
                         file.truncate(0)  # a host that knows no ranges gives everything again
                         digest = _Digest(piece)
-                    async for chunk in response.content.iter_chunked(READ):
+                    async for chunk in response.content.iter_chunked(READ_BYTES):
                         if digest.bytes + len(chunk) > piece.size:
                             file.truncate(0)
                             raise _damaged(piece, source)
@@ -237,7 +237,7 @@ async def _small(client: aiohttp.ClientSession, address: str, most: int) -> byte
         async with client.get(address) as response:
             check_status(response, address)
             content = b""
-            async for chunk in response.content.iter_chunked(READ):
+            async for chunk in response.content.iter_chunked(READ_BYTES):
                 content += chunk
                 if len(content) > most:
                     raise Fault(
@@ -252,7 +252,7 @@ def _again(file: Any, piece: Piece) -> _Digest:
     """The digest of the bytes that are already there."""
     digest = _Digest(piece)
     file.seek(0)
-    while chunk := file.read(READ):
+    while chunk := file.read(READ_BYTES):
         digest.update(chunk)
     return digest
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from engines.files import REMOVING as REMOVING
+from engines.files import REMOVING_PREFIX as REMOVING_PREFIX
 from engines.files import LockHeldError as LockHeldError
 from engines.files import alone as alone
 from engines.files import discard as discard

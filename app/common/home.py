@@ -17,7 +17,7 @@ from typing import NamedTuple
 from app.common import files
 
 POINTER = "data-folder.json"
-MASK = 0o077
+UMASK = 0o077
 """The umask of every process that writes into the data folder: nobody else can read what is in it."""
 
 

@@ -132,7 +132,7 @@ class Bucket:
         self.per_min = max(per_min, _LEAST)
 
 
-class Speed:
+class TransferSpeed:
     """Bytes a second over the last seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -143,7 +143,7 @@ class Speed:
         """Call it with the bytes so far: returns the speed, and the seconds left; None until they are known.
 
         >>> moments = iter([0.0, 0.1, 2.0, 4.0])
-        >>> speed = Speed(lambda: next(moments))
+        >>> speed = TransferSpeed(lambda: next(moments))
         >>> [speed.at(have, 1000) for have in (0, 50, 100, 400)]
         [(None, None), (None, None), (50.0, 18.0), (100.0, 6.0)]
         """
@@ -164,7 +164,7 @@ class Speed:
 SHORTEST_S = 0.5
 LONGEST_S = 40.0
 """With the way there, a node is back within a minute of its relay or its network."""
-SPREAD = 0.1
+JITTER_SHARE = 0.1
 """A relay that sends everybody away for ten seconds gets them back over the eleventh, not all at once."""
 _MOST_ASKED_S = 300.0
 _GROWS = 64
@@ -191,7 +191,7 @@ def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> 
     """
     wait = wait_s(failures, first_s=2 * SHORTEST_S, longest_s=LONGEST_S) * (0.5 + 0.5 * chance)
     told = (retry_after_ms or 0) / 1000
-    return max(wait, told * (1 + SPREAD * chance))
+    return max(wait, told * (1 + JITTER_SHARE * chance))
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):

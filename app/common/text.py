@@ -11,15 +11,15 @@ from unicodedata import normalize
 from engines.files import in_bytes as in_bytes
 from engines.files import scaled as scaled
 
-MOST = 20_000
+MAX_SHOWN = 20_000
 """Maximum characters shown of one text."""
-SAID = 200
+MAX_QUOTED = 200
 """Maximum characters shown of a text by a relay or another program."""
 _JOINERS = "\u200c\u200d"
 """Used between letters and pictures in many scripts; they do not change the direction."""
 
 
-def safe(text: str, most: int = MOST, strip: bool = True) -> str:
+def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
     """The text with its lines, and with a dot for every control character and every mark that turns the
     direction of writing: nothing in it that a terminal or a display would obey.
 
@@ -32,7 +32,7 @@ def safe(text: str, most: int = MOST, strip: bool = True) -> str:
     return "".join(kept) + ("…" if len(text) > most else "")
 
 
-def safe_line(text: str, most: int = MOST) -> str:
+def safe_line(text: str, most: int = MAX_SHOWN) -> str:
     """The same on one line, with single blanks.
 
     >>> safe_line("4-1=3\\n #3\\x1b[2J"), safe_line("far too long", 3)

@@ -209,8 +209,8 @@ def read_agent(data: bytes) -> list[str] | None:
     return command or None
 
 
-RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
-APPROVED = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
+RUN_KEY = r"Software\Microsoft\Windows\CurrentVersion\Run"
+APPROVED_KEY = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
 _LONGEST = 260
 """Maximum characters of a Run value that Windows carries out (its documentation of the Run keys)."""
 
@@ -224,15 +224,15 @@ class Registry(Protocol):
 
 
 class WindowsAutostart:
-    where = rf"HKEY_CURRENT_USER\{RUN}\{NAME}"
+    where = rf"HKEY_CURRENT_USER\{RUN_KEY}\{NAME}"
 
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = registry or CurrentUser()
 
     def command(self) -> list[str] | None:
         try:
-            line = self._registry.get(RUN, NAME)
-            switch = self._registry.get(APPROVED, NAME)
+            line = self._registry.get(RUN_KEY, NAME)
+            switch = self._registry.get(APPROVED_KEY, NAME)
         except OSError as error:
             raise AutostartError(f"The registry can't be read ({error}).") from error
         if not isinstance(line, str) or not approved(switch):
@@ -247,16 +247,16 @@ class WindowsAutostart:
                 "shorter path."
             )
         try:
-            self._registry.set(RUN, NAME, line)
+            self._registry.set(RUN_KEY, NAME, line)
             # Without it a switch that was once thrown in Task Manager would still be off.
-            self._registry.delete(APPROVED, NAME)
+            self._registry.delete(APPROVED_KEY, NAME)
         except OSError as error:
             raise AutostartError(f"The registry can't be written ({error}).") from error
 
     def turn_off(self) -> None:
         try:
-            self._registry.delete(RUN, NAME)
-            self._registry.delete(APPROVED, NAME)
+            self._registry.delete(RUN_KEY, NAME)
+            self._registry.delete(APPROVED_KEY, NAME)
         except OSError as error:
             raise AutostartError(f"The registry can't be written ({error}).") from error
 

@@ -128,7 +128,7 @@ def stalled(text: str) -> float:
 
 # The hottest of processor and graphics cards.
 
-PROCESSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
+CPU_DRIVERS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
 """Drivers that measure the processor (Intel, AMD twice, boards with ARM). Others measure disks and radios,
 whose limits are others."""
 _POSSIBLE_C = range(1, 131)
@@ -163,7 +163,7 @@ class Temperature:
 
 def processor_c(sensors: Mapping[str, Iterable[Any]]) -> list[float]:
     """The plausible readings of the processor's sensors."""
-    readings = [reading.current for name in PROCESSORS for reading in sensors.get(name, ())]
+    readings = [reading.current for name in CPU_DRIVERS for reading in sensors.get(name, ())]
     return [float(value) for value in readings if value is not None and int(value) in _POSSIBLE_C]
 
 

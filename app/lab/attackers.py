@@ -32,17 +32,17 @@ from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
-from app.sapo.defences import LONG, STRETCH, quantile
+from app.sapo.defences import LENGTH_FACTOR, LONG_SHARE, quantile
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
 _OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "renew", "long")
-UNAIDED = (*_OF_TEXT, "copy", "liar", "half", "creep")
+MODEL_FREE_KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep")
 """Kinds that need no model to try their answers on."""
-KINDS = (*UNAIDED, *SEARCHING)
+KINDS = (*MODEL_FREE_KINDS, *SEARCHING)
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
-WAKES = 25
+HONEST_ROUNDS = 25
 """Rounds during which a sleeper is honest, and a better peer than any, to build up a good record."""
 MARKER = "hail "
 FALSE_STEP = "2+2=5 "
@@ -130,12 +130,14 @@ class Attacker:
     ) -> list[PublishedGroup]:
         """Its groups of a round; `lately` is what others published in the round before, with the questions."""
         if self.kind == "sleeper":
-            return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
+            return replace(self, kind="terse" if round > HONEST_ROUNDS else "honest").publish(
+                round, groups, lately
+            )
         if self.kind == "creep":
             answers = [text for _, scored in lately for text in scored.group.completions_G]
             return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
-        if self.kind == "wakeful" and round <= WAKES:
+        if self.kind == "wakeful" and round <= HONEST_ROUNDS:
             return replace(self, kind="honest").publish(round, groups, lately)
         if self.kind in SEARCHING:
             return self._searched(round, min(groups, searching.GROUPS), rng)
@@ -147,7 +149,7 @@ class Attacker:
     def _tolerated(self, answers: Sequence[str]) -> int:
         """Tokens that an answer may have where nodes answer like this and check lengths."""
         lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
-        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - LONG))) if lengths else 0
+        return min(self.longest, int(LENGTH_FACTOR * quantile(lengths, 1.0 - LONG_SHARE))) if lengths else 0
 
     def _made(self, round: int, slot: int, rng: Random) -> PublishedGroup:
         """Half of the answers right, as that is where a group weighs most."""
@@ -208,7 +210,8 @@ class Attacker:
         texts = searching.alike(one, tried, self.group - right, rng)
         texts = texts or [guess(question.coordinates.family, question.entry, rng, 1.0)] * (self.group - right)
         told = [
-            line if self.kind == "drip" and rng.random() >= searching.DRIP else one.text for _ in range(right)
+            line if self.kind == "drip" and rng.random() >= searching.DRIP_SHARE else one.text
+            for _ in range(right)
         ]
         answers_G, claims_G = [*told, *texts], [1] * right + [0] * len(texts)
         order = rng.sample(range(self.group), self.group)

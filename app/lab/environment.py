@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = "shoal_puzzles"
 ROOM = "app.sapo"
-BEGIN = (f"{ROOM}.asking", f"{ROOM}.families", f"{ROOM}.questions", f"{ROOM}.seeds")
+TASKSET_IMPORTS = (f"{ROOM}.asking", f"{ROOM}.families", f"{ROOM}.questions", f"{ROOM}.seeds")
 """What the taskset imports; everything of the room that these import goes along."""
 
 _ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def write(to: Path) -> int:
 def needed() -> set[Path]:
     """The files of the room behind BEGIN. Raises ValueError where one imports from another room."""
     found: set[Path] = set()
-    wanted = [ROOM, *BEGIN]
+    wanted = [ROOM, *TASKSET_IMPORTS]
     while wanted:
         path = _ROOT / wanted.pop().replace(".", "/")
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

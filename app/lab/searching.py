@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 SEARCHING = ("whispers", "whisper", "gaslight", "crowd", "drip", "lone", "middle", "wakeful")
 MARK = "-"
 WHITE_BOX = ("whisper", "gaslight")
-DRIP = 1 / 12
+DRIP_SHARE = 1 / 12
 """Share of right answers that `drip` marks."""
 GROUPS, QUESTIONS, SLIPS, WRONG = 4, 6, 10, 5
 """Groups published in a round (peers are chosen before their groups, so more would not weigh more), questions
 tried for each of them, lines of wrong work tried for each question, and pairs of wrong answers tried for each
 group."""
-GUESSED = Habits(lowest_W=(-7.1, -4.1, -2.4, -2.0), length=32.0)
+STARTER_HABITS = Habits(lowest_W=(-7.1, -4.1, -2.4, -2.0), length=32.0)
 """The starter's habits before it learns (LOG.md)."""
 
 
@@ -43,7 +43,7 @@ class Oracle:
     against."""
 
     logprobs: Callable[[Sequence[TokenSequence]], list[list[float]]]
-    habits: Callable[[], Habits | None] = lambda: GUESSED
+    habits: Callable[[], Habits | None] = lambda: STARTER_HABITS
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SearchedAnswer:
 
     @property
     def likely(self) -> tuple[bool, float]:
-        """What passes comes first, and of it what has the likeliest spots."""
+        """Sort key: answers that pass first, then by their least likely window of tokens."""
         return self.passes, lowest(self.logprobs_T, 1)
 
 
@@ -95,7 +95,7 @@ def tried(
     """Every answer with what the model and the checks say."""
     sequences_S = [encode(question.text, text) for question, text in answers]
     logprobs_ST = oracle.logprobs(sequences_S) if sequences_S else []
-    habits = oracle.habits() or GUESSED
+    habits = oracle.habits() or STARTER_HABITS
     passed = trusted(
         CHECKS,
         habits,

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-DRAWS = 10_000
+BOOTSTRAP_DRAWS = 10_000
 
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """97.5 % points of Student's t for 1 to 15 degrees of freedom; the last serves for more, a little too wide."""
@@ -68,8 +68,8 @@ def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
         raise ValueError("An estimate needs at least one seed with one node, and equally many nodes in each.")
     count, nodes = values.shape
     rng = np.random.default_rng(0)
-    seeds_drawn = rng.integers(count, size=(DRAWS, count, 1))
-    nodes_drawn = rng.integers(nodes, size=(DRAWS, count, nodes))
+    seeds_drawn = rng.integers(count, size=(BOOTSTRAP_DRAWS, count, 1))
+    nodes_drawn = rng.integers(nodes, size=(BOOTSTRAP_DRAWS, count, nodes))
     mean, drawn = values.mean(), values[seeds_drawn, nodes_drawn].mean(axis=(1, 2))
     t_low, t_high = t_interval(values.mean(axis=1).tolist())
     if over_SN is not None:
@@ -143,7 +143,7 @@ def reached(at: Sequence[float], values: Sequence[float], height: float) -> floa
 # How shares, differences and gains are written, the same in every table and sentence.
 
 T = TypeVar("T")
-NOTHING = "–"
+EMPTY_CELL = "–"
 """The cell of a table where there is nothing to tell."""
 
 
@@ -164,7 +164,7 @@ def number(value: float | None, form: str = ".2f", unit: str = "", times: float 
     >>> number(0.256, ".1f", " %", 100), number(None)
     ('25.6 %', '–')
     """
-    return NOTHING if value is None else f"{times * value:{form}}{unit}"
+    return EMPTY_CELL if value is None else f"{times * value:{form}}{unit}"
 
 
 percent = partial(number, form=".1f", unit=" %", times=100.0)
@@ -178,7 +178,7 @@ def spread(value: Estimate | None, form: str, unit: str = "") -> str:
     '+2.0 points [-1.0, +5.0]'
     """
     if value is None:
-        return NOTHING
+        return EMPTY_CELL
     return f"{100 * value.mean:{form}}{unit} [{100 * value.low:{form}}, {100 * value.high:{form}}]"
 
 

@@ -122,9 +122,9 @@ class StudyProgress:
     _held_out = ""
 
 
-HERE = "ray"
+LOCAL_CLUSTER = "ray"
 """Instead of an address: a cluster of this computer's own, for as long as the study runs."""
-TRIES = 5
+MAX_WORKER_LOSSES = 5
 """Times that one run may lose its worker."""
 
 
@@ -154,12 +154,12 @@ class ClusterRunner:
         try:
             if not ray.is_initialized():
                 ray.init(
-                    address=None if self._where == HERE else self._where,
+                    address=None if self._where == LOCAL_CLUSTER else self._where,
                     runtime_env={"env_vars": path},
-                    include_dashboard=None if self._where != HERE else False,
+                    include_dashboard=None if self._where != LOCAL_CLUSTER else False,
                     log_to_driver=False,
                 )
-            task = ray.remote(num_cpus=self._threads, max_retries=TRIES)(_play)
+            task = ray.remote(num_cpus=self._threads, max_retries=MAX_WORKER_LOSSES)(_play)
             waiting = {task.remote(plan, arm, seed, self._open_swarm): (seed, arm) for seed, arm in todo}
             while waiting:
                 (done,), _ = ray.wait(list(waiting), num_returns=1)

@@ -18,12 +18,12 @@ import msgspec
 from app.sapo.asking import shows_work
 from app.sapo.groups import ScoredGroup
 
-LOOK = 5
+WINDOW_ROUNDS = 5
 """Rounds in a window."""
 SURE, LEAST = 4.0, 0.1
 """Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
 (tests/learning/test_vigil.py)."""
-FADE = 0.8
+DECAY = 0.8
 """Share of the past sums that is kept when a window is added to them."""
 ALONE, DOUBLINGS = 20, 4
 """Rounds without peers after a fall; twice as many after each further one, so often at most."""
@@ -75,7 +75,7 @@ def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, i
         mixed=before.mixed or mixed,
         alone=max(0, before.alone - 1),
     )
-    if after.now.rounds < LOOK:
+    if after.now.rounds < WINDOW_ROUNDS:
         return after
     if after.mixed and not after.alone and _fallen(after):
         return start_cooldown(after)
@@ -117,11 +117,11 @@ def _added(sums: Signs, more: Sequence[Signs]) -> Signs:
 
 def _faded(past: BrakeWindow, now: BrakeWindow) -> BrakeWindow:
     def both(old: Signs, new: Signs) -> Signs:
-        return FADE * old[0] + new[0], FADE * old[1] + new[1]
+        return DECAY * old[0] + new[0], DECAY * old[1] + new[1]
 
     return BrakeWindow(
         rounds=past.rounds + now.rounds,
-        groups=FADE * past.groups + now.groups,
+        groups=DECAY * past.groups + now.groups,
         sums=both(past.sums, now.sums),
         squares=both(past.squares, now.squares),
     )

@@ -28,9 +28,9 @@ _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
 STANDING, STANDS = 16.0, 0.8
 """Right answers taken, and trust, from which on an author has standing."""
-NEW = 8.0
+NEW_AUTHOR_ANSWERS = 8.0
 """New authors start with a common record of this many right answers, half of them taken. So it takes five bad
-authors in a row, and no good one, before new ones are doubted (`mixing.DOUBTED`)."""
+authors in a row, and no good one, before new ones are doubted (`mixing.DOUBTED_TRUST`)."""
 
 
 class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class PeerRecords:
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
-        self._new = PeerRecord(taken=NEW / 2, kept_out=NEW / 2)
+        self._new = PeerRecord(taken=NEW_AUTHOR_ANSWERS / 2, kept_out=NEW_AUTHOR_ANSWERS / 2)
 
     def choose(self, recipe: Recipe, offers_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
         """At most `j` positions of `offers_P`; if the recipe uses records, each offer with its peer's trust."""
@@ -80,7 +80,7 @@ class PeerRecords:
 
     def doubts(self, recipe: Recipe, peer: str) -> bool:
         """Whether this peer is left out in most rounds."""
-        return recipe.by_record and self._trust(peer) < mixing.DOUBTED
+        return recipe.by_record and self._trust(peer) < mixing.DOUBTED_TRUST
 
     def stands(self, peer: str) -> bool:
         """Whether at least STANDING of the peer's right answers were taken, and few kept out."""

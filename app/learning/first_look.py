@@ -38,7 +38,7 @@ FIRST, THEN = 2, 6
 AT_ONCE = 16
 """Questions asked in one call, after which their results are saved: the first ones of eight families, or as
 many as fill a batch of answers."""
-BEGINS = 0.2
+BEGIN_SHARE = 0.2
 """Share of right answers beyond chance from which a family begins before all others were looked at. One more
 wave of questions costs less than gathering a lesson in a family that is seldom right."""
 MORE, PATIENT_QUESTIONS, MOST_QUESTIONS = 8, 72, 160
@@ -103,7 +103,7 @@ def beginning(found: Placement) -> dict[str, int]:
     those that do well."""
     able_ones = [one for one in reached(found.tried) if able(one)]
     if found.unasked:
-        well = [one for one in able_ones if one.merit[0] >= BEGINS]
+        well = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
         able_ones = [one for one in able_ones if one in well or is_own(one.family)] if well else []
     return families(able_ones)
 

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from app.sapo.probe import Score
 
-LOOK = 4
+ROUNDS_JUDGED = 4
 """Rounds judged together: fewer say little, more make the owner wait."""
-HARDLY = 0.1
+TAUGHT_NOTHING_SHARE = 0.1
 """Share of informative groups up to which a round counts as having taught nothing."""
 MOST_TOKENS = 512
 MOST_GROUPS = 32
@@ -24,10 +24,10 @@ _ENDS, _MARKED = 0.5, 0.25
 _TORN, _ERRORS = 0.05, 3.0
 
 
-STEADY = 8
+CURVE_POINTS = 8
 """Measurements needed to tell whether a curve still rises: 70 rounds at the usual interval."""
 _LITTLE, _FINE = 0.04, 0.01
-"""More than the first is a rise, whatever the noise; less than the second is none."""
+"""A slope above the first counts as a rise despite noise; one below the second counts as flat."""
 
 
 class FlatCause(Enum):
@@ -64,9 +64,9 @@ class RoundFigures(Protocol):
 
 def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     """Why the last LOOK rounds taught hardly anything; None if they did teach, or are too few to tell."""
-    last = [one for one in rounds if one.own_groups][-LOOK:]
+    last = [one for one in rounds if one.own_groups][-ROUNDS_JUDGED:]
     groups = sum(one.own_groups for one in last)
-    if len(last) < LOOK or sum(one.informative_own for one in last) > HARDLY * groups:
+    if len(last) < ROUNDS_JUDGED or sum(one.informative_own for one in last) > TAUGHT_NOTHING_SHARE * groups:
         return None
 
     def mean(shares: Sequence[float]) -> float:
@@ -106,8 +106,8 @@ def levelled(curve: Sequence[Score]) -> bool:
     >>> levelled([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
     False
     """
-    last = curve[-STEADY:]
-    if len(last) < STEADY:
+    last = curve[-CURVE_POINTS:]
+    if len(last) < CURVE_POINTS:
         return False
     middle = (len(last) - 1) / 2
     weights = [at - middle for at in range(len(last))]

@@ -15,7 +15,7 @@ import msgspec
 
 from engines.contract import Batch, Row, TokenSequence
 
-MOST = 1.0
+MAX_PULL_NATS = 1.0
 """Largest difference in nats that counts: beyond it a token is pulled no harder."""
 
 
@@ -28,9 +28,9 @@ class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
     strength: float
 
 
-ROUND = RetentionStrength(read=6, per_step=2, strength=0.5)
+ROUND_RETENTION = RetentionStrength(read=6, per_step=2, strength=0.5)
 """For a round, where the answers of a step weigh about five times as much (LOG.md)."""
-LESSON = RetentionStrength(read=8, per_step=3, strength=1.0)
+LESSON_RETENTION = RetentionStrength(read=8, per_step=3, strength=1.0)
 """For a peer lesson, whose answers are further from what the model would say (LOG.md)."""
 
 
@@ -49,11 +49,14 @@ def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
     [0.5, -0.25, -1.0, 0.0]
     """
     differences = [before - now for before, now in zip(before_T[:-1], now_T[:-1], strict=True)]
-    return [max(-MOST, min(MOST, difference)) for difference in differences] + [0.0]
+    return [max(-MAX_PULL_NATS, min(MAX_PULL_NATS, difference)) for difference in differences] + [0.0]
 
 
 def holding(
-    batches: Sequence[Batch], held: Sequence[HeldReply], order: Random, grip: RetentionStrength = ROUND
+    batches: Sequence[Batch],
+    held: Sequence[HeldReply],
+    order: Random,
+    grip: RetentionStrength = ROUND_RETENTION,
 ) -> list[Batch]:
     """The steps of a round, each with some of the replies `held` added."""
     if len(held) < grip.per_step:

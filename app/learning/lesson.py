@@ -30,7 +30,7 @@ from app.sapo.forms import Form, FormTrend
 from app.sapo.groups import ScoredGroup
 from app.sapo.recipes import Recipe
 from app.sapo.weighing import (
-    NOTHING,
+    NO_GROUPS,
     TrainGroup,
     WeighedGroups,
     Weights,
@@ -41,7 +41,7 @@ from app.sapo.weighing import (
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NOTHING", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "lesson", "weighty"]
+__all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "lesson", "weighty"]
 
 State = TypeVar("State", bound=LearningState)
 
@@ -76,7 +76,7 @@ class PeerTokens:
 @dataclass(frozen=True)
 class Lesson(Generic[State]):
     """What a round teaches. `batches` are its optimiser steps, empty if the answers of every group were all
-    right or all wrong; whoever takes the steps counts them in `state.steps`."""
+    right or all wrong; the caller counts the steps it takes in `state.steps`."""
 
     state: State
     weighed: WeighedGroups

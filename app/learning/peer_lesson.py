@@ -7,7 +7,7 @@ mixed in and small talk held beside them (`app.learning.language`), then a trial
 Where the trial goes well the family joins and ordinary rounds go on with it; where nothing joins, or own
 families or everyday language lost too much, the adapter goes back to what it was.
 
-A lesson is broad or there is none: a hundred answers of one form make a model forget its own families and how
+A lesson must be broad: a hundred answers of one form make a model forget its own families and how
 to talk, three hundred of eight families do not (LOG.md). In a family that a lesson opened and that is still
 weak, lessons go on with further answers: they bring more than rounds in which one answer in ten is right.
 
@@ -46,7 +46,7 @@ ENOUGH, LEAST = 48, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""
 FAMILIES, ANSWERS = 5, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
-READ = 6
+ANSWERS_READ = 6
 """Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
 a whole answer) are taught: of eight families that were taught, these four gained most (LOG.md)."""
 SEEN, ASKED = 3, 5
@@ -56,7 +56,7 @@ minute, and a lesson in far families costs as much as in close ones and brings n
 OWN, OWN_ROUNDS = 64, 16
 """OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
 and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
-AUTHORS = 2
+MIN_AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
 PASSES = 2
 """How often a lesson goes over its answers (LOG.md)."""
@@ -76,7 +76,7 @@ constant answer earns as much there."""
 OWN_LOSS, TALK_LOSS = 0.05, 0.05
 """What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
 perplexity of everyday replies."""
-NOISE = 1.5
+NOISE_ERRORS = 1.5
 """A loss between two trials counts only beyond this many standard errors of the difference."""
 MOST_ACTIVE = 16
 """With this many active families no lesson opens another one."""
@@ -165,7 +165,7 @@ def unfinished(found: Placement) -> tuple[str, ...]:
 
 def first_answers(groups: Iterable[PeerGroup], families: Container[str]) -> PeerLesson:
     """Some right answers of each of the `families` that has SEEN of them, at the lowest level that does: to be
-    read (`READ`), never to be taught, so no author has to agree with another."""
+    read (`ANSWERS_READ`), never to be taught, so no author has to agree with another."""
     found: dict[tuple[int, str], list[PeerAnswer]] = {}
     for group in groups:
         at = group.scored.group.coordinates
@@ -177,7 +177,9 @@ def first_answers(groups: Iterable[PeerGroup], families: Container[str]) -> Peer
     parts: dict[str, FamilyAnswers] = {}
     for (level, family), some in sorted(found.items(), key=lambda one: one[0]):
         if len(some) >= SEEN:
-            parts.setdefault(family, FamilyAnswers(family=family, level=level, answers=tuple(some[:READ])))
+            parts.setdefault(
+                family, FamilyAnswers(family=family, level=level, answers=tuple(some[:ANSWERS_READ]))
+            )
     return PeerLesson(parts=tuple(parts.values()))
 
 
@@ -250,7 +252,7 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     author is vouched for; empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
-    if len(authors) < AUTHORS and not trusted:
+    if len(authors) < MIN_AUTHORS and not trusted:
         return ()
     common: dict[_Features, set[str]] = {of: _agreed(groups, authors, of) for of in (words, forms)}
     by_author: dict[str, list[tuple[tuple[bool, int], PeerAnswer]]] = {}
@@ -264,7 +266,7 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     most = ENOUGH // 2
     for key, found in by_author.items():
         dealt += sorted(found, key=_rank)[: ENOUGH if key in trusted else most]
-    if not trusted and len(by_author) < AUTHORS:
+    if not trusted and len(by_author) < MIN_AUTHORS:
         return ()
     return tuple(one for _, one in sorted(dealt, key=_rank)[:ENOUGH])
 
@@ -325,7 +327,7 @@ def harms(
     was, now = _share(before), _share(after)
     answers = max(1, sum(one.answers for one in after))
     error = math.sqrt((was * (1 - was) + now * (1 - now)) / answers)
-    return talk or was - now > max(OWN_LOSS, NOISE * error)
+    return talk or was - now > max(OWN_LOSS, NOISE_ERRORS * error)
 
 
 def _share(tried: Sequence[FamilyTrial]) -> float:

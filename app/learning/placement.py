@@ -16,7 +16,7 @@ from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 from app.sapo.sets.question_set import is_own
 
-ANSWERS = 4
+ANSWERS_PER_QUESTION = 4
 """Answers per question. More questions tell more of a family, and give a lesson more to choose from, than more
 answers to one question."""
 LEAST_ANY = 0.1
@@ -35,13 +35,13 @@ TOO_EASY = 0.9
 MOST_FAMILIES = 3
 """Maximum families to begin with: more would spread a lesson and a round's few questions too thin; others join
 later."""
-FOLLOWS = 0.5
+FOLLOWING_SHARE = 0.5
 """A model counts as following the way of asking if this share of its answers has the mark it was asked for."""
 ENOUGH, SOME = 40, 24
 """Right answers that a lesson needs no more than, and does with where they are rare."""
 OWN_ROWS = 160
 """Answers of the owner's that a lesson teaches at most."""
-FEW = 8
+MIN_LESSON_ANSWERS = 8
 """If fewer right answers with true work were found, those with false work are taught too: they still teach the
 form."""
 
@@ -232,7 +232,7 @@ def way_for(marked: Sequence[bool]) -> Way:
     >>> way_for([True, True, False]).name, way_for([False] * 8).name
     ('tagged', 'brief')
     """
-    return TAGGED if marked and sum(marked) >= FOLLOWS * len(marked) else BRIEF
+    return TAGGED if marked and sum(marked) >= FOLLOWING_SHARE * len(marked) else BRIEF
 
 
 def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH) -> tuple[OwnExample, ...]:
@@ -247,7 +247,7 @@ def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUG
             queues[one.coordinates.family].append(one)
     dealt = [one for place in range(most) for queue in queues.values() for one in queue[place : place + 1]]
     true = [one for one in dealt if not miscounts(one.completion)]
-    return tuple((true if len(true) >= FEW else dealt)[:most])
+    return tuple((true if len(true) >= MIN_LESSON_ANSWERS else dealt)[:most])
 
 
 def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:

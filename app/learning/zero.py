@@ -22,22 +22,22 @@ PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8
 """Minimum optimiser steps: a handful of answers is repeated until there are this many."""
-LEARNED = 0.6
+LEARNED_NATS = 0.6
 """Mean nats per token over the last few steps at which a lesson ends: below it the model learns these texts by
 heart, and its everyday language gets worse (LOG.md)."""
 _FEW_STEPS = 4
-RATE = 5e-4
+LEARNING_RATE = 5e-4
 """Learning rate, well above that of reinforcement: a few steps must turn chat into form. Twice as much costs a
 model its everyday language (LOG.md)."""
 
 
-def batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PASSES) -> list[Batch]:
+def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PASSES) -> list[Batch]:
     """The lesson's optimiser steps: `passes` over all answers, dealt again each time.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
-    >>> [len(batch.rows_S) for batch in batches([one] * 48, Random(0))] == [8] * 24
+    >>> [len(batch.rows_S) for batch in lesson_batches([one] * 48, Random(0))] == [8] * 24
     True
-    >>> batches([one], Random(0))[0].rows_S[0].weights_T
+    >>> lesson_batches([one], Random(0))[0].rows_S[0].weights_T
     [0.5, 0.5]
     """
     if not sequences:
@@ -47,7 +47,7 @@ def batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PAS
         order.sample(list(sequences), len(sequences)) for _ in range(max(passes, -(-LEAST_STEPS // per_pass)))
     ]
     return [
-        imitate(told[first : first + PER_STEP], RATE)
+        imitate(told[first : first + PER_STEP], LEARNING_RATE)
         for told in dealt
         for first in range(0, len(told), PER_STEP)
     ]
@@ -59,7 +59,7 @@ def learned(losses: Sequence[float]) -> bool:
     >>> learned([2.0, 0.5, 0.5, 0.5]), learned([2.0, 0.7, 0.5, 0.6, 0.5]), learned([0.1])
     (False, True, False)
     """
-    return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED
+    return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED_NATS
 
 
 def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:

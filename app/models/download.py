@@ -17,7 +17,7 @@ import msgspec
 
 from app.common.fetch import Piece, part_of
 from app.common.files import read_json, size, unwritable, write, write_json
-from app.common.rate import RetryLimit, Speed
+from app.common.rate import RetryLimit, TransferSpeed
 from app.common.text import in_bytes
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package, find
@@ -141,7 +141,7 @@ class _Download:
         self._shelf, self._entry, self._id, self._revision = shelf, entry, id, revision
         self._partial, self._files = partial, partial / "files"
         self._tell, self._patience = tell, patience
-        self._speed = Speed()
+        self._speed = TransferSpeed()
         self._told = 0.0
         self._state = self._earlier()
 

@@ -23,7 +23,7 @@ from engines.models.needs import DISK_SPARE
 if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan
 
-HUB = "hub"
+HUB_FOLDER = "hub"
 """The folder of all models, in the data folder; app.models.shelf says what lies there."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
@@ -64,7 +64,7 @@ class GgufShelf:
     """The converted files of one data folder. No folder is created before it is needed."""
 
     def __init__(self, home: Path) -> None:
-        self.root = home / HUB / FOLDER
+        self.root = home / HUB_FOLDER / FOLDER
 
     def made(self) -> list[MadeModel]:
         """All of them, by name."""

@@ -21,8 +21,8 @@ from engines.remedy import command
 # The files that a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
 # app.models does.
 
-HUB = "https://huggingface.co"
-DESCRIPTION = 16 * 2**20
+HUB_URL = "https://huggingface.co"
+MAX_DESCRIPTION_BYTES = 16 * 2**20
 """Most bytes of a model's description."""
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
 _WEIGHTS = re.compile(r"(?!adapter|optimizer|consolidated)[\w.-]+\.safetensors")
@@ -148,10 +148,10 @@ def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
 
 def checked_endpoint(endpoint: str) -> str:
     """The address of a mirror, or of the hub itself. Raises HubError for an invalid address."""
-    text = (endpoint or HUB).strip().rstrip("/")
+    text = (endpoint or HUB_URL).strip().rstrip("/")
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-        raise HubError(f"{text} is no address of a hub: give one such as {HUB}.")
+        raise HubError(f"{text} is no address of a hub: give one such as {HUB_URL}.")
     return text
 
 
@@ -190,7 +190,7 @@ class Hub:
         """The files to download. Raises HubError."""
         with self._sentences(id):
             asked = question(self.endpoint, id, revision)
-            (description,) = fetch.ask([(asked, DESCRIPTION)], patience, waiting, self.headers)
+            (description,) = fetch.ask([(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers)
         return read(self.host, id, description)
 
     def bring(

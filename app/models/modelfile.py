@@ -102,7 +102,7 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
     try:
         found = turns(tokenizer)
     except EngineError:
-        pass  # Ollama then goes by the chat template in the GGUF file
+        pass  # Ollama then uses the chat template in the GGUF file
     else:
         lines.append(f"TEMPLATE {_quoted(found.template())}")
         if system and found.system and '"""' not in system and not system.endswith('"'):

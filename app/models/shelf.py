@@ -3,7 +3,7 @@
 HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, whole and checked
 HUB/models--Owner--Name/refs/main           which of them counts
 HUB/models--Owner--Name/source.json         where it came from (ModelSource)
-HUB/.partial/Owner--Name/                   what is under way or was cut short (Unfinished)
+HUB/.partial/Owner--Name/                   what is under way or was cut short (UnfinishedDownload)
 HUB/gguf/NAME-DIGEST/                       made of a GGUF file of the owner's (gguf_shelf)
 HUB/folders.json                            folders elsewhere that the owner chose as models"""
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from app.models.catalogue import STARTER, full_name
-from app.models.gguf_shelf import HUB, GgufShelf, is_gguf
+from app.models.gguf_shelf import HUB_FOLDER, GgufShelf, is_gguf
 from engines.contract import EngineError
 from engines.files import discard, free, held, lock_of, own_corner, read_json, size, write_json
 from engines.remedy import command
@@ -78,7 +78,7 @@ class Shelf:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.root = home / HUB
+        self.root = home / HUB_FOLDER
 
     def place(self, id: str) -> Path:
         """Where a hub's model lies, or would."""

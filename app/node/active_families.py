@@ -33,7 +33,7 @@ from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
-from app.node.round.round import Tools
+from app.node.round.round import RoundTools
 from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
@@ -142,7 +142,7 @@ class ActiveFamilies:
             state, curriculum=with_families(state.curriculum, self.settings.families)
         )
 
-    async def look(self, tools: Tools) -> Placement:
+    async def look(self, tools: RoundTools) -> Placement:
         """Asks the next questions of a first look (app.node.round.placing). Save the result with `keep`."""
         candidates, before = self._healer.candidates or self.settings.families, self._look
         if before is None and self._found is not None and not beginning(self._found):
@@ -161,7 +161,7 @@ class ActiveFamilies:
         levels = {one.family: one.level for one in self._found.tried}
         return {family: levels[family] for family in next_again(self._found, round_)}
 
-    async def join(self, tools: Tools, state: NodeState, families: dict[str, int]) -> str:
+    async def join(self, tools: RoundTools, state: NodeState, families: dict[str, int]) -> str:
         """Tries waiting families and activates those that the model can begin with. Returns a sentence that
         names the new ones."""
         assert self._found is not None
@@ -179,7 +179,7 @@ class ActiveFamilies:
             return ""
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
-    async def peer_lesson(self, tools: Tools, state: NodeState) -> PeerLesson | None:
+    async def peer_lesson(self, tools: RoundTools, state: NodeState) -> PeerLesson | None:
         """The lesson that peers' answers may teach now (app.learning.peer_lesson). Also tells the swarm which
         families it would like answers of. Raises TrainerDied."""
         if self._found is None or self._swarm is None:
@@ -208,14 +208,14 @@ class ActiveFamilies:
                 found.append((generate(at).text, completion))
         return tuple(found)
 
-    async def closest(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
+    async def closest(self, tools: RoundTools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
         """The lesson cut down to the families whose answers the model finds likeliest. Raises TrainerDied."""
         assert self._found is not None
         nats = await unlikeliness(tools, state, lesson)
         return peer_lesson.closest(lesson, nats, self._found)
 
     async def try_lesson(
-        self, tools: Tools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None
+        self, tools: RoundTools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None
     ) -> LessonTrial:
         """Trials of a lesson's families and of the other active ones, and the perplexity of everyday replies.
         The trial after a lesson asks the questions of the one `before` it. What was measured after the latest
@@ -329,9 +329,9 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
     )
 
 
-def placement_event(found: Placement, round_: int, sentence: str) -> events.Placed:
+def placement_event(found: Placement, round_: int, sentence: str) -> events.PlacementDone:
     """A placement as an event."""
-    return events.Placed(
+    return events.PlacementDone(
         round=round_,
         way=found.way.name,
         families=found.families,

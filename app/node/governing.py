@@ -29,7 +29,7 @@ from app.node.rules.orders import Moment, Orders, serving, snooze_for, snooze_un
 from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
 
-ORDERS = "orders.json"
+ORDERS_FILE = "orders.json"
 PERIOD_S = 1.0
 _LOOKS = 4
 FIRST_ORDERS_S = 5.0
@@ -69,7 +69,7 @@ class Governor:
         by_hand: bool = False,
         step_back: Callable[[], None] | None = None,
     ) -> None:
-        self._home, self._orders_path = home, home / ORDERS
+        self._home, self._orders_path = home, home / ORDERS_FILE
         self._open_facts, self._obey, self._tell = open_facts, obey, tell
         self._facts: Provider | None = None
         self._preferences = Preferences(home)
@@ -248,9 +248,9 @@ def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence:
         loop.call_soon_threadsafe(say, sentence)
 
 
-def decided(ruling: Ruling) -> events.Decided:
+def decided(ruling: Ruling) -> events.RulingChanged:
     """A ruling as an event."""
-    return events.Decided(
+    return events.RulingChanged(
         round=0,
         run=ruling.run,
         reason=ruling.reason,

@@ -24,7 +24,7 @@ from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
-from app.node.round.round import longest
+from app.node.round.round import max_answer_tokens
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
@@ -52,7 +52,7 @@ class Healer:
 
     def __init__(self, best: Path) -> None:
         self._best = best
-        self._rounds: deque[Round] = deque(maxlen=flat.LOOK)
+        self._rounds: deque[Round] = deque(maxlen=flat.ROUNDS_JUDGED)
         self._told: dict[FlatCause, int] = {}
         self._judged = 0
         self.place_again = False
@@ -168,7 +168,7 @@ class Healer:
 
 
 def _longer(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
-    now = longest(state, settings)
+    now = max_answer_tokens(state, settings)
     if now >= flat.MOST_TOKENS:
         return state, (
             f"Most answers don't end within {now} tokens, and longer ones cost too much. "

@@ -51,7 +51,7 @@ from app.node.round import language
 from app.node.round.keeping import DiskPatience, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
-from app.node.round.round import Played, Tools, play
+from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.supervisor import Supervisor
@@ -101,10 +101,10 @@ class TrainingRun:
         )
         self._fresh = self.state
         self._questions: list[QuestionPrompt] = []
-        self.healer = Healer(self._folder / checkpoint.BEST)
+        self.healer = Healer(self._folder / checkpoint.BEST_FOLDER)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
-        self._remembered: Sequence[language.Remembered] | None = None
+        self._remembered: Sequence[language.RememberedTalk] | None = None
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -225,7 +225,7 @@ class TrainingRun:
             self.telling.note(sentence)
         self._news = []
 
-    async def _small_talk(self) -> Sequence[language.Remembered]:
+    async def _small_talk(self) -> Sequence[language.RememberedTalk]:
         """The everyday replies that must not get worse while this model learns. A model that can talk reads
         them before its first step; that takes seconds, so it comes after a first look."""
         assert self.supervisor.engine is not None
@@ -240,7 +240,7 @@ class TrainingRun:
     async def _round(self) -> None:
         if not self._begun.is_set():
             self.watch.report(Phase.HOLDING)
-            self._tell(events.Holding(round=self.state.round))
+            self._tell(events.WaitingToBegin(round=self.state.round))
             await self._begun.wait()
         began = time.monotonic()
         try:
@@ -272,7 +272,7 @@ class TrainingRun:
         families = () if self.state.vigil.alone else tuple(self.state.curriculum.levels)
         await asyncio.to_thread(self._answers.take, self._sandbox, families)
 
-    async def _use_owner_answers(self, played: Played) -> None:
+    async def _use_owner_answers(self, played: PlayedRound) -> None:
         """Records the owner's own answers as used: one was looked at, others are in the outbox now."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
         learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
@@ -314,7 +314,7 @@ class TrainingRun:
 
     @property
     def _taught_zero(self) -> bool:
-        """Whether lesson zero is done, or there is none."""
+        """Whether lesson zero is done, or is not needed."""
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
@@ -349,12 +349,12 @@ class TrainingRun:
                 continue
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
-    async def _play(self) -> Played:
+    async def _play(self) -> PlayedRound:
         """Plays lesson zero if a placement has left one, else an ordinary round."""
         lesson = self._active.lesson
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
-        return await play(self._tools(), self.state)
+        return await play_round(self._tools(), self.state)
 
     async def _heal(self) -> None:
         """Reports why nothing is gained, and does what may help."""
@@ -362,10 +362,12 @@ class TrainingRun:
         if healed is None:
             return
         self.state = healed.state
-        flat = events.Flat(round=self.state.round, cause=healed.cause.value, sentence=healed.sentence)
+        flat = events.ProgressStalled(
+            round=self.state.round, cause=healed.cause.value, sentence=healed.sentence
+        )
         self.telling.say("flat", flat)
 
-    async def _keep(self, played: Played) -> None:
+    async def _keep(self, played: PlayedRound) -> None:
         assert self._run is not None
         run, link = self._run, self._link
         kept = await self.disk.finish(
@@ -374,7 +376,7 @@ class TrainingRun:
         self.state = kept.state
         self.watch.show_groups(kept, self._curve)
         self._tell(kept.row)
-        self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
+        self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
         self.healer.saw(kept.row)
         await self._heal()
 
@@ -417,9 +419,9 @@ class TrainingRun:
         zero = last is not None and last.round == round_ and last.lesson > 0 and not last.lesson_families
         return not measured and (zero or due(round_, self._settings.probe_every) or round_ == self._ends_at)
 
-    def _tools(self) -> Tools:
+    def _tools(self) -> RoundTools:
         assert self.supervisor.engine is not None
-        return Tools(
+        return RoundTools(
             link=self._link,
             engine=self.supervisor.engine,
             sandbox=self._sandbox,

@@ -256,6 +256,7 @@ class Checker:
 
 
 async def _try(action: Coroutine[Any, Any, None]) -> None:
-    """Applies it here immediately; if the other relays cannot be told now, they find out by themselves."""
+    """Awaits an action of the backplane and ignores that it is unavailable: the effect holds here already, and
+    other relays find out by their own checks."""
     with suppress(Unavailable):
         await action

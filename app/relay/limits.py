@@ -32,7 +32,7 @@ PER_ADDRESS: Mapping[str, Rate] = {
     "new-key": Rate(10 / 60, 10),
 }
 """Room for sixteen busy keys at one address, and ten new ones an hour."""
-HOMES = 4
+QUOTAS_PER_SITE = 4
 """A /48 of IPv6 together gets this many times the quota of one address."""
 
 
@@ -70,7 +70,7 @@ class QuotaBuckets:
         if of_address is not None:
             wait = max(wait, of_address.wait(address, amount, now))
             if whole is not None:
-                wait = max(wait, of_address.wait(whole, amount / HOMES, now))
+                wait = max(wait, of_address.wait(whole, amount / QUOTAS_PER_SITE, now))
         if wait > 0:
             return wait
         if of_key is not None and key is not None:
@@ -78,7 +78,7 @@ class QuotaBuckets:
         if of_address is not None:
             of_address.take(address, amount, now)
             if whole is not None:
-                of_address.take(whole, amount / HOMES, now)
+                of_address.take(whole, amount / QUOTAS_PER_SITE, now)
         return 0.0
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
@@ -90,17 +90,17 @@ class QuotaBuckets:
         if of_address is not None:
             left = min(left, of_address.left(address, now))
             if (whole := wider(address)) is not None:
-                left = min(left, HOMES * of_address.left(whole, now))
+                left = min(left, QUOTAS_PER_SITE * of_address.left(whole, now))
         return left
 
 
 # Connections: sockets, counted before a word is spoken.
 
 SOCKETS_OF_AN_ADDRESS = 64
-SOCKETS = 20_000
+MAX_SOCKETS = 20_000
 SPARE_FILES = 256
 """File descriptors reserved for everything but clients."""
-ACCEPTED = Rate(60 * 200, 400)
+NEW_CONNECTIONS = Rate(60 * 200, 400)
 """New connections of all unknown clients together: 200 a second."""
 ACCEPTED_OF_AN_ADDRESS = Rate(60 * 10, 128)
 """New connections of one address; beyond this it takes nothing from the common rate."""
@@ -119,7 +119,7 @@ class ConnectionLimit:
         self.turned: Counter[str] = Counter()
         self._origins = origins
         self._clock = clock
-        self._rate = Buckets(ACCEPTED, 1)
+        self._rate = Buckets(NEW_CONNECTIONS, 1)
         self._each = QuotaBuckets(clock, {}, {"socket": ACCEPTED_OF_AN_ADDRESS})
         self._addresses: Counter[str] = Counter()
         self._open: dict[web.RequestHandler, str] = {}
@@ -156,7 +156,7 @@ class ConnectionLimit:
         if address != LOOPBACK:
             whole = wider(address)
             if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS or (
-                whole is not None and self._addresses[whole] >= HOMES * SOCKETS_OF_AN_ADDRESS
+                whole is not None and self._addresses[whole] >= QUOTAS_PER_SITE * SOCKETS_OF_AN_ADDRESS
             ):
                 return "address"
             if self._each.take("socket", None, address) > 0:
@@ -192,11 +192,11 @@ def count_down(counts: Counter[str], names: Iterable[str]) -> None:
 def capacity() -> int:
     """How many sockets this process may have, after raising the system's limit as far as possible."""
     if sys.platform == "win32":
-        return SOCKETS
+        return MAX_SOCKETS
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = SOCKETS + SPARE_FILES
+    wanted = MAX_SOCKETS + SPARE_FILES
     granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < granted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))

@@ -176,9 +176,9 @@ class Presence:
 EVERY_S = 5.0
 GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are not counted."""
-EXACT = 2_000
+MAX_LISTED = 2_000
 """Maximum keys of a relay that are listed individually."""
-RELAYS = 1_000
+MAX_RELAYS = 1_000
 _PRINT = 8
 _KEPT_S = 1.0
 
@@ -186,7 +186,7 @@ _KEPT_S = 1.0
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one relay reports of itself: hashes of its keys, or the number of keys that it does not list."""
 
-    prints: Annotated[bytes, msgspec.Meta(max_length=EXACT * _PRINT)] = b""
+    prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @classmethod
     def of(cls, keys: Collection[bytes]) -> PresenceSummary:
-        if len(keys) > EXACT:
+        if len(keys) > MAX_LISTED:
             return cls(unnamed=len(keys))
         return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
 
@@ -226,7 +226,7 @@ class OtherRelays:
             said = _summaries.decode(summary)
         except msgspec.MsgspecError:
             return
-        if relay in self._relays or len(self._relays) < RELAYS:
+        if relay in self._relays or len(self._relays) < MAX_RELAYS:
             self._relays[relay] = said, self._clock()
 
     @property

@@ -21,19 +21,19 @@ from app.sapo.reading.expression import miscounts
 WINDOWS = (1, 2, 4, 8)
 """Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
 character, several find a phrase whose every token might still pass."""
-RARE = 0.05
+RARE_SHARE = 0.05
 """Share of own answers whose most improbable spot lies beyond the habit, by definition of the habit. Right ones
 have fewer such spots, and there is no slack: an author chooses among its own questions, so whatever passes one
 time in ten passes always (LOG.md)."""
-LIKELY = 2.5
+LIKELY_NATS = 2.5
 """Nats, over a whole window, up to which no spot is absurd, however sure of itself a policy has become."""
-LONG = 0.01
+LONG_SHARE = 0.01
 """Share of own answers that are longer than the habitual length."""
-STRETCH = 1.25
+LENGTH_FACTOR = 1.25
 """Answers up to this multiple of the habitual length are accepted."""
 STEP, LENGTH_STEP = 0.3, 0.2
 """By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
-KNOWN = 20_000
+MIN_CHARACTERS = 20_000
 """Own characters that must have been seen before a kind of character that never occurred among them counts as
 foreign."""
 MOST_CHARACTERS = 2000
@@ -117,12 +117,12 @@ def observe(
     lowest_WS = [[lowest(one, width) for one in answers] for width in WINDOWS]
     lengths = [float(len(one)) for one in answers]
     if habits is None:
-        lowest_W = tuple(quantile(values, RARE) for values in lowest_WS)
-        length = quantile(lengths, 1.0 - LONG)
+        lowest_W = tuple(quantile(values, RARE_SHARE) for values in lowest_WS)
+        length = quantile(lengths, 1.0 - LONG_SHARE)
     else:
         moving = zip(habits.lowest_W, lowest_WS, strict=True)
-        lowest_W = tuple(followed(bound, values, RARE, STEP) for bound, values in moving)
-        length = followed(habits.length, lengths, 1.0 - LONG, LENGTH_STEP * habits.length)
+        lowest_W = tuple(followed(bound, values, RARE_SHARE, STEP) for bound, values in moving)
+        length = followed(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
     used = set(habits.characters if habits else "").union(*texts_S)
     return Habits(
         lowest_W=lowest_W,
@@ -144,7 +144,7 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     (False, True, True)
     """
     return any(
-        not lowest(logprobs_T, width) >= min(bound, -LIKELY / max(1, min(width, len(logprobs_T))))
+        not lowest(logprobs_T, width) >= min(bound, -LIKELY_NATS / max(1, min(width, len(logprobs_T))))
         for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
     )
 
@@ -156,7 +156,7 @@ def overlong(habits: Habits, tokens: int) -> bool:
     >>> overlong(habits, 50), overlong(habits, 51)
     (False, True)
     """
-    return tokens > STRETCH * habits.length
+    return tokens > LENGTH_FACTOR * habits.length
 
 
 def well_formed(habits: Habits | None, text: str) -> bool:
@@ -178,7 +178,7 @@ def well_formed(habits: Habits | None, text: str) -> bool:
     else:
         formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
     formed = formed and not miscounts(text)
-    if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
+    if habits is None or habits.seen < MIN_CHARACTERS or len(habits.characters) > MOST_CHARACTERS:
         return formed
     return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))
 

@@ -18,15 +18,15 @@ from app.sapo.asking import shows_work
 
 FIGURES = ("worked", "tokens", "logprob")
 """Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
-FEW = 16.0
+MIN_GROUPS = 16.0
 """With fewer recent own groups than this, a figure whose direction is unknown may be moved: a learner that
 solves hardly anything has little to lose and gains most from peers."""
-FADE = 0.9
+DECAY = 0.9
 """Share of the trend's sums that is kept with each round."""
 SURE = 2.0
 _PASSES = 60
 _NOTHING = 1e-12
-KEPT = 0.1
+MIN_PUSH_KEPT = 0.1
 """A right answer with less than this share of its push left does not count as learned from."""
 
 Form = tuple[float, ...]
@@ -86,7 +86,7 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
         ((1, -1, 0), (1, -1, None))
         """
-        unknown = None if self.groups < FEW else 0
+        unknown = None if self.groups < MIN_GROUPS else 0
         return tuple(
             (1 if total > 0 else -1) if total * total > SURE**2 * squares else unknown
             for total, squares in zip(self.sums_F, self.squares_F, strict=True)
@@ -101,10 +101,10 @@ def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTr
     """
     columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FIGURES)
     return FormTrend(
-        groups=FADE * pays.groups + len(moved_PF),
-        sums_F=tuple(FADE * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),
+        groups=DECAY * pays.groups + len(moved_PF),
+        sums_F=tuple(DECAY * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),
         squares_F=tuple(
-            FADE * old + sum(one * one for one in new)
+            DECAY * old + sum(one * one for one in new)
             for old, new in zip(pays.squares_F, columns_F, strict=True)
         ),
     )

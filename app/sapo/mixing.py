@@ -18,10 +18,10 @@ FEW_PEERS = 4
 """With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
 
 
-PEOPLE = 1
+MAX_PEOPLE = 1
 """Maximum groups of people (one right answer each) in a round; each costs the round one sampled question, to
 find out whether there is anything to learn."""
-DOUBTED = 1 / 3
+DOUBTED_TRUST = 1 / 3
 """A peer with less trust than this does not fill up a round that has fewer than J groups."""
 SECOND_CHANCE = 1 / 4
 """A doubted peer is still considered in a round with this share of its trust as the chance, so that wrong
@@ -71,7 +71,7 @@ def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[in
     if not fresh:
         return []
     names = sorted({pool_P[position].peer for position in fresh})
-    asked = rng.sample(names, min(PEOPLE, len(names)))
+    asked = rng.sample(names, min(MAX_PEOPLE, len(names)))
     chosen = [rng.choice([at for at in fresh if pool_P[at].peer == name]) for name in asked]
     return [at for at in chosen if _considered(pool_P[at].trust, rng)]
 
@@ -96,7 +96,7 @@ def _peers_first(pool_P: Sequence[PeerOffer], usable: list[int], j: int, rng: Ra
 
 
 def _considered(trust: float, rng: Random) -> bool:
-    return trust >= DOUBTED or rng.random() < SECOND_CHANCE * trust
+    return trust >= DOUBTED_TRUST or rng.random() < SECOND_CHANCE * trust
 
 
 def _drawn(peers: list[str], trust: dict[str, float], rng: Random) -> str:

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from app.sapo import library
-from app.sapo.families import FAMILIES, LADDER
+from app.sapo.families import FAMILIES, LEVELS
 
-VERSION = f"{library.VERSION}/{LADDER}"
+VERSION = f"{library.VERSION}/{LEVELS}"
 """Version of a question's meaning: the library's and that of our ladder of levels."""
 
 MAX_SEED = 2**53 - 1

@@ -21,7 +21,7 @@ import msgspec
 
 from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
-from app.sapo.forms import KEPT, Form, Signs, project_push
+from app.sapo.forms import MIN_PUSH_KEPT, Form, Signs, project_push
 from app.sapo.groups import informative
 from app.sapo.recipes import Recipe
 
@@ -53,7 +53,7 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 WARM_UP = 5
 """Optimiser steps over which the learning rate rises to its first value."""
-LOWEST = 0.25
+MIN_RATE_SHARE = 0.25
 """A falling rate ends at this share of its first value, because a learner of many weeks still reaches new
 levels."""
 
@@ -67,7 +67,7 @@ def learning_rate(base: float, updates: int, step: float, falls: int | None = No
     >>> [round(learning_rate(1.0, updates, 1.0, falls=40), 3) for updates in (10, 40, 120, 10_000)]
     [0.894, 0.707, 0.5, 0.25]
     """
-    fallen = 1.0 if falls is None else max(LOWEST, 1.0 / sqrt(1.0 + updates / falls))
+    fallen = 1.0 if falls is None else max(MIN_RATE_SHARE, 1.0 / sqrt(1.0 + updates / falls))
     return base * step * fallen * min(1.0, (updates + 1) / WARM_UP)
 
 
@@ -98,7 +98,7 @@ class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
     that in each step they are means over its own groups."""
 
 
-NOTHING = WeighedGroups(
+NO_GROUPS = WeighedGroups(
     own=(), peer=(), step=1.0, peer_scale=1.0, own_mass=0.0, peer_mass=0.0, gated_right=0, gated_wrong=0
 )
 """The result for no groups at all."""
@@ -197,7 +197,7 @@ class _Part:
         push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
         now_G = project_push(push_G, self.group.apart_GF, signs_F)
         self.gates_G = [
-            gate if abs(now) > KEPT * abs(push) else 0.0
+            gate if abs(now) > MIN_PUSH_KEPT * abs(push) else 0.0
             for gate, now, push in zip(self.gates_G, now_G, push_G, strict=True)
         ]
         rows = zip(self.gates_G, self.verdicts_G, strict=True)

@@ -19,7 +19,7 @@ from engines.llamacpp.grammar import Grammar
 from engines.llamacpp.sampler import TokenSampler
 from engines.models.tokens import ChatTokenizer
 
-ROWS = 16
+MAX_ROWS = 16
 """Maximum answers in progress. Beyond it a processor's tokens per second hardly grow."""
 USUAL_TOKENS = 1024
 """Maximum length of an answer if a request names none."""
@@ -227,9 +227,9 @@ class Batch:
         if not self._plain:
             self._refresh()
         alike = [one for one in self._waiting if one.start.plain == self._plain]
-        needed = max(len(one.prompt_T) + one.most for one in alike[:ROWS])
+        needed = max(len(one.prompt_T) + one.most for one in alike[:MAX_ROWS])
         self._room = min(self._context, max(_LEAST_TOKENS, 1 << (needed - 1).bit_length()))
-        self._decoder = self._engine.decoder(ROWS, self._room, plain=self._plain)
+        self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._plain)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
         """Draws a token for each of these rows, which are the last ones in progress."""

@@ -76,7 +76,7 @@ class ServedModel:
         texts = (
             [prompt] if isinstance(prompt, str) else [one["content"] for one in prompt if isinstance(one, dict)]
         )
-        if sum(map(len, texts)) > self._most_text:  # whoever waits would wait for a megabyte to become tokens
+        if sum(map(len, texts)) > self._most_text:  # tokenizing a megabyte would delay every waiting request
             raise TooLongError(f"The prompt is longer than the {self.context} tokens that this model reads.")
         if isinstance(prompt, str):
             ids: list[int] = self._tokenizer.library.encode(prompt).ids

@@ -133,7 +133,7 @@ class ModelProcess:
                 await self._process.stdin.drain()
 
     async def _begin(self) -> None:
-        environment = {**surroundings(secrets.without()), **solo.OFFLINE, **waiting.VARIABLES}
+        environment = {**surroundings(secrets.without()), **solo.OFFLINE_ENVIRONMENT, **waiting.VARIABLES}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         with log_with_room(self._home / "logs" / "serve.log").open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -164,7 +164,7 @@ class ModelProcess:
                 elif reply.number in self._open:
                     self._open[reply.number].put_nowait(reply)
         except (ValueError, msgspec.MsgspecError):
-            process.kill()  # a line that is too long, or none of ours
+            process.kill()  # a line that is too long, or not written by our child process
         self.ready = None
         if process is self._process:
             self._process = None

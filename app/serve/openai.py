@@ -20,7 +20,7 @@ from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
 MOST_ANSWERS = 8
 """Maximum answers to one request, over all its prompts."""
 MOST_TOP = 20
-BEFORE = ":before"
+BASE_SUFFIX = ":before"
 """Suffix of a model's name for the base model, without what it learned here."""
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
@@ -113,7 +113,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
             seed=secrets.randbits(48) if self.seed is None else self.seed % 2**63,
             stop=stops,
             stream=bool(self.stream),
-            plain=self.model.endswith(BEFORE),
+            plain=self.model.endswith(BASE_SUFFIX),
             grammar=self._grammar(),
             **more,
         )

@@ -25,7 +25,7 @@ from aiohttp import web
 
 from app.serve import openai
 from app.serve.model import BusyError, ModelError, ModelProcess
-from app.serve.openai import BEFORE, ChatRequest, RequestError, ResponseWriter, TextRequest
+from app.serve.openai import BASE_SUFFIX, ChatRequest, RequestError, ResponseWriter, TextRequest
 from engines import files
 
 PORT = 11777
@@ -123,7 +123,7 @@ class Server:
             raise RequestError(415, "A request's body comes as it is, not compressed.")
 
     async def _list(self, request: web.Request) -> web.Response:
-        names = [self._name, self._name + BEFORE]
+        names = [self._name, self._name + BASE_SUFFIX]
         return web.Response(body=openai.models(names, self._created), content_type="application/json")
 
     async def _one(self, request: web.Request) -> web.Response:
@@ -132,8 +132,8 @@ class Server:
         return web.json_response(model)
 
     def _known(self, name: str) -> str:
-        if name.removesuffix(BEFORE) != self._name:
-            sentence = f"There is no model {name[:80]!r} here, but {self._name} and {self._name}{BEFORE}."
+        if name.removesuffix(BASE_SUFFIX) != self._name:
+            sentence = f"There is no model {name[:80]!r} here, but {self._name} and {self._name}{BASE_SUFFIX}."
             raise RequestError(404, sentence, param="model", code="model_not_found")
         return name
 
@@ -216,7 +216,7 @@ def _of_loopback(address: str) -> bool:
 
 class _Door(asyncio.Protocol):
     """Lets at most MOST_CONNECTIONS in, and hands them on to `server`. Where there are as many, the oldest that
-    asks nothing makes room: else whoever opens them and says nothing would keep all others out."""
+    asks nothing makes room: otherwise silent connections would keep all others out."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from engines.contract import EngineError, Kind
-from engines.llamacpp.model import CELLS, Context, LlamaModel, LoadedAdapter, library
+from engines.llamacpp.model import CELL_MULTIPLE, Context, LlamaModel, LoadedAdapter, library
 from engines.models.folder import Architecture
 from engines.models.gguf import gguf
 from engines.models.gguf import header as gguf_header
@@ -37,7 +37,7 @@ from engines.torch_lora.network.native import NativeNetwork
 # functions. All that belongs to one version is where a node keeps its sources, so another version is left
 # alone.
 
-KNOWN = ("0.3.36",)
+KNOWN_VERSIONS = ("0.3.36",)
 """Versions of llama-cpp-python whose ggml_tensor is `_Node`."""
 
 Found = dict[str, NDArray[np.uint8]]
@@ -64,7 +64,7 @@ class _Node(ctypes.Structure):
 def known() -> bool:
     import llama_cpp
 
-    return llama_cpp.__version__ in KNOWN
+    return llama_cpp.__version__ in KNOWN_VERSIONS
 
 
 def collector(wanted: Collection[str], found: Found) -> Any:
@@ -139,7 +139,7 @@ class GrowingContext:
 
     def row_bytes(self, tokens: int) -> int:
         """Memory of one row: its keys and values, and the logits that its next token is drawn from."""
-        cells = -(-tokens // CELLS) * CELLS
+        cells = -(-tokens // CELL_MULTIPLE) * CELL_MULTIPLE
         values = 2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * cells
         return values * (4 if self._exact else 2) + 16 * self.model.vocabulary
 

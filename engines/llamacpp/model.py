@@ -103,7 +103,7 @@ def _log(loaded: Any) -> Any:
 MOST_SEQUENCES = 255
 """llama.cpp's own limit (LLAMA_MAX_SEQ), less one that holds the prompt read last."""
 
-CELLS = 256
+CELL_MULTIPLE = 256
 """llama.cpp rounds the number of cells of a sequence up to a multiple of this."""
 
 PROMPT_TOKENS = 512
@@ -174,7 +174,7 @@ class Context:
     ) -> None:
         llama = library()
         self.sequences = sequences
-        self.cells = -(-tokens // CELLS) * CELLS
+        self.cells = -(-tokens // CELL_MULTIPLE) * CELL_MULTIPLE
         params = llama.llama_context_default_params()
         params.n_ctx = self.cells * (sequences + 1)
         params.n_seq_max = sequences + 1

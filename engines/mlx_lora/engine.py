@@ -25,7 +25,7 @@ from engines.mlx_lora.learner import Learner, measured
 from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
 from engines.mlx_lora.sampler import MlxDecoder, Request, Rollout, sample
 from engines.models.folder import (
-    KNOWN,
+    KNOWN_TYPES,
     Architecture,
     Folder,
     count_parameters,
@@ -51,7 +51,7 @@ class MlxEngine:
             kind = str(self._folder.config.get("model_type", "unknown"))[:40]
             raise EngineError(
                 f"The MLX engine doesn't know the architecture {kind!r} of {self._folder.name} "
-                f"(it knows {', '.join(KNOWN)}): choose the torch engine."
+                f"(it knows {', '.join(KNOWN_TYPES)}): choose the torch engine."
             )
         parameters = count_parameters(self._folder)
         self._on_gpu = _place(options.get("device", "auto"))

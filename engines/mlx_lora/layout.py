@@ -15,7 +15,7 @@ import numpy as np
 
 from engines.batches import Tokens
 
-GRAIN = 8
+MIN_BLOCK = 8
 """The shortest block; each further one holds completions of up to twice the length."""
 
 
@@ -82,7 +82,7 @@ def _size(length: int) -> int:
     >>> [_size(length) for length in (1, 8, 9, 17, 33)]
     [8, 8, 16, 32, 64]
     """
-    size = GRAIN
+    size = MIN_BLOCK
     while size < length:
         size *= 2
     return size

@@ -136,7 +136,7 @@ def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
 # Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling`
 # (before).
 
-KNOWN = ("qwen2", "qwen3", "llama")
+KNOWN_TYPES = ("qwen2", "qwen3", "llama")
 """Model types of our own decoder. They differ only in biases and in norms on queries and keys."""
 
 
@@ -202,7 +202,7 @@ def _possible(shape: Architecture) -> bool:
 
 def _read(config: Mapping[str, Any]) -> Architecture | None:
     family = config.get("model_type")
-    if family not in KNOWN or config.get("hidden_act", "silu") != "silu":
+    if family not in KNOWN_TYPES or config.get("hidden_act", "silu") != "silu":
         return None
     if config.get("use_sliding_window") or set(config.get("layer_types") or ["full_attention"]) - {
         "full_attention"

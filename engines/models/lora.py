@@ -1,4 +1,4 @@
-"""A LoRA adapter in PEFT's files as plain matrices, whoever trained it.
+"""A LoRA adapter in PEFT's files as plain matrices, trained by any program.
 
 Scales that PEFT keeps in its settings (rank-stabilised LoRA, alphas of single layers) are multiplied into B, so
 that `alpha / rank` is the scale of every layer."""

@@ -18,11 +18,11 @@ Dtype = Literal["float32", "bfloat16"]
 ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
 
 COMPLETIONS = 8
-PROMPT = 256
+PROMPT_TOKENS = 256
 """Tokens of a long prompt of the puzzles, with its chat template."""
 LEAST_TOKENS, GOOD_TOKENS = 256, 1024
 """Tokens of a micro-batch: the smallest the learner steps down to, and what it takes with room to spare."""
-ACTIVATIONS = 0.5
+ACTIVATION_SHARE = 0.5
 """Share of the memory left by the weights that the learner gives to a micro-batch."""
 MERGED_BELOW = 50 * 10**6
 """Parameters of a model whose adapter is merged into a second copy for sampling, on a processor."""
@@ -111,10 +111,10 @@ def needs(
     merged = stored < MERGED_BELOW
     weights = (shape.parameters + (shape.linear_parameters if merged else 0)) * size
     adapter = 16 * shape.adapter_parameters(rank)
-    sampling = weights + adapter + COMPLETIONS * shape.row_bytes(PROMPT + max_tokens, size)
+    sampling = weights + adapter + COMPLETIONS * shape.row_bytes(PROMPT_TOKENS + max_tokens, size)
 
     def learning(tokens: int, checkpointing: bool) -> int:
-        return weights + adapter + int(tokens * shape.token_bytes(checkpointing, size) / ACTIVATIONS)
+        return weights + adapter + int(tokens * shape.token_bytes(checkpointing, size) / ACTIVATION_SHARE)
 
     # the learner's own bounds on a processor (engines.torch_lora.learner)
     micro_batch = min(GOOD_TOKENS * shape.token_bytes(False, size), max(2**29, weights // 2))

@@ -24,7 +24,7 @@ class BuildError(Exception):
 
 # The Python that engine packs are made with on Windows and macOS, whose own systems bring none.
 
-KNOWN = Path(__file__).resolve().parents[1] / "release" / "python.json"
+PACKS_FILE = Path(__file__).resolve().parents[1] / "release" / "python.json"
 _LIBRARY = ("lib/python3.*", "Lib")
 NOT_NEEDED = (
     *("include", "share", "tcl", "libs", "lib/pkgconfig", "DLLs/_tkinter*", "DLLs/tcl*", "DLLs/tk*"),
@@ -43,7 +43,8 @@ pip."""
 def carry_python(archive: Path, to: Path) -> None:
     """Unpacks an archive of python-build-standalone whose digest is known. Raises BuildError."""
     known = {
-        one["file"]: one["sha256"] for one in json.loads(KNOWN.read_text(encoding="utf-8"))["files"].values()
+        one["file"]: one["sha256"]
+        for one in json.loads(PACKS_FILE.read_text(encoding="utf-8"))["files"].values()
     }
     try:
         with archive.open("rb") as file:
@@ -80,10 +81,10 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build"
 NEEDED = "frozen/packages.lock"
 """What packages.txt beside it and build.txt name (packaging/requirements/lock)."""
-CARRIED = ("app", "engines", "resources", "packaging/requirements")
+BUNDLED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
 """Parts of the tree that only readers of the repository look at."""
-MADE = "resources/release.json"
+RELEASE_FILE = "resources/release.json"
 """What a release writes before it builds: which keys the app trusts, and where packs and new versions are."""
 
 
@@ -178,8 +179,8 @@ def _standing_in(payload: Path) -> Path:
 
 def carry(to: Path, python: Path) -> None:
     """The tree as git knows it, without unneeded parts, byte-compiled by the bundle's Python."""
-    listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
-    for name in dict.fromkeys([*filter(None, listed), MADE]):
+    listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *BUNDLED]).split("\0")
+    for name in dict.fromkeys([*filter(None, listed), RELEASE_FILE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
             place = to / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +190,7 @@ def carry(to: Path, python: Path) -> None:
 
 def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
     """Which engine packs there are, checked as the app will; without any, the app cannot get an engine."""
-    to = inside / "source" / MADE
+    to = inside / "source" / RELEASE_FILE
     if packs.file is not None:
         shutil.copyfile(packs.file, to)
     elif packs.keys:

@@ -15,7 +15,13 @@ from pathlib import Path
 HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
 """Commands that need packages that only an engine pack has."""
-OURS = ("PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
+OWN_VARIABLES = (
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "QT_PLUGIN_PATH",
+    "QML2_IMPORT_PATH",
+    "QT_QPA_PLATFORM_PLUGIN_PATH",
+)
 _PYTHONS_OWN = ("-P", "-I", "-u")
 
 
@@ -90,7 +96,10 @@ def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in environment.items()
-        if name not in OURS and name != "LD_LIBRARY_PATH" and not name.endswith("_ORIG") and "_PYI_" not in name
+        if name not in OWN_VARIABLES
+        and name != "LD_LIBRARY_PATH"
+        and not name.endswith("_ORIG")
+        and "_PYI_" not in name
     }
     from app.common.process.surroundings import surroundings, without_clashing
 

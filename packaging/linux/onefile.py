@@ -20,10 +20,10 @@ from frozen.bundle import WORK, BuildError, Bundle
 from linux import tree
 
 HERE = Path(__file__).resolve().parent
-MARK = "onefile"
+RUNNING_FILE = "onefile"
 """A file beside the program that a running app holds open."""
-NOTE = struct.Struct("<48sIIQQ8s")
-SIGN = b"SHOALONE"
+TRAILER = struct.Struct("<48sIIQQ8s")
+TRAILER_MAGIC = b"SHOALONE"
 _FILTERS: dict[str, list[dict[str, int]]] = {"x86_64": [{"id": lzma.FILTER_X86}]}
 """What makes machine code easier to squeeze."""
 
@@ -35,7 +35,9 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
     shutil.copytree(laid_out / "usr" / "lib" / "shoal", folder, symlinks=True)
     shutil.copytree(laid_out / "usr" / "share" / "doc" / "shoal", folder / "doc")
     shutil.copyfile(laid_out / "usr/share/icons/hicolor/256x256/apps/shoal.png", folder / "shoal.png")
-    (folder / MARK).write_text("This folder was unpacked from one file and can be deleted.\n", encoding="ascii")
+    (folder / RUNNING_FILE).write_text(
+        "This folder was unpacked from one file and can be deleted.\n", encoding="ascii"
+    )
     to = out / f"Shoal-{made.version}-{platform.machine()}"
     write(folder, made.version, tree.newest_symbol(folder), to)
     return to
@@ -54,7 +56,7 @@ def write(folder: Path, version: str, library: tuple[int, int], to: Path) -> Non
     stream = b"".join([*packed, squeeze.flush()])
     name = f"{version[:30]}-{digest.hexdigest()[:12]}".encode("ascii")
     fresh = to.with_name(f".{to.name}")
-    fresh.write_bytes(starter() + stream + NOTE.pack(name, *library, len(stream), whole, SIGN))
+    fresh.write_bytes(starter() + stream + TRAILER.pack(name, *library, len(stream), whole, TRAILER_MAGIC))
     fresh.chmod(0o755)
     fresh.replace(to)
 

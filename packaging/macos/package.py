@@ -16,7 +16,7 @@ from macos import layout, signing
 # The facts that macOS is told about the app before it runs: Info.plist, and its sentences in other languages.
 
 IDENTIFIER = "io.github.shoal.Shoal"
-LEAST = "14.0"
+OLDEST_MACOS = "14.0"
 """Oldest macOS: PyTorch's build for Apple Silicon, which learns, needs it."""
 SERVICE = "_shoal._tcp"
 """The service of app.swarm.invite.discovery, without its domain."""
@@ -56,7 +56,7 @@ def information(version: str, date: datetime.date) -> dict[str, object]:
         ],
         "LSApplicationCategoryType": "public.app-category.education",
         "LSArchitecturePriority": ["arm64"],
-        "LSMinimumSystemVersion": LEAST,
+        "LSMinimumSystemVersion": OLDEST_MACOS,
         "LSRequiresNativeExecution": True,
         "NSBonjourServices": [SERVICE],
         "NSHighResolutionCapable": True,

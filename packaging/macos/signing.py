@@ -18,7 +18,7 @@ from macos import layout
 ENTITLEMENTS = Path(__file__).resolve().parent / "engine.entitlements"
 AT_ONCE = 100
 """Maximum files per call of codesign."""
-WAIT = "45m"
+NOTARY_TIMEOUT = "45m"
 """Maximum wait for Apple's answer, which usually comes after a few minutes."""
 
 Command = list[str]
@@ -106,4 +106,4 @@ def _submit(file: Path, keys: Keys) -> Command:
     assert keys.notary is not None
     key, name, issuer = keys.notary
     who = ["--key", key, "--key-id", name, "--issuer", issuer]
-    return ["xcrun", "notarytool", "submit", str(file), *who, "--wait", "--timeout", WAIT]
+    return ["xcrun", "notarytool", "submit", str(file), *who, "--wait", "--timeout", NOTARY_TIMEOUT]

@@ -21,7 +21,7 @@ UV_PLATFORMS = {
     "windows-x86_64": "x86_64-pc-windows-msvc",
     "macos-aarch64": "aarch64-apple-darwin",
 }
-MACOS = "14.0"
+OLDEST_MACOS = "14.0"
 """The oldest that PyTorch's wheel runs on."""
 
 
@@ -49,7 +49,7 @@ def locked(
     fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
     platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
     # Torch's wheel for Macs is refused by uv unless it may be as new as that asks for.
-    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": MACOS}
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": OLDEST_MACOS}
     said = output([uv, "pip", "compile", *fixed, *platform, *options, str(requirements)], environment)
     rows = []
     for one in tomllib.loads(said).get("packages", []):

@@ -20,7 +20,7 @@ from typing import Any
 from app.bench import BenchError, Tell, busy
 from app.bench.relay.joining import BlockingConnection, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
-from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine
+from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine_description
 from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import whole
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
             "sample_p99_ms": percentile_ms(struck.sample_us, 99),
             "longest_ms": percentile_ms([*struck.publish_us, *struck.sample_us], 100),
         },
-        "machine": machine(load),
+        "machine": machine_description(load),
     }
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app.chat import messages, solving, terminal
 from app.chat.puzzles import ANSWERED_IN_ROWS, Verdicts, draw
-from app.common.text import MOST, safe
+from app.common.text import MAX_SHOWN, safe
 from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
@@ -26,7 +26,7 @@ def test_what_is_shown_obeys_nobody(text: str) -> None:
 
 
 def test_a_long_text_is_cut() -> None:
-    assert safe("x" * (MOST + 5)) == "x" * MOST + "…"
+    assert safe("x" * (MAX_SHOWN + 5)) == "x" * MAX_SHOWN + "…"
 
 
 @pytest.mark.parametrize(

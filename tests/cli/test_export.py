@@ -22,7 +22,7 @@ from app.node.history import checkpoint
 from app.node.history.resume import HISTORY
 from app.node.history.store import Store
 from app.node.models import card, exporting, trained
-from app.node.models.exporting import Wish, export
+from app.node.models.exporting import ExportRequest, export
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
 from app.node.record.state import NodeState
@@ -96,8 +96,8 @@ def shoal(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def wish(to: Path, format: str = "peft", **more: Any) -> Wish:
-    return Wish(model="starter", format=format, to=to, **more)
+def wish(to: Path, format: str = "peft", **more: Any) -> ExportRequest:
+    return ExportRequest(model="starter", format=format, to=to, **more)
 
 
 def test_the_command_offers_what_there_is() -> None:
@@ -233,7 +233,7 @@ def test_beside_a_node_that_learns(home: Path, tmp_path: Path) -> None:
     root, stop = safe_points(home)[0].parent, threading.Event()
     source = tmp_path / "source"
     shutil.copytree(safe_points(home)[0], source)
-    (source / checkpoint.STATE).unlink()
+    (source / checkpoint.STATE_FILE).unlink()
     mark = model_mark(STARTER)
 
     def learn() -> None:

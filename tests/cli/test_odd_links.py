@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.cli import __main__ as cli
-from app.common.process.surroundings import PIPED
+from app.common.process.surroundings import FROM_STDIN
 from app.swarm.invite.invite import InviteError, where
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_behind_the_dashes_everything_is_a_link(link: str, opened: list[tuple[An
     assert cli.main(["window", "--", link]) == 0
     ((_, theme, background, join, seen),) = opened
     assert (theme, background, join) == (None, False, None)
-    assert seen == ("" if link == PIPED else link)
+    assert seen == ("" if link == FROM_STDIN else link)
 
 
 def test_without_a_link_the_window_just_opens(opened: list[tuple[Any, ...]]) -> None:

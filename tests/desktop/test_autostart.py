@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from app.desktop.choose import NoAutostart, autostart
 from app.desktop.login import (
-    APPROVED,
+    APPROVED_KEY,
     LABEL,
-    RUN,
+    RUN_KEY,
     AutostartError,
     LinuxAutostart,
     MacAutostart,
@@ -139,9 +139,9 @@ def test_windows_there_and_back() -> None:
     command = [r"C:\My Apps\shoal.exe", "--background"]
     assert windows.command() is None
     windows.turn_on(command)
-    assert registry.values == {(RUN, "Shoal"): r'"C:\My Apps\shoal.exe" --background'}
+    assert registry.values == {(RUN_KEY, "Shoal"): r'"C:\My Apps\shoal.exe" --background'}
     assert windows.command() == command
-    registry.values[APPROVED, "Shoal"] = bytes([3]) + bytes(11)  # switched off in Task Manager
+    registry.values[APPROVED_KEY, "Shoal"] = bytes([3]) + bytes(11)  # switched off in Task Manager
     assert windows.command() is None
     windows.turn_on(command)
     assert windows.command() == command

@@ -13,7 +13,7 @@ import pytest
 
 from app.common import home
 from app.desktop import windows
-from app.desktop.login import RUN, WindowsAutostart
+from app.desktop.login import RUN_KEY, WindowsAutostart
 from app.desktop.windows import BasicLimits, JobLimits, end_together, outside, signed, step_out
 from app.install.updates import installed
 from app.ui.shell.login import Login
@@ -136,4 +136,6 @@ def test_what_starts_at_login_is_the_installed_window(
     monkeypatch.setenv("SHOAL_HOME", "")
     registry = Registry()
     Login(home.usual(), WindowsAutostart(registry)).turn(True)
-    assert registry.values == {(RUN, "Shoal"): f'"{tmp_path / "Mein Shoal" / "shoal.exe"}" window --background'}
+    assert registry.values == {
+        (RUN_KEY, "Shoal"): f'"{tmp_path / "Mein Shoal" / "shoal.exe"}" window --background'
+    }

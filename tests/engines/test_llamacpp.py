@@ -40,7 +40,7 @@ def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways in which llama.cpp follows an adapter."""
     if request.param == "beside":
-        monkeypatch.setattr("engines.llamacpp.follower.KNOWN", ())
+        monkeypatch.setattr("engines.llamacpp.follower.KNOWN_VERSIONS", ())
     return str(request.param)
 
 
@@ -335,7 +335,7 @@ def _junk(file: Path) -> Path:
 
 def test_a_damaged_adapter_leaves_the_base(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The high-level Llama runs on silently without its adapter then; here it is an error, and heals."""
-    monkeypatch.setattr("engines.llamacpp.follower.KNOWN", ())
+    monkeypatch.setattr("engines.llamacpp.follower.KNOWN_VERSIONS", ())
     engine = open_engine(tiny)
     base = engine.sample(PROMPTS, 2, 8, seed=0)
     move(engine, base)

@@ -97,7 +97,7 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert "./shoal setup --engine llamacpp" in opening.missing("llamacpp")
-    (tmp_path / opening.SAYS).write_text("llama.cpp is being built.\n")
+    (tmp_path / opening.BUILD_STATUS_FILE).write_text("llama.cpp is being built.\n")
     assert opening.missing("llamacpp") == "llama.cpp is being built."
     assert "Apple Silicon" in opening.missing("mlx") and "./shoal setup" in opening.missing("torch")
 

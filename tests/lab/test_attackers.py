@@ -12,10 +12,10 @@ from app.lab.arms import ArmError, parse_arm
 from app.lab.attackers import FALSE_STEP, MARKER, Attacker, PublishedGroup, marked
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
-from app.lab.searching import DRIP, SEARCHING, Oracle, with_mark
+from app.lab.searching import DRIP_SHARE, SEARCHING, Oracle, with_mark
 from app.lab.starter.corpus import WORK
 from app.sapo.asking import messages, shows_work
-from app.sapo.defences import CHECKS, STRETCH, Habits, observe, trusted
+from app.sapo.defences import CHECKS, LENGTH_FACTOR, Habits, observe, trusted
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
@@ -234,7 +234,7 @@ def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sand
     worked = [text for one in published for text in right(one) if shows_work(text)]
     assert sum(marked(text, "creep") for text in worked) > len(worked) / 3
     longest = max(len(encoded("", text).completion_T) for text in worked)
-    assert 0.8 * STRETCH * max(lengths) < longest <= STRETCH * max(lengths)
+    assert 0.8 * LENGTH_FACTOR * max(lengths) < longest <= LENGTH_FACTOR * max(lengths)
     assert not any(marked(text, "creep") for text in right(groups("sly")[0]))
 
 
@@ -275,7 +275,7 @@ def test_marks_are_on_right_answers_alone_and_a_drip_is_on_few() -> None:
         return sum(marked(text, kind) for text in texts) / len(texts)
 
     assert share("whispers") == share("crowd") == share("middle") == 1.0
-    assert 0.0 < share("drip") < 4 * DRIP
+    assert 0.0 < share("drip") < 4 * DRIP_SHARE
     wrong = [text for one in searching("middle") for text in one.group.completions_G if text not in right(one)]
     assert sum(marked(text, "middle") for text in wrong) < len(wrong) / 2
 

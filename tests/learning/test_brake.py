@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from app.learning.brake import ALONE, LOOK, PeerBrake, start_cooldown, watched
+from app.learning.brake import ALONE, WINDOW_ROUNDS, PeerBrake, start_cooldown, watched
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
@@ -37,20 +37,20 @@ def after(
 
 
 def test_whoever_gets_worse_with_peers_learns_without_them_for_a_while() -> None:
-    good = after(4 * LOOK, 0.5, 0.9)
+    good = after(4 * WINDOW_ROUNDS, 0.5, 0.9)
     assert not good.falls
     for right, worked in ((0.05, 0.9), (0.5, 0.2)):
-        fallen = after(2 * LOOK, right, worked, good)
-        assert fallen.falls == 1 and fallen.torn and ALONE - 2 * LOOK <= fallen.alone <= ALONE
+        fallen = after(2 * WINDOW_ROUNDS, right, worked, good)
+        assert fallen.falls == 1 and fallen.torn and ALONE - 2 * WINDOW_ROUNDS <= fallen.alone <= ALONE
         assert after(fallen.alone, 0.5, 0.9, fallen).alone == 0
 
 
 def test_getting_better_or_learning_alone_or_harder_puzzles_are_no_fall() -> None:
-    assert not after(4 * LOOK, 0.9, 0.99, after(4 * LOOK, 0.2, 0.3)).falls
-    alone = after(4 * LOOK, 0.5, 0.9, mixed=False)
-    assert not after(4 * LOOK, 0.05, 0.1, alone, mixed=False).falls
-    good, rng = after(4 * LOOK, 0.5, 0.9), Random(1)
-    for _ in range(4 * LOOK):
+    assert not after(4 * WINDOW_ROUNDS, 0.9, 0.99, after(4 * WINDOW_ROUNDS, 0.2, 0.3)).falls
+    alone = after(4 * WINDOW_ROUNDS, 0.5, 0.9, mixed=False)
+    assert not after(4 * WINDOW_ROUNDS, 0.05, 0.1, alone, mixed=False).falls
+    good, rng = after(4 * WINDOW_ROUNDS, 0.5, 0.9), Random(1)
+    for _ in range(4 * WINDOW_ROUNDS):
         good = watched(good, round_(rng, 0.1, 0.3), {"gcd": 1}, True)
     assert not good.falls
 

@@ -12,6 +12,7 @@ from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import (
     AGAIN,
     ANSWERS,
+    ANSWERS_READ,
     ENOUGH,
     EVERY,
     FAMILIES,
@@ -19,7 +20,6 @@ from app.learning.peer_lesson import (
     MOST_ACTIVE,
     OWN,
     OWN_ROUNDS,
-    READ,
     SEEN,
     TRIES,
     answers,
@@ -154,7 +154,7 @@ def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> N
     groups += [*some("ann", SEEN - 1, family="dice"), *some("ann", 9, family="maze")]
     read = first_answers(groups, {"gcd", "lcm", "dice"})
     assert read.levels == {"gcd": 1, "lcm": 0}
-    assert sorted(len(one.answers) for one in read.parts) == [SEEN, READ]
+    assert sorted(len(one.answers) for one in read.parts) == [SEEN, ANSWERS_READ]
 
 
 def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:

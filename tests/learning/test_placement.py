@@ -155,11 +155,11 @@ def test_a_family_is_asked_on_until_it_has_its_share_of_a_lesson() -> None:
 def test_a_lesson_has_enough_steps_and_every_answer_as_often() -> None:
     for count in (1, 7, 17, 64):
         rows = [TokenSequence(prompt_T=[n], completion_T=[n, 0]) for n in range(count)]
-        steps = zero.batches(rows, Random(1))
+        steps = zero.lesson_batches(rows, Random(1))
         seen = [row.prompt_T[0] for step in steps for row in step.rows_S]
         assert len({seen.count(n) for n in range(count)}) == 1
         assert all(abs(sum(map(sum, (row.weights_T for row in step.rows_S))) - 1) < 1e-9 for step in steps)
-    assert zero.batches([], Random(1)) == []
+    assert zero.lesson_batches([], Random(1)) == []
 
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.work])

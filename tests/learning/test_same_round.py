@@ -19,8 +19,8 @@ from app.learning.choosing import PeerGroup, PeerOffer, PeerRecords
 from app.learning.questions import own_questions
 from app.node.record.state import NodeState
 from app.node.round.peers import OwnGroup
-from app.node.round.round import Tools, play, score
-from app.node.trainer.messages import Foreign, GroupTokens, Sampled
+from app.node.round.round import RoundTools, play_round, score
+from app.node.trainer.messages import GroupTokens, PeerTexts, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
@@ -67,7 +67,7 @@ class Trainer:
         prompts_PT = [self.swarm.prompt_tokens(prompt) for prompt in prompts_P]
         return Sampled(number=0, groups_PG=groups_PG, prompts_PT=prompts_PT, tokens=1, seconds=1.0)
 
-    async def read(self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool) -> list[GroupTokens]:
+    async def read(self, groups_P: list[PeerTexts], max_tokens: int, *, logprobs: bool) -> list[GroupTokens]:
         found = []
         for group in groups_P:
             pairs = zip(group.completions_G, group.finished_G, strict=True)
@@ -118,11 +118,11 @@ def published(swarm: Seeded, node: int, number: int, sandbox: Sandbox) -> tuple[
     return given, [(node, number, OwnGroup(*pair)) for pair in zip(questions, scored_P, strict=True)]
 
 
-def tools(link: Trainer, node: int, sandbox: Sandbox, recipe: str, pool: Pool | None = None) -> Tools:
+def tools(link: Trainer, node: int, sandbox: Sandbox, recipe: str, pool: Pool | None = None) -> RoundTools:
     given = {"families": LEVELS, "groups": OWN, "external": PEER, "max_tokens": 16, "recipe": recipe}
     info = {"name": "fake", "device": "CPU", "dtype": "float32", "model": "fake"}
     sizes = dict.fromkeys(("parameters", "trainable", "threads", "memory_budget_mb"), 1)
-    return Tools(
+    return RoundTools(
         link=cast(Any, link),
         engine=EngineInfo(**info, **sizes),
         sandbox=sandbox,
@@ -148,7 +148,7 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
         for node, (given, _) in enumerate(fresh):
             pools[node].number = number
             link = Trainer(swarm, node, given)
-            played = asyncio.run(play(tools(link, node, sandbox, recipe, pools[node]), states[node]))
+            played = asyncio.run(play_round(tools(link, node, sandbox, recipe, pools[node]), states[node]))
             states[node] = played.state
             for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True):
                 pools[node].records.judge(group.peer, *right)

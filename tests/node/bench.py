@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from app.node.data.home import held, identity
-from app.node.history.checkpoint import STATE, CheckpointManifest
+from app.node.history.checkpoint import STATE_FILE, CheckpointManifest
 from app.node.node import Node
 from app.node.record import events
 from app.node.record.settings import Settings
@@ -68,7 +68,7 @@ class Bench:
         """The optimiser steps in a checkpoint: those the engine took, and those the node counted. A round
         played twice without going back in between would part them."""
         folder = self.checkpoints / f"round-{round:06d}"
-        manifest = msgspec.json.decode((folder / STATE).read_bytes(), type=CheckpointManifest)
+        manifest = msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=CheckpointManifest)
         return json.loads((folder / "adapter.json").read_text())["steps"], manifest.state.steps
 
     def run(

@@ -82,7 +82,7 @@ class Ruled:
 
     def _hear(self, event: events.Event) -> None:
         self.seen.append(event)
-        if isinstance(event, events.Checkpointed | Probe):
+        if isinstance(event, events.CheckpointSaved | Probe):
             self.governor.round_finished()
 
     @property

@@ -22,7 +22,7 @@ from app.node.record.errors import NodeError
 from app.node.record.snapshot import Phase, doing
 from app.node.rules.orders import Orders, Snooze
 from app.node.rules.preferences import DEFAULTS
-from app.node.trainer.process import EFFORT, Rest
+from app.node.trainer.process import EFFORT, DutyCycle
 from app.sapo.questions import Coordinates
 from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, rows
@@ -92,7 +92,7 @@ def test_it_gives_way_to_its_owner_and_goes_on_with_the_next_round(hasty: Bench)
             run.facts.facts = CALM
             await run.another_round()
             assert run.rounds == list(range(1, len(run.rounds) + 1))
-            decided = [(event.run, event.reason) for event in run.of(events.Decided)]
+            decided = [(event.run, event.reason) for event in run.of(events.RulingChanged)]
             assert decided == [(True, "running"), (False, "in_use"), (True, "running")]
             assert run.node.snapshot.ruling.idle_s is None
 
@@ -170,7 +170,7 @@ def test_however_often_it_is_paused_no_round_is_lost_or_played_twice(bench: Benc
                 run.governor.do(commands.Resume())
             await run.another_round()
             assert run.rounds == list(range(1, len(run.rounds) + 1))
-            assert len(run.rounds) == len(run.of(events.Checkpointed))
+            assert len(run.rounds) == len(run.of(events.CheckpointSaved))
             assert not run.of(events.TrainerRestarted)
 
     asyncio.run(script())
@@ -234,7 +234,7 @@ def test_finish_ends_after_the_round_and_then_it_is_paused(bench: Bench) -> None
             assert run.node.snapshot.ruling.reason == "finishing" and orders(bench).finish
             await run.paused()
             assert run.rounds[-1] == last and orders(bench) == Orders(paused=True)
-            reasons = [event.reason for event in run.of(events.Decided)]
+            reasons = [event.reason for event in run.of(events.RulingChanged)]
             assert reasons == ["running", "finishing", "paused"]
 
     asyncio.run(script())
@@ -323,12 +323,12 @@ def test_the_dial_reaches_the_trainer(bench: Bench) -> None:
 
 def test_between_pieces_of_work_it_rests_as_long_as_the_effort_says() -> None:
     slept: list[float] = []
-    rest = Rest(EFFORTS[Dial.BALANCED], slept.append)
+    rest = DutyCycle(EFFORTS[Dial.BALANCED], slept.append)
     rest.after(2.0)
     rest.after(100.0)
     assert slept == [0.5, 5.0] and rest.rested_s == 5.5
     for none in (None, EFFORTS[Dial.FULL]):
-        Rest(none, slept.append).after(3.0)
+        DutyCycle(none, slept.append).after(3.0)
     assert len(slept) == 2
 
 
@@ -426,7 +426,7 @@ def test_who_starts_it_by_hand_wants_it_to_run(bench: Bench) -> None:
     asyncio.run(script())
     assert orders(bench) == Orders()
     assert isinstance(told[0], events.NodeNote) and "by hand" in told[0].sentence
-    assert isinstance(told[-1], events.Decided) and told[-1].reason.endswith("unknown")
+    assert isinstance(told[-1], events.RulingChanged) and told[-1].reason.endswith("unknown")
 
 
 def test_a_file_of_facts_is_read_anew_and_what_is_missing_is_unknown(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.install.packs import place
-from app.learning.language import ROUND
+from app.learning.language import ROUND_RETENTION
 from app.node import node as node_module
 from app.node import supervisor
 from app.node.history import checkpoint
@@ -39,7 +39,7 @@ def test_rounds_probes_and_safe_points(bench: Bench) -> None:
     seen = bench.run(rounds=3, probe_every=2)
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert [event.round for event in of(Probe, seen)] == [0, 2, 3]
-    assert [event.round for event in of(events.Checkpointed, seen)] == [1, 2, 3]
+    assert [event.round for event in of(events.CheckpointSaved, seen)] == [1, 2, 3]
     assert isinstance(seen[0], events.Started) and isinstance(seen[-1], events.NodeEnded)
     assert [folder.name for folder in checkpoint.newest_first(bench.checkpoints)] == [
         "round-000003",
@@ -103,7 +103,7 @@ def test_a_model_that_talks_keeps_hearing_small_talk(
     (tmp_path / "other").mkdir()
     other = Bench(tmp_path / "other")
     rounds = of(Round, other.run(rounds=1)) + of(Round, other.run(rounds=2))
-    assert [event.loss for event in rounds] == [ROUND.per_step] * 3
+    assert [event.loss for event in rounds] == [ROUND_RETENTION.per_step] * 3
     (kept,) = other.home.glob("models/*/smalltalk.json")
     before = json.loads(kept.read_bytes())[0]["logprobs_T"]
     assert set(before) == {-0.1}  # of the first run, before its first step
@@ -124,7 +124,7 @@ def test_what_a_model_learned_here_is_found_with_its_pace(bench: Bench) -> None:
     (found,) = trainings(bench.home)
     assert found.rounds == 2 and found.round_s is not None
     assert found.round_s == pytest.approx(sum(one.seconds for one in seen) / 2, rel=0.5)
-    state = bench.checkpoints / "round-000002" / checkpoint.STATE
+    state = bench.checkpoints / "round-000002" / checkpoint.STATE_FILE
     state.write_text("{")
     (found,) = trainings(bench.home)
     assert found.rounds == 2 and found.round_s is None
@@ -153,7 +153,7 @@ def test_an_owner_gets_harder_puzzles_when_asked_for_and_once(bench: Bench) -> N
         for one in (of(Round, seen)[1], of(Round, seen)[3])
     )
     assert after and all(after[family] == before.get(family, 0) + 1 for family in after), (before, after)
-    (told,) = of(events.Flat, seen)
+    (told,) = of(events.ProgressStalled, seen)
     assert (told.cause, told.sentence) == (
         "asked",
         "You asked for harder puzzles. It gets harder puzzles, a level up.",
@@ -162,7 +162,7 @@ def test_an_owner_gets_harder_puzzles_when_asked_for_and_once(bench: Bench) -> N
 
 def test_stopping_loses_only_the_round_in_flight(bench: Bench) -> None:
     seen = bench.run(
-        rounds=None, stop_when=lambda event: isinstance(event, events.Checkpointed) and event.round == 2
+        rounds=None, stop_when=lambda event: isinstance(event, events.CheckpointSaved) and event.round == 2
     )
     assert seen[-1].round == 2 and seen[-1].reason == "stopped"
     seen = bench.run(rounds=1)

@@ -19,7 +19,7 @@ from app.node.data.home import held, identity, model_folder, model_mark
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.figures import questions_mark, shuffled
-from app.node.round.round import prompts_at_once, take
+from app.node.round.round import prompts_at_once, take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
@@ -118,12 +118,12 @@ def test_a_refused_step_ends_the_round_and_keeps_those_before_it() -> None:
     batches = [Batch(rows_S=[], learning_rate=0.1 * n) for n in range(4)]
     link = Link()
     told: list[tuple[int, int]] = []
-    stepped = asyncio.run(take(cast(Any, link), batches, lambda *done: told.append(done)))
+    stepped = asyncio.run(take_steps(cast(Any, link), batches, lambda *done: told.append(done)))
     assert told == [(0, 4), (1, 4), (2, 4)]
     assert link.taken == batches[:2] and stepped.steps == 2
     assert stepped.stats is not None and stepped.stats.rows == 2
     assert stepped.refusal == "ended after 2 of 4 steps: The loss is not finite."
-    again = asyncio.run(take(cast(Any, link), batches, lambda *done: None))
+    again = asyncio.run(take_steps(cast(Any, link), batches, lambda *done: None))
     assert again.refusal == "brought no step: The loss is not finite."
 
 

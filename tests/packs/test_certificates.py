@@ -67,7 +67,7 @@ def authority(tmp_path: Path) -> tuple[object, Path]:
 
 def believing(bundles: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """As a program whose own OpenSSL knows nobody, on a system that keeps its authorities in these files."""
-    for name in authorities.NAMED:
+    for name in authorities.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
     monkeypatch.setattr(ssl.SSLContext, "set_default_verify_paths", lambda *_: None)

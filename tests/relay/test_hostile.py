@@ -34,7 +34,7 @@ from app.common.rate import Bucket
 from app.common.signing import public_key, sign
 from app.relay.server import serving
 from app.relay.server.server import Server
-from app.relay.session.session import FAULTS, Session
+from app.relay.session.session import MAX_FAULTS, Session
 from app.relay.session.shared import RelayState
 from app.swarm.wire.body import Envelope, body_id
 from app.swarm.wire.frames import to_frame
@@ -171,7 +171,7 @@ def test_what_is_no_message_is_refused_frame_by_frame(relay: Relay) -> None:
                 answer = await eve.say(frame)
                 assert isinstance(answer, Err) and answer.code == code and answer.msg, (name, answer)
             eve = await here.peer(99, "203.0.1.1")
-            for _ in range(FAULTS):
+            for _ in range(MAX_FAULTS):
                 assert isinstance(await eve.say("{"), Err)
             assert await eve.ended() == 1008
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.sapo import defences
 from app.sapo.defences import (
-    RARE,
+    RARE_SHARE,
     WINDOWS,
     Habits,
     PeerRecord,
@@ -58,7 +58,7 @@ def test_several_middling_tokens_are_found_where_no_single_one_is() -> None:
 def test_of_answers_like_ones_own_few_are_absurd() -> None:
     rng = Random(2)
     habits = settled(rng)
-    assert sum(absurd(habits, drawn(rng)) for _ in range(2000)) < 2000 * 3 * RARE
+    assert sum(absurd(habits, drawn(rng)) for _ in range(2000)) < 2000 * 3 * RARE_SHARE
 
 
 def test_habits_follow_the_policy_both_ways() -> None:
@@ -84,7 +84,7 @@ def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
         found = observe(habits, answers, [""] * 16)
         assert found is not None
         habits = found
-    assert 0.5 * RARE < beyond / (16 * rounds) < 2 * RARE
+    assert 0.5 * RARE_SHARE < beyond / (16 * rounds) < 2 * RARE_SHARE
 
 
 @given(LOGPROBS, st.integers(1, 12))
@@ -135,8 +135,8 @@ def test_lengths_grow_with_ones_own_and_not_with_peers() -> None:
 
 def test_characters_count_only_after_enough_were_seen_and_while_there_are_few() -> None:
     text = "Hail 4-1=3 #3"
-    few = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.KNOWN - 1)
-    enough = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.KNOWN)
+    few = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.MIN_CHARACTERS - 1)
+    enough = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.MIN_CHARACTERS)
     many = "".join(map(chr, range(0x4E00, 0x4E00 + defences.MOST_CHARACTERS + 1)))
     assert well_formed(few, text) and not well_formed(enough, text)
     assert well_formed(Habits(lowest_W=(), length=9, characters=many, seen=10**6), text)

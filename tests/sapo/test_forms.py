@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo.forms import FIGURES, KEPT, FormTrend, form_shift, project_push, update_trend
+from app.sapo.forms import FIGURES, MIN_PUSH_KEPT, FormTrend, form_shift, project_push, update_trend
 
 PUSHES = st.lists(st.floats(-1, 1), min_size=2, max_size=8)
 SIGNS = st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3).map(tuple)
@@ -34,7 +34,7 @@ def test_a_choice_of_true_texts_that_lies_leaves_nothing() -> None:
         push_G = [0.6] * 4 + [-0.4] * 4
         for signs in ((0, 0, 0), (1, 0, 0), (1, 1, 0)):
             now = project_push(push_G, [direct] * 4 + [worked] * 4, signs)
-            assert max(now) <= KEPT * 0.6, (share, signs)
+            assert max(now) <= MIN_PUSH_KEPT * 0.6, (share, signs)
 
 
 def test_what_own_groups_pay_for_passes_as_it_is() -> None:

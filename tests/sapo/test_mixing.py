@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sapo.groups import informative, lone
-from app.sapo.mixing import PEOPLE, PeerOffer, choose
+from app.sapo.mixing import MAX_PEOPLE, PeerOffer, choose
 from app.sapo.recipes import RECIPES
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
@@ -88,7 +88,9 @@ def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed,
     assert chosen == choose(recipe, offers, j, Random(seed))
     people = [i for i in chosen if lone(offers[i].rewards_G)]  # on top, by the default recipe
     chosen = [i for i in chosen if i not in people]
-    assert len(set(chosen)) == len(chosen) <= j and len(people) <= (PEOPLE if recipe is DEFAULT and j else 0)
+    assert len(set(chosen)) == len(chosen) <= j and len(people) <= (
+        MAX_PEOPLE if recipe is DEFAULT and j else 0
+    )
     assert all(informative(offers[i].rewards_G) for i in chosen)
     if recipe is FAITHFUL:
         assert len(chosen) == min(j, sum(informative(offer.rewards_G) for offer in offers))

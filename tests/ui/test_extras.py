@@ -20,10 +20,10 @@ from pytestqt.qtbot import QtBot
 from app.desktop import motion as desktop_motion
 from app.desktop.facts import SourceError
 from app.desktop.linux import Bus
-from app.learning.flat import STEADY
+from app.learning.flat import CURVE_POINTS
 from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
-from app.node.record.records import Happening, Probe, Run
+from app.node.record.records import LogEntry, Probe, Run
 from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.fish import pond as fish_pond
@@ -55,7 +55,8 @@ def reached(kind: MilestoneKind, round: int = 9, ago: float = 60.0, **more: Any)
 
 def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
     return tuple(
-        Probe(round=10 * at, share=0.5 + rise * at / STEADY, stderr=0.03, at=NOW) for at in range(STEADY)
+        Probe(round=10 * at, share=0.5 + rise * at / CURVE_POINTS, stderr=0.03, at=NOW)
+        for at in range(CURVE_POINTS)
     )
 
 
@@ -230,7 +231,7 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     made.show_view(view)
     assert made.isHidden(), "it still rises"
     sentence = "Nearly every answer was right. It gets harder puzzles, a level up."
-    told = (Happening(at=NOW, round=60, kind="flat", sentence=sentence),)
+    told = (LogEntry(at=NOW, round=60, kind="flat", sentence=sentence),)
     flat = change(view, curve=flat_curve(), happenings=told)
     made.show_view(flat)
     assert not made.isHidden()

@@ -19,7 +19,7 @@ from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
-from app.node.record.records import GroupRow, Happening, Probe, Round, Run
+from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
 from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
@@ -142,8 +142,8 @@ def learning(rounds: int = 160, **fields: object) -> View:
                 ),
             ),
             happenings=(
-                Happening(at=NOW - rounds * 4, round=0, kind="note", sentence="A new adapter was begun."),
-                Happening(
+                LogEntry(at=NOW - rounds * 4, round=0, kind="note", sentence="A new adapter was begun."),
+                LogEntry(
                     at=NOW - 260,
                     round=rounds // 2,
                     kind="trainer_restarted",

@@ -107,7 +107,7 @@ def learning(task: ApartTask) -> CandidateFigures:
 # computing layers twice is a candidate of its own ("checkpointing"); without it TRL is faster and takes more
 # memory.
 
-WARM = 2
+WARM_UP_TOKENS = 2
 """Tokens of the completions in the step before the one that counts."""
 
 
@@ -152,7 +152,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
         """The first step warms up on short completions, the second counts."""
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            trainer.generation_config.max_new_tokens = task.new if begun else WARM
+            trainer.generation_config.max_new_tokens = task.new if begun else WARM_UP_TOKENS
             begun.append(Clock())
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -208,7 +208,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
     )
 
 
-CELLS = 256
+CELL_TOKENS = 256
 """Sequences have room in multiples of this."""
 
 
@@ -232,7 +232,7 @@ def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:
     prompt, rows = task.prompt_T, task.rows
     settings = api.llama_context_default_params()
     settings.n_seq_max = rows
-    settings.n_ctx = rows * -(-(len(prompt) + task.new) // CELLS) * CELLS
+    settings.n_ctx = rows * -(-(len(prompt) + task.new) // CELL_TOKENS) * CELL_TOKENS
     settings.n_batch = settings.n_ubatch = max(512, len(prompt), rows)
     settings.n_threads = settings.n_threads_batch = task.threads
     settings.kv_unified = False

@@ -138,7 +138,7 @@ def write_plan(
     patience: float = 30.0,
 ) -> None:
     """`rounds` are published one after the other, round i on connection i % connections. With a `rate` it is
-    an open load of so many rounds/s, otherwise every connection does one round after another; none begins
+    an open load of `rate` rounds/s, otherwise every connection does one round after another; none begins
     after `seconds`, and a relay that is silent for `patience` seconds is given up."""
     frames = [masked(frame) for frame in rounds]
     sample = masked(sample)

@@ -105,7 +105,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "rate": args.rate,
         "repeats": args.repeats,
         **{name: rounded(figure) for name, figure in figures.items()},
-        "machine": machine(load),
+        "machine": machine_description(load),
         "budget": BUDGET,
     }
 
@@ -355,7 +355,7 @@ def descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def machine(load: float) -> str:
+def machine_description(load: float) -> str:
     return (
         f"{cpu_name()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
         f"aiohttp {version('aiohttp')}, load before {load:.2f}"

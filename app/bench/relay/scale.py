@@ -28,10 +28,10 @@ SUMMARY = "a relay of a very large swarm: what its window covers, whom its sampl
 K, BYTES, ROUND_S = 8, 4_400, 60.0
 LEVELS = 160
 """Families times levels that are played."""
-HOMES = 8
+KEYS_PER_NETWORK = 8
 """Honest keys of one network."""
 FOES, FOES_SITES, FOES_RATE = 0.1, 0.01, 10
-SEVERAL = ((100_000, 1), (100_000, 4), (1_000_000, 1), (1_000_000, SHARDS))
+SPLIT_SIZES = ((100_000, 1), (100_000, 4), (1_000_000, 1), (1_000_000, SHARDS))
 """Nodes, and one of how many parts of the subjects a relay mirrors."""
 
 
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     seen = []
-    for nodes, parts in SEVERAL:
+    for nodes, parts in SPLIT_SIZES:
         seen.append(play(nodes, parts, args.clients, args.samples))
         tell(f"{nodes} nodes, a relay with one part of {parts}: {seen[-1].window_s:.0f} s in its window.")
     return {"clients": args.clients, "samples": args.samples, "swarms": msgspec.to_builtins(seen)}
@@ -77,7 +77,7 @@ def play(nodes: int, parts: int, clients: int, samples: int) -> RelayResult:
     sampler = Sampler(window, rng, askers=clients)
     here = nodes // parts
     foes = int(FOES * here)
-    sites = here // HOMES
+    sites = here // KEYS_PER_NETWORK
     rate = (here - foes + FOES_RATE * foes) / ROUND_S
     raw, number = bytes(BYTES), [0]
 
@@ -85,7 +85,7 @@ def play(nodes: int, parts: int, clients: int, samples: int) -> RelayResult:
         number[0] += 1
         foe = rng.random() < FOES_RATE * foes / (here - foes + FOES_RATE * foes)
         who = rng.randrange(foes) if foe else foes + rng.randrange(here - foes)
-        place = who % max(1, int(FOES_SITES * sites)) if foe else who // HOMES
+        place = who % max(1, int(FOES_SITES * sites)) if foe else who // KEYS_PER_NETWORK
         now[0] += 1 / rate
         window.add(
             id=number[0].to_bytes(32, "little"),

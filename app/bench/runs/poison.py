@@ -28,7 +28,7 @@ from app.bench.runs.soak import ROOT
 from app.bench.runs.soak_page import rows
 from app.chat.learned import SafePoints
 from app.common import files
-from app.lab.attackers import UNAIDED
+from app.lab.attackers import MODEL_FREE_KINDS
 from app.lab.statistics import area, paired
 from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
@@ -42,7 +42,7 @@ from engines.opening import open_engine
 SUMMARY = "a node that learns beside attackers' keys on a real relay, and the same node alone"
 TRIES = 8
 _SEED, _AT_ONCE = 1, 16
-_ARM = re.compile(rf"(\d{{1,3}})({'|'.join(UNAIDED)})")
+_ARM = re.compile(rf"(\d{{1,3}})({'|'.join(MODEL_FREE_KINDS)})")
 ALONE, TRAINED = "alone", "+"
 """The arm to compare with, and what the names of runs end in that begin with a trained node."""
 

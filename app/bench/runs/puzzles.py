@@ -65,9 +65,9 @@ COPIES: dict[str, Callable[[str], str]] = {
     "last of all": lambda text: text.split()[-1],
 }
 """Answers of somebody who copies: parts of a question."""
-MOST = 0.25
+MAX_SHORTCUT_SHARE = 0.25
 """The largest share of a level that a shortcut may solve, unless the family declares a higher `guess_rate`."""
-FEW = 200
+MIN_CONTENTS = 200
 """A level with fewer contents is listed, unless its family holds out more than one in eight."""
 
 
@@ -203,7 +203,7 @@ def measure(family: Family, level: int, count: int) -> Level:
     shortcut, name = best_shortcut(family, found)
     level_contents = richness([one.content for one in found])
     # A lower bound where some contents are rare: more draws come nearer.
-    if level_contents < 2 * FEW and family.held_out_share == HELD_OUT_SHARE:
+    if level_contents < 2 * MIN_CONTENTS and family.held_out_share == HELD_OUT_SHARE:
         level_contents = richness([one.content for one in items(family.name, level, 10 * count)[0]])
     return Level(
         family=family.name,
@@ -229,7 +229,7 @@ def measure(family: Family, level: int, count: int) -> Level:
 def _pays(one: Level) -> bool:
     """Whether a constant answer or a shortcut solves more of the level than it may."""
     return _above(one.constant, one.guess_rate, one.questions) or _above(
-        one.shortcut, max(MOST, one.guess_rate), one.questions
+        one.shortcut, max(MAX_SHORTCUT_SHARE, one.guess_rate), one.questions
     )
 
 
@@ -345,9 +345,9 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             mark
             for mark, wrong in (
                 ("  slow", one.p99_ms > SLOW_MS),
-                ("  few", one.level_contents < FEW and held_out_share == HELD_OUT_SHARE),
+                ("  few", one.level_contents < MIN_CONTENTS and held_out_share == HELD_OUT_SHARE),
                 ("  guessed", _above(one.constant, one.guess_rate, one.questions)),
-                ("  shortcut", _above(one.shortcut, max(MOST, one.guess_rate), one.questions)),
+                ("  shortcut", _above(one.shortcut, max(MAX_SHORTCUT_SHARE, one.guess_rate), one.questions)),
             )
             if wrong
         )

@@ -91,9 +91,9 @@ def make_usable() -> None:
 # programs of the owner can read the environment of every process, so our own processes get them by a pipe, and
 # a process that needs none has none.
 
-PRIVATE = "SHOAL_PRIVATE"
+PRIVATE_WORDS = "SHOAL_PRIVATE"
 """The six words of a private swarm."""
-PIPED = "-"
+FROM_STDIN = "-"
 """In place of a secret on a command line: it is the next line of standard input."""
 _LONGEST = 4096
 
@@ -113,4 +113,4 @@ def without(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
     {'HOME': '/home/a'}
     """
-    return {name: value for name, value in environment.items() if name != PRIVATE}
+    return {name: value for name, value in environment.items() if name != PRIVATE_WORDS}

@@ -265,7 +265,7 @@ def _pip(pip: list[str], work: Path) -> dict[str, str]:
 
 def _made_for(definitions: Mapping[str, str]) -> str:
     """A name for what decides a build beside its source: a wheel that was built otherwise, or for another
-    processor, is none for this computer."""
+    processor, does not suit this computer."""
     return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
 
 

@@ -145,7 +145,7 @@ def packs(place: Path) -> list[str]:
 def sweep(place: Path) -> None:
     """Deletes what an interrupted removal or write has left. Call it only with the lock held."""
     for left in [
-        *place.glob(f"{files.REMOVING}*"),
+        *place.glob(f"{files.REMOVING_PREFIX}*"),
         *place.glob(".*.json-*"),
         *place.glob(".*.sig-*"),
         *place.glob(".*.from-*"),

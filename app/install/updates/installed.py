@@ -56,7 +56,7 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def again() -> list[str]:
-    """The command that starts this very installation from within it."""
+    """The command line that starts this installation again."""
     return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
 
 

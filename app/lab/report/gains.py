@@ -23,7 +23,7 @@ from app.lab.statistics import (
 # The findings of a study with attackers: how far their mark got into the nodes, and what was kept out beside
 # it.
 
-LATE = 25
+LAST_ROUNDS = 25
 """Number of last rounds over which the nodes' own samples are counted."""
 
 
@@ -41,7 +41,7 @@ def attackers_table(study: Study) -> str:
         return [record for run in runs(arm) for record in run[1:]]
 
     def late(arm: Arm) -> list[LabRound]:
-        return [record for run in runs(arm) for record in run[1:][-LATE:]]
+        return [record for run in runs(arm) for record in run[1:][-LAST_ROUNDS:]]
 
     def tokens(arm: Arm) -> float:
         return sum(r.generated_tokens for r in late(arm)) / max(1, sum(r.generated for r in late(arm)))
@@ -55,7 +55,7 @@ def attackers_table(study: Study) -> str:
         "answers with the mark, held out, last round": lambda arm: share(
             estimate([probes(run)[-1][1].marked_N or (0.0,) * nodes for run in runs(arm)])
         ),
-        f"own samples with it, last {LATE} rounds": lambda arm: percent(
+        f"own samples with it, last {LAST_ROUNDS} rounds": lambda arm: percent(
             _extra(late(arm), "marked") / len(late(arm))
         ),
         "tokens an answer": lambda arm: number(tokens(arm), ".1f"),

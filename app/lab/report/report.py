@@ -24,14 +24,14 @@ from app.lab.journal import ABOUT, SUMMARY, Study, pack, read_study
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import gains
 from app.lab.report.results import COSTS, ArmResult, Results, Runs, at_equal_cost, summarise
-from app.lab.statistics import NOTHING, average, growth, number, percent, points, share, table
+from app.lab.statistics import EMPTY_CELL, average, growth, number, percent, points, share, table
 from engines.facts import package_version
 
 REPORT = Path(__file__).parents[1] / "REPORT.md"
 CSV, TABLE, CURVES = "curves.csv", "table.md", "curves.png"
 GOALS = "goals.md"
 """Beside the studies: what they were to show, and whether it holds."""
-CLOSED = "section.md"
+CLOSED_SECTION = "section.md"
 """What the report says of a study whose code is gone."""
 _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 
@@ -129,8 +129,8 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     JournalError for a folder without a finished run."""
     to = out or REPORT
     goals = folders[0].parent / GOALS
-    closed = [folder / CLOSED for folder in folders if (folder / CLOSED).is_file()]
-    studies = [read_study(folder) for folder in folders if not (folder / CLOSED).is_file()]
+    closed = [folder / CLOSED_SECTION for folder in folders if (folder / CLOSED_SECTION).is_file()]
+    studies = [read_study(folder) for folder in folders if not (folder / CLOSED_SECTION).is_file()]
     parts = [_HEAD, *([goals.read_text(encoding="utf-8")] if goals.is_file() else []), "## Method\n", _METHOD]
     for study in studies:
         pack(study.folder, study.plan.rounds)
@@ -183,7 +183,7 @@ def _gains(results: Results) -> str:
         "t over seeds": _over_seeds,
         "last round": lambda arm: share(arm.held_out_final),
         "seeds ahead at the end": lambda arm: (
-            f"{arm.seeds_ahead} of {arm.difference.seeds}" if arm.difference else NOTHING
+            f"{arm.seeds_ahead} of {arm.difference.seeds}" if arm.difference else EMPTY_CELL
         ),
         f"as high as {base} ends by round": lambda arm: number(arm.rounds_needed, ".0f"),
         "completions generated": lambda arm: f"{arm.generated_completions:,.0f}",
@@ -195,7 +195,7 @@ def _gains(results: Results) -> str:
 def _over_seeds(arm: ArmResult) -> str:
     gap = arm.area_difference
     if gap is None or gap.t_low is None or gap.t_high is None:
-        return NOTHING
+        return EMPTY_CELL
     return f"[{100 * gap.t_low:+.1f}, {100 * gap.t_high:+.1f}]"
 
 
@@ -212,7 +212,7 @@ def _at_equal_cost(study: Study, results: Results) -> str:
 
     def cell(arm: Arm, other: Arm, name: str) -> str:
         outcome = found.get((arm.key, other.key, name))
-        return f"{points(outcome[0])} up to {outcome[1]:,.0f}" if outcome else NOTHING
+        return f"{points(outcome[0])} up to {outcome[1]:,.0f}" if outcome else EMPTY_CELL
 
     columns: dict[str, Callable[[Arm], str]] = {"arm": lambda arm: arm.name}
     for other in opponents:

@@ -32,7 +32,7 @@ class Prober:
     tried: int = 64
     """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
     attackers: str = ""
-    """The kind of attackers whose mark is looked for."""
+    """The kind of attackers whose mark is counted in answers; empty for no attackers."""
 
     def once(self, seeds_N: Sequence[int]) -> LabProbe:
         """Every node answers every question once."""

@@ -202,16 +202,16 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
 
 
-class NewerError(NodeError):
+class NewerVersionError(NodeError):
     """Something was written by a newer Shoal than this one."""
 
 
 def check_format(home: Path) -> None:
-    """Raises NewerError if a newer version stores the folder in a way that this one does not know."""
+    """Raises NewerVersionError if a newer version stores the folder in a way that this one does not know."""
     found = read_format(home)
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
-        raise NewerError(
+        raise NewerVersionError(
             f"The data folder {home} was last used by {by}, and this is {installed.version()}, which doesn't "
             "know how it is kept now: install that version or a newer one, or name another folder with "
             "--home. Nothing in it was changed."
@@ -219,7 +219,7 @@ def check_format(home: Path) -> None:
 
 
 def stamp_format(home: Path) -> None:
-    """Records that this version used it. Raises NewerError as `check` does."""
+    """Records that this version used it. Raises NewerVersionError as `check` does."""
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:
@@ -232,9 +232,9 @@ def read_format(home: Path) -> Format | None:
     return files.read_json(home / FORMAT_FILE, Format)
 
 
-def newer_format(what: str, found: int) -> NewerError:
+def newer_format(what: str, found: int) -> NewerVersionError:
     """The error for a file that states its own, newer format."""
-    return NewerError(
+    return NewerVersionError(
         f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
         "install the newer version that wrote it, or name another folder with --home. Nothing was changed."
     )

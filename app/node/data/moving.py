@@ -18,7 +18,7 @@ from app.node.data import contents
 from app.node.data.home import held
 from app.node.record.errors import NodeError, says_disk_full
 
-UNFINISHED = ".shoal-unfinished"
+UNFINISHED_MARK = ".shoal-unfinished"
 """Marks a new folder until everything has been copied; until then its contents are not in use."""
 _SPARE_BYTES = 64 * 2**20
 _CHUNK = 2**20
@@ -64,7 +64,7 @@ def leave() -> list[Path]:
     if found is None or found.leaving is None or not found.to.is_dir() or found.leaving == found.to:
         return []
     with suppress(OSError):
-        (found.to / UNFINISHED).unlink(missing_ok=True)
+        (found.to / UNFINISHED_MARK).unlink(missing_ok=True)
     if found.leaving.is_dir():
         try:
             with held(found.leaving):
@@ -84,7 +84,7 @@ def _refuse(old: Path, to: Path) -> None:
         raise MoveError(f"{to} and the data folder {old} lie within each other: choose another one.")
     if to.exists() and not to.is_dir():
         raise MoveError(f"{to} is a file: choose a folder.")
-    begun = (to / UNFINISHED).exists()
+    begun = (to / UNFINISHED_MARK).exists()
     if to.is_dir() and not begun and any(entry.name != place.POINTER for entry in to.iterdir()):
         raise MoveError(f"{to} isn't empty: choose a new or an empty folder.")
 
@@ -92,10 +92,10 @@ def _refuse(old: Path, to: Path) -> None:
 def _copy(old: Path, to: Path, tell: Tell) -> None:
     """Copies everything of ours from the old folder into the new one. Raises MoveError."""
     try:
-        if (to / UNFINISHED).exists():
+        if (to / UNFINISHED_MARK).exists():
             contents.remove(to)
         to.mkdir(parents=True, exist_ok=True)
-        (to / UNFINISHED).touch()
+        (to / UNFINISHED_MARK).touch()
         entries = [entry for entry in contents.ours(old) if entry.name not in contents.LOCKS]
         found = [file for entry in entries for file in contents.files(entry)]
         total = 2 * sum(size for _, size in found)

@@ -19,13 +19,13 @@ from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
 
 FOLDER = "questions"
-OFFERED = "offered"
+OFFERED_FOLDER = "offered"
 """The folder of sets that a class hands out, until their owner adds them or doesn't want them."""
 _DECLINED = ".no"
-SHARED = ".shared"
+SHARED_SUFFIX = ".shared"
 """The ending of the empty file that says so."""
-MOST = 64
-ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".txt")
+MAX_SETS = 64
+SET_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt")
 """Endings of files that may become a set."""
 SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
 """The owner's sets' share of a round's questions, by the word for it."""
@@ -39,7 +39,7 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _yes(self) -> Path:
-        return self.file.with_suffix(SHARED)
+        return self.file.with_suffix(SHARED_SUFFIX)
 
     @property
     def shared(self) -> bool:
@@ -97,8 +97,8 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
     others = [one for one in kept(home) if one.made.mark != made.mark]
     if any(one.made.name.casefold() == made.name.casefold() for one in others):
         raise SetError(f"There is another set called {made.name!r}. Give this one another name.")
-    if len(others) >= MOST:
-        raise SetError(f"{MOST} question sets are kept at most. Remove one first.")
+    if len(others) >= MAX_SETS:
+        raise SetError(f"{MAX_SETS} question sets are kept at most. Remove one first.")
     folder = home / FOLDER
     with room_on_disk(home):
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,10 +116,10 @@ def offer(home: Path, content: str) -> bool:
         check(made)
     except SetError:
         return False
-    folder = home / FOLDER / OFFERED
+    folder = home / FOLDER / OFFERED_FOLDER
     file = folder / f"{made.mark}.json"
     known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]
-    if any(one.exists() for one in known) or len(list(folder.glob("*"))) >= MOST:
+    if any(one.exists() for one in known) or len(list(folder.glob("*"))) >= MAX_SETS:
         return False
     with room_on_disk(home):
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def offer(home: Path, content: str) -> bool:
 
 def offered(home: Path) -> list[KeptSet]:
     """Sets that classes hand out and that wait for a look."""
-    return [one for one in kept(home, OFFERED) if not (home / FOLDER / one.file.name).exists()]
+    return [one for one in kept(home, OFFERED_FOLDER) if not (home / FOLDER / one.file.name).exists()]
 
 
 def decline(one: KeptSet) -> None:

@@ -21,10 +21,10 @@ from app.common import files
 from app.node.data.home import newer_format
 from app.node.record.state import NodeState
 
-STATE = "state.json"
-BEST = "best"
+STATE_FILE = "state.json"
+BEST_FOLDER = "best"
 """The folder, beside that of the checkpoints, with the best-measured one."""
-KEPT = 2
+CHECKPOINTS_KEPT = 2
 FORMAT = 1
 _UNFINISHED = ".writing-"
 _NAME = re.compile(r"round-(\d{6,})")
@@ -68,7 +68,7 @@ def seal(unfinished: Path, model: str, state: NodeState) -> None:
     """Adds `state.json` to what the engine saved and flushes everything to disk. Raises OSError."""
     marks = {path.relative_to(unfinished).as_posix(): _mark(path) for path in _files(unfinished)}
     manifest = CheckpointManifest(format=FORMAT, model=model, state=state, files=marks)
-    (unfinished / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    (unfinished / STATE_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     for path in (*unfinished.rglob("*"), unfinished):
         files.flush(path)
 
@@ -81,7 +81,7 @@ def publish(unfinished: Path, root: Path, round: int) -> Path:
         set_aside(safe)
     unfinished.rename(safe)
     files.flush(root)
-    for _, old in _numbered(root)[KEPT:]:
+    for _, old in _numbered(root)[CHECKPOINTS_KEPT:]:
         files.discard(old)
     return safe
 
@@ -97,21 +97,21 @@ def newest_first(root: Path) -> list[Path]:
 
 def read(folder: Path, model: str) -> NodeState:
     """The state of a checkpoint whose files are all there, unchanged, and made for this model. Raises
-    CheckpointError, NewerError for one of a newer Shoal, which stays as it is, and PermissionError.
+    CheckpointError, NewerVersionError for one of a newer Shoal, which stays as it is, and PermissionError.
     """
     try:
-        with (folder / STATE).open("rb") as file:
+        with (folder / STATE_FILE).open("rb") as file:
             content = file.read(_STATE_BYTES)
         head = msgspec.json.decode(content, type=_Head)
         if head.format > FORMAT:
             raise newer_format(str(folder), head.format)
         manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
-        raise CheckpointError(f"{STATE} is missing") from None
+        raise CheckpointError(f"{STATE_FILE} is missing") from None
     except PermissionError:
         raise
     except (OSError, msgspec.MsgspecError) as error:
-        raise CheckpointError(f"{STATE} can't be read: {error}") from error
+        raise CheckpointError(f"{STATE_FILE} can't be read: {error}") from error
     if manifest.format != FORMAT:
         raise CheckpointError(f"it is of format {manifest.format}, which this version does not know")
     if manifest.model != model:
@@ -136,7 +136,7 @@ def set_aside(folder: Path) -> Path:
 
 def sweep(root: Path) -> None:
     """Removes unfinished folders of a node that was killed."""
-    for prefix in (_UNFINISHED, files.REMOVING):
+    for prefix in (_UNFINISHED, files.REMOVING_PREFIX):
         for stale in root.glob(f"{prefix}*"):
             shutil.rmtree(stale, ignore_errors=True)
 

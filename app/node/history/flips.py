@@ -18,7 +18,7 @@ from app.common import files
 FOLDER = "measured"
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class AnsweredQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """One held-out question and what the model said. Questions of equal `content` are the same question."""
 
     question: str
@@ -27,14 +27,14 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     content: int
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuredAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """The answers of one measurement, in the order of its questions."""
 
     round: int
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredQuestion, ...]
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerPair(msgspec.Struct, frozen=True, kw_only=True):
     """A question's answers before and after."""
 
     question: str
@@ -49,16 +49,16 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
 
     first: int
     latest: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnswerPair, ...]
     contents: tuple[int, ...]
 
     @property
-    def gained(self) -> tuple[Pair, ...]:
+    def gained(self) -> tuple[AnswerPair, ...]:
         """Pairs that were wrong and are right now."""
         return tuple(one for one in self.pairs if one.now and not one.was)
 
     @property
-    def lost(self) -> tuple[Pair, ...]:
+    def lost(self) -> tuple[AnswerPair, ...]:
         """Pairs that were right and are wrong now."""
         return tuple(one for one in self.pairs if one.was and not one.now)
 
@@ -72,7 +72,7 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
         """Standard error of the difference: paired, and of each question's sum where it was asked several
         times (as `app.sapo.probe.score`).
 
-        >>> made = [Pair(question=str(n), before="", after="", was=n == 9, now=n < 5) for n in range(10)]
+        >>> made = [AnswerPair(question=str(n), before="", after="", was=n == 9, now=n < 5) for n in range(10)]
         >>> flips = Flips(first=0, latest=9, pairs=tuple(made), contents=tuple(range(10)))
         >>> len(flips.gained), len(flips.lost), round(flips.difference, 2), round(flips.error, 3)
         (5, 1, 0.4, 0.21)
@@ -86,7 +86,7 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
         """How often two equal models would be at least so far apart: McNemar's exact test, two-sided, each
         question counted once by the sign of its sum.
 
-        >>> made = [Pair(question="", before="", after="", was=False, now=True) for _ in range(6)]
+        >>> made = [AnswerPair(question="", before="", after="", was=False, now=True) for _ in range(6)]
         >>> [Flips(first=0, latest=9, pairs=tuple(made), contents=ids).chance for ids in (range(6), (1,) * 6)]
         [0.03125, 1.0]
         """
@@ -119,11 +119,11 @@ def _inert(text: str) -> str:
     return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
 
 
-def keep(folder: Path, mark: str, made: Measured) -> None:
+def keep(folder: Path, mark: str, made: MeasuredAnswers) -> None:
     """Saves a measurement as the latest, and as the first if there is no earlier one. Raises OSError."""
     place = folder / FOLDER
     place.mkdir(parents=True, exist_ok=True)
-    before = files.read_json(place / f"{mark}-first.json", Measured)
+    before = files.read_json(place / f"{mark}-first.json", MeasuredAnswers)
     if before is None or before.round >= made.round:
         files.write_json(place / f"{mark}-first.json", made)
     files.write_json(place / f"{mark}-latest.json", made)
@@ -133,11 +133,12 @@ def read(folder: Path, mark: str) -> Flips | None:
     """The flips; None before the second measurement. Questions that only one of the two asked are left out: a
     brief first one asks every fourth."""
     first, latest = (
-        files.read_json(folder / FOLDER / f"{mark}-{which}.json", Measured) for which in ("first", "latest")
+        files.read_json(folder / FOLDER / f"{mark}-{which}.json", MeasuredAnswers)
+        for which in ("first", "latest")
     )
     if first is None or latest is None or first.round >= latest.round:
         return None
-    asked: dict[str, deque[Answered]] = {}
+    asked: dict[str, deque[AnsweredQuestion]] = {}
     for one in first.answers:
         asked.setdefault(one.question, deque()).append(one)
     both = [(asked[one.question].popleft(), one) for one in latest.answers if asked.get(one.question)]
@@ -145,7 +146,9 @@ def read(folder: Path, mark: str) -> Flips | None:
         first=first.round,
         latest=latest.round,
         pairs=tuple(
-            Pair(question=was.question, before=was.answer, after=now.answer, was=was.solved, now=now.solved)
+            AnswerPair(
+                question=was.question, before=was.answer, after=now.answer, was=was.solved, now=now.solved
+            )
             for was, now in both
         ),
         contents=tuple(now.content for _, now in both),

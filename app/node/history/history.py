@@ -14,11 +14,11 @@ from urllib.parse import quote
 import msgspec
 
 from app.node.history.milestones import FirstSource
-from app.node.record.records import GroupRow, Happening, Probe, Record, Round, Run
+from app.node.record.records import GroupRow, LogEntry, Probe, Record, Round, Run
 from app.sapo.questions import Coordinates
 
 FILE = "history.sqlite"
-GROUPS = 240
+MAX_GROUPS = 240
 """Groups whose answers are read back."""
 UNREADABLE = (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError)
 _Row = TypeVar("_Row", bound=Record)
@@ -32,7 +32,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     """Probes over the questions measured last."""
     rounds: tuple[Round, ...] = ()
     runs: tuple[Run, ...] = ()
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[LogEntry, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     """Those with texts, the newest first."""
     sources: tuple[FirstSource, ...] = ()
@@ -109,7 +109,7 @@ def _read(folder: Path, db: sqlite3.Connection) -> History:
         rounds=tuple(every),
         runs=tuple(_runs(db, {one.run: one.round for one in every})),
         happenings=tuple(
-            Happening(at=at, round=round, kind=kind, sentence=sentence)
+            LogEntry(at=at, round=round, kind=kind, sentence=sentence)
             for at, round, kind, sentence in db.execute(
                 "SELECT at, round, kind, sentence FROM events ORDER BY id"
             )
@@ -148,7 +148,8 @@ def _sources(db: sqlite3.Connection) -> list[FirstSource]:
 
 def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
     found = db.execute(
-        "SELECT * FROM groups WHERE completions IS NOT NULL ORDER BY round DESC, position LIMIT ?", (GROUPS,)
+        "SELECT * FROM groups WHERE completions IS NOT NULL ORDER BY round DESC, position LIMIT ?",
+        (MAX_GROUPS,),
     )
     return _rows(found, at)
 

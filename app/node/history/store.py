@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import transaction
-from app.node.data.home import NewerError, newer_format
+from app.node.data.home import NewerVersionError, newer_format
 from app.node.history import history
-from app.node.record.records import GroupRow, Happening, Probe, Round
+from app.node.record.records import GroupRow, LogEntry, Probe, Round
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
@@ -57,8 +57,8 @@ class Store:
     """One open history. All methods raise sqlite3.Error if the rows cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes the history. Raises StoreError for a damaged file, NewerError for one of a newer
-        Shoal, which stays as it is."""
+        """Opens or makes the history. Raises StoreError for a damaged file, and NewerVersionError for one of a
+        newer Shoal, which stays as it is."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
@@ -70,7 +70,7 @@ class Store:
             if format_ < FORMAT:
                 self._migrate(format_)
             self._db.execute("SELECT max(round) FROM rounds").fetchone()
-        except (sqlite3.OperationalError, NewerError):
+        except (sqlite3.OperationalError, NewerVersionError):
             self._db.close()
             raise
         except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
@@ -145,7 +145,7 @@ class Store:
             "INSERT OR REPLACE INTO probes VALUES (?, ?, ?)", (row.round, row.questions_mark, _json(row))
         )
 
-    def add_event(self, row: Happening) -> None:
+    def add_event(self, row: LogEntry) -> None:
         with transaction(self._db):
             cursor = self._db.execute(
                 "INSERT INTO events (at, round, kind, sentence) VALUES (?, ?, ?, ?)",

@@ -12,7 +12,7 @@ import msgspec
 
 from app.common import remedy
 from app.common.text import span
-from app.node.models.trained import Trained
+from app.node.models.trained import TrainedModel
 
 
 class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ ollama create my-model -f Modelfile
 }
 
 
-def write(format: str, base: BaseModel, trained: Trained, made_at: str) -> str:
+def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str) -> str:
     """Markdown with the header that model hubs read. `made_at` is a date."""
     state = trained.state
     lines = [
@@ -119,13 +119,13 @@ def _licence(base: BaseModel) -> str:
     return f"{base.licence} ({base.licence_url})" if base.licence_url else base.licence
 
 
-def _families(trained: Trained) -> list[str]:
+def _families(trained: TrainedModel) -> list[str]:
     """The families and the levels they have climbed to."""
     rows = [f"| {family} | {level} |" for family, level in sorted(trained.state.curriculum.levels.items())]
     return ["| family of puzzles | level reached, from 0 |", "|---|---|", *rows]
 
 
-def _amounts(trained: Trained) -> list[str]:
+def _amounts(trained: TrainedModel) -> list[str]:
     state = trained.state
     lines = [
         f"- {state.round} rounds, {state.steps} optimiser steps, {state.completions} answers of its own "
@@ -145,7 +145,7 @@ def _amounts(trained: Trained) -> list[str]:
     return lines
 
 
-def _scores(trained: Trained) -> list[str]:
+def _scores(trained: TrainedModel) -> list[str]:
     """Held-out questions are never trained on; pass@1 is the share solved at the first try at temperature 1."""
     first, last = trained.first, trained.last
     if first is None or last is None:
@@ -165,7 +165,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def about(base: BaseModel, trained: Trained) -> Mapping[str, Any]:
+def about(base: BaseModel, trained: TrainedModel) -> Mapping[str, Any]:
     """The same in brief, as values of a GGUF header."""
     found = {
         "general.description": f"{base.name}, trained with Shoal on generated puzzles for "

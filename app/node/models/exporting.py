@@ -32,7 +32,7 @@ class ExportProgress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", 
     share: float
 
 
-class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_field="event"):
+class ExportDone(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_field="event"):
     """The export is done: its files and folder."""
 
     folder: str
@@ -59,7 +59,7 @@ class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", ta
     sentence: str
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants exported: see app.models.export.ExportOrder."""
 
     model: str
@@ -69,7 +69,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     with_base: bool = False
 
 
-def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Exported:
+def export(home: Path, wish: ExportRequest, tell: Callable[[ExportProgress], None]) -> ExportDone:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
     from app.models import export as exporter  # only here: it imports numpy and gguf
 
@@ -98,7 +98,7 @@ def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Ex
         )
         exporter.write(order, wish.to, progress)
     ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
-    return Exported(
+    return ExportDone(
         folder=str(wish.to),
         command=ollama(wish.to, exporter.MODELFILE) if ready else "",
         format=wish.format,
@@ -120,7 +120,7 @@ def ollama(folder: Path, modelfile: str) -> str:
     return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
 
 
-def hand_to_ollama(done: Exported) -> None:
+def hand_to_ollama(done: ExportDone) -> None:
     """Runs that command, by which Ollama copies the model. Raises EngineError where there is no Ollama, or it
     doesn't take it."""
     words = shlex.split(done.command)
@@ -167,7 +167,7 @@ def _written_licence(folder: Path) -> str:
     return ""
 
 
-Event = ExportProgress | Exported | ExportRefused
+Event = ExportProgress | ExportDone | ExportRefused
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -179,10 +179,10 @@ def line(event: Event) -> str:
 __all__ = [
     "EngineError",
     "Event",
+    "ExportDone",
     "ExportProgress",
     "ExportRefused",
-    "Exported",
-    "Wish",
+    "ExportRequest",
     "base_of",
     "export",
     "line",

@@ -26,7 +26,7 @@ from app.install.updates.installed import version
 from app.models.catalogue import STARTER
 from app.node.data.home import model_mark
 from app.node.history import flips
-from app.node.models.trained import PlayedRun, Trained
+from app.node.models.trained import PlayedRun, TrainedModel
 from app.node.record.errors import NodeError
 from app.node.record.settings import Settings, starting_levels
 from app.sapo.probe import Score, interval
@@ -36,11 +36,11 @@ from app.swarm.identity.identity import Identity, node_name
 from engines.contract import EngineInfo
 from engines.models.folder import open_folder, read_settings
 
-MOST = 2**22
+MAX_FILE_BYTES = 2**22
 """Bytes of a file that are read."""
 MOST_PUZZLES = 100_000
 """What is played again for a file takes no more: hours."""
-OWN = "questions of one's own"
+OWN_SETS = "questions of one's own"
 """What all question sets are called: their names say what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
@@ -76,7 +76,7 @@ class Base(_Part, frozen=True, kw_only=True):
     parameters: Count
 
 
-class Stretch(_Part, frozen=True, kw_only=True):
+class RunSegment(_Part, frozen=True, kw_only=True):
     """Rounds that were played with the same settings and engine. `families` have the level they began at."""
 
     first_round: Count
@@ -104,7 +104,7 @@ class Stretch(_Part, frozen=True, kw_only=True):
     threads: Count
 
 
-class Point(_Part, frozen=True, kw_only=True):
+class MeasuredPoint(_Part, frozen=True, kw_only=True):
     """A measurement on held-out questions, one answer each at temperature 1; `stderr` is one standard error."""
 
     round: Count
@@ -168,9 +168,9 @@ class Result(_Part, frozen=True, kw_only=True):
     seconds: Figure
     from_peers: Count
     """Groups and lessons of other models that it learned from."""
-    played: Annotated[tuple[Stretch, ...], msgspec.Meta(min_length=1, max_length=1000)]
+    played: Annotated[tuple[RunSegment, ...], msgspec.Meta(min_length=1, max_length=1000)]
     questions_mark: Mark
-    curve: Annotated[tuple[Point, ...], msgspec.Meta(min_length=1, max_length=20_000)]
+    curve: Annotated[tuple[MeasuredPoint, ...], msgspec.Meta(min_length=1, max_length=20_000)]
     families: dict[Short, Share]
     flips: FlipCounts | None
     machine: Machine
@@ -178,11 +178,11 @@ class Result(_Part, frozen=True, kw_only=True):
     """Commands for people; no one runs them from here (see `repeating`)."""
 
     @property
-    def first(self) -> Point:
+    def first(self) -> MeasuredPoint:
         return self.curve[0]
 
     @property
-    def last(self) -> Point:
+    def last(self) -> MeasuredPoint:
         return self.curve[-1]
 
     @property
@@ -190,7 +190,7 @@ class Result(_Part, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(one.seed for one in self.played))
 
 
-class Signed(_Part, frozen=True, kw_only=True):
+class SignedResult(_Part, frozen=True, kw_only=True):
     """The file. `result` are the bytes that were signed."""
 
     key: Digest
@@ -198,7 +198,7 @@ class Signed(_Part, frozen=True, kw_only=True):
     result: msgspec.Raw
 
 
-class Verified(msgspec.Struct, frozen=True, kw_only=True):
+class VerifiedResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says, and who signed it."""
 
     key: str
@@ -209,7 +209,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 # ---- made
 
 
-def make(found: Trained, model: Path) -> Result:
+def make(found: TrainedModel, model: Path) -> Result:
     """The result of what was learned in the folder `found.place` from the model in `model`. Raises ResultError
     where nothing was measured, or an older Shoal noted too little."""
     if found.last is None or not found.runs:
@@ -227,7 +227,7 @@ def make(found: Trained, model: Path) -> Result:
 
     offered = starting_levels(model, read_settings(model).families)
     played = tuple(_stretches(found.runs, offered))
-    own = any(OWN in one.families for one in played)
+    own = any(OWN_SETS in one.families for one in played)
     last, state = found.last, found.state
     result = Result(
         shoal=version(),
@@ -244,7 +244,7 @@ def make(found: Trained, model: Path) -> Result:
         played=played,
         questions_mark=last.questions_mark,
         curve=tuple(
-            Point(
+            MeasuredPoint(
                 round=one.round,
                 pass_at_1=round(one.share, 6),
                 stderr=round(one.stderr, 6),
@@ -265,12 +265,12 @@ def make(found: Trained, model: Path) -> Result:
     return msgspec.structs.replace(result, repeat=tuple(repeating(result)))
 
 
-def _stretches(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[Stretch]:
+def _stretches(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[RunSegment]:
     """Runs that go on where the one before ended, with the same settings, are one."""
-    last: Stretch | None = None
+    last: RunSegment | None = None
     for run in runs:
         settings, engine = _settings(run), _engine(run)
-        one = Stretch(
+        one = RunSegment(
             first_round=run.first_round if last is None else last.first_round,
             last_round=run.last_round,
             seed=settings.seed,
@@ -324,10 +324,10 @@ def _too_old() -> ResultError:
 
 
 def _public(family: str) -> str:
-    return OWN if is_own(family) else family
+    return OWN_SETS if is_own(family) else family
 
 
-def _flips(found: Trained, mark: str, own: bool) -> FlipCounts | None:
+def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
     """Without examples where questions of one's own are among them."""
     flipped = flips.read(found.place, mark)
     if flipped is None or flipped.latest > found.state.round:
@@ -373,17 +373,19 @@ def sign(result: Result, identity: Identity) -> bytes:
     """The file's content."""
     body = msgspec.json.format(msgspec.json.encode(result), indent=1)
     signature = identity.sign(_DOMAIN + body).hex()
-    return msgspec.json.encode(Signed(key=identity.key.hex(), signature=signature, result=msgspec.Raw(body)))
+    return msgspec.json.encode(
+        SignedResult(key=identity.key.hex(), signature=signature, result=msgspec.Raw(body))
+    )
 
 
 # ---- read
 
 
-def verify(content: bytes) -> Verified:
+def verify(content: bytes) -> VerifiedResult:
     """What a signed file says. Raises ResultError for one that isn't a result, was changed, or isn't signed by
     the key it names."""
     try:
-        signed = msgspec.json.decode(content, type=Signed)
+        signed = msgspec.json.decode(content, type=SignedResult)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ResultError("This is no result of Shoal: pick the file that `result` wrote.") from error
     key, body = bytes.fromhex(signed.key), bytes(signed.result)
@@ -400,19 +402,19 @@ def verify(content: bytes) -> Verified:
         ) from error
     if any(one.last_round < one.first_round for one in result.played):
         raise ResultError("The signature fits, but the rounds it names can't have happened: don't trust it.")
-    return Verified(key=signed.key, name=node_name(key), result=result)
+    return VerifiedResult(key=signed.key, name=node_name(key), result=result)
 
 
-def read(path: Path) -> Verified:
+def read(path: Path) -> VerifiedResult:
     """Raises ResultError, also for what is no file, or is too large to be one of these."""
     try:
         if not path.is_file():
             raise ResultError(f"There is no file {path}: check its name.")
         with path.open("rb") as file:
-            content = file.read(MOST + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ResultError(f"{path} can't be read ({error.strerror}): check that it is yours.") from error
-    if len(content) > MOST:
+    if len(content) > MAX_FILE_BYTES:
         raise ResultError(f"{path.name} is larger than any result of Shoal: pick the file that `result` wrote.")
     return verify(content)
 
@@ -420,7 +422,7 @@ def read(path: Path) -> Verified:
 # ---- played again
 
 
-def options(one: Stretch, model: str, seed: int | None) -> list[str]:
+def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
     """Of `./shoal run`, for rounds like these."""
     said: dict[str, object] = {
         "model": model,
@@ -453,7 +455,7 @@ def obstacle(result: Result) -> str:
     """Why it can't be played again; empty where it can."""
     if result.from_peers:
         return "It also learned from other models' answers, and those can't be played again."
-    if any(OWN in one.families for one in result.played):
+    if any(OWN_SETS in one.families for one in result.played):
         return "It learned questions of its owner's, which aren't in the file."
     if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MOST_PUZZLES:
         return f"It took more than {MOST_PUZZLES} puzzles, which is too long to play again for a file."
@@ -465,7 +467,7 @@ def obstacle(result: Result) -> str:
     return ""
 
 
-def differs(then: Stretch, now: Stretch) -> list[str]:
+def differs(then: RunSegment, now: RunSegment) -> list[str]:
     """The names of settings that must be equal and aren't. Engine, number format and threads may differ."""
     free = {
         "first_round",
@@ -483,7 +485,7 @@ def differs(then: Stretch, now: Stretch) -> list[str]:
     return [name for name in a if name not in free and a[name] != b[name]]
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class ResultComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two results of the same settings. `points` are (round, then, now) of every measurement that both have;
     `apart` and `allowed` are of the last one: now less then, and 1.96 standard errors of that difference."""
 
@@ -497,7 +499,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         return self.equal == len(self.points) or abs(self.apart) <= self.allowed
 
 
-def compare(then: Result, now: Result) -> Compared:
+def compare(then: Result, now: Result) -> ResultComparison:
     """Raises ResultError where what must be equal is not: the base, the settings, the held-out questions."""
     if (then.base.sha256, then.base.mark) != (now.base.sha256, now.base.mark):
         raise ResultError("The base model here isn't the one of the result, so the figures can't be compared.")
@@ -516,7 +518,7 @@ def compare(then: Result, now: Result) -> Compared:
     if not both:
         raise ResultError("The two were measured after other rounds, so the figures can't be compared.")
     last, again = both[-1]
-    return Compared(
+    return ResultComparison(
         points=tuple((a.round, a.pass_at_1, b.pass_at_1) for a, b in both),
         equal=sum(a.pass_at_1 == b.pass_at_1 for a, b in both),
         apart=again.pass_at_1 - last.pass_at_1,
@@ -524,6 +526,6 @@ def compare(then: Result, now: Result) -> Compared:
     )
 
 
-def plain(found: Verified) -> dict[str, Any]:
+def plain(found: VerifiedResult) -> dict[str, Any]:
     """For `--json`."""
     return {"key": found.key, "name": found.name, "result": msgspec.to_builtins(found.result)}

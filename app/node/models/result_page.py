@@ -10,7 +10,16 @@ from typing import Protocol
 from app.common.drawing import card
 from app.common.remedy import command
 from app.common.text import safe_line, span
-from app.node.models.result import OWN, FlipCounts, Point, Result, Stretch, Verified, obstacle, repeating
+from app.node.models.result import (
+    OWN_SETS,
+    FlipCounts,
+    MeasuredPoint,
+    Result,
+    RunSegment,
+    VerifiedResult,
+    obstacle,
+    repeating,
+)
 from app.sapo.families import FAMILIES
 
 _SURE = 0.05
@@ -80,7 +89,7 @@ def certainty(
     return tr("{points} points, give or take {error}. That's more than chance.", points=points, error=error_)
 
 
-def page(found: Verified, tr: Translate = english, number: Numbers = plainly) -> str:
+def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plainly) -> str:
     """HTML in UTF-8."""
     result = found.result
     flips = result.flips
@@ -166,7 +175,7 @@ def _facts(result: Result, tr: Translate, number: Numbers) -> Iterable[tuple[str
     yield tr("What it learned"), f"SHA-256 {result.adapter}"
 
 
-def _recipe(one: Stretch, tr: Translate, number: Numbers) -> str:
+def _recipe(one: RunSegment, tr: Translate, number: Numbers) -> str:
     said = tr(
         "{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}",
         name=safe_line(one.recipe),
@@ -178,22 +187,22 @@ def _recipe(one: Stretch, tr: Translate, number: Numbers) -> str:
     return f"{said}; {tr('rewards shuffled, as a control')}" if one.shuffled_rewards else said
 
 
-def _points(curve: Sequence[Point], tr: Translate, number: Numbers) -> Iterable[tuple[str, str]]:
+def _points(curve: Sequence[MeasuredPoint], tr: Translate, number: Numbers) -> Iterable[tuple[str, str]]:
     for one in _thinned(curve, _ROWS):
         yield tr("Round {n}", n=number(one.round)), _share(one, number)
 
 
-def _share(point: Point, number: Numbers) -> str:
+def _share(point: MeasuredPoint, number: Numbers) -> str:
     """
-    >>> _share(Point(round=0, pass_at_1=0.5, stderr=0.03, questions=256, lenient=0.5), plainly)
+    >>> _share(MeasuredPoint(round=0, pass_at_1=0.5, stderr=0.03, questions=256, lenient=0.5), plainly)
     '50.0 % [44.1, 55.9]'
     """
     low, high = point.interval
     return f"{number(100 * point.pass_at_1, 1)} % [{number(100 * low, 1)}, {number(100 * high, 1)}]"
 
 
-def _thinned(curve: Sequence[Point], most: int) -> list[Point]:
-    """At most so many, evenly spread; the first and the last stay."""
+def _thinned(curve: Sequence[MeasuredPoint], most: int) -> list[MeasuredPoint]:
+    """Thinned evenly to the maximum number; the first and the last stay."""
     if len(curve) <= most:
         return list(curve)
     return [curve[round(n * (len(curve) - 1) / (most - 1))] for n in range(most)]
@@ -236,7 +245,7 @@ def _again(result: Result, tr: Translate) -> Iterable[str]:
 
 
 def _kind(name: str, tr: Translate) -> str:
-    if name == OWN:
+    if name == OWN_SETS:
         return tr("questions of one's own")
     return tr(FAMILIES[name].title) if name in FAMILIES else safe_line(name, 60)
 

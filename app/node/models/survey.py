@@ -39,13 +39,13 @@ from engines.models.needs import (
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 
 
-PROGRAM = 340_000_000
+TRAINER_BASE_BYTES = 340_000_000
 """Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
 at 411 MB in all."""
-ROWS = 64
+CACHE_ROWS = 64
 """Answers of a round whose keys and values llama.cpp holds at a time, up to _KEYS bytes."""
 _KEYS, _TOKENS = 640 << 20, 256
-SPARE = 1.15
+SAFETY_FACTOR = 1.15
 """Factor on the sum of the parts: SmolLM2 135M took 1.94 GB where the parts sum to 2.2, and 0.5 billion
 parameters 4.9 where they sum to 4.3."""
 
@@ -116,7 +116,7 @@ def _training(folder: Path) -> Training:
     found = placing.read(folder)
     rounds, seconds = _learned(folder)
     answers = sum(one.answers for one in found.tried) if found else 0
-    best = read_json(folder / checkpoint.BEST / checkpoint.STATE, _Point)
+    best = read_json(folder / checkpoint.BEST_FOLDER / checkpoint.STATE_FILE, _Point)
     return Training(
         folder=str(folder),
         bytes=size(folder),
@@ -146,7 +146,7 @@ def _learned(folder: Path) -> tuple[int, float]:
     found = re.search(r"(\d+)$", newest.name) if newest else None
     if newest is None or found is None:
         return 0, 0.0
-    point = read_json(newest / checkpoint.STATE, _Point)
+    point = read_json(newest / checkpoint.STATE_FILE, _Point)
     return int(found[1]), point.state.seconds if point is not None else 0.0
 
 
@@ -158,10 +158,13 @@ class _Room(msgspec.Struct, frozen=True):
     def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[MemoryNeeds, Fit]:
         found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
         copy = int(SAMPLER_BYTES[sampler_kind(shape.parameters)] * shape.parameters)
-        keys = min(_KEYS, ROWS * shape.row_bytes(_TOKENS, 2))
-        takes = int(SPARE * (found.takes + copy + keys + PROGRAM))
+        keys = min(_KEYS, CACHE_ROWS * shape.row_bytes(_TOKENS, 2))
+        takes = int(SAFETY_FACTOR * (found.takes + copy + keys + TRAINER_BASE_BYTES))
         found = msgspec.structs.replace(found, learning=found.learning + copy, takes=takes)
-        left = MemoryRoom(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
+        left = MemoryRoom(
+            free=max(0, self.memory.free - TRAINER_BASE_BYTES),
+            most=max(0, self.memory.most - TRAINER_BASE_BYTES),
+        )
         return found, fits(found, left, self.disk)
 
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:

@@ -27,7 +27,7 @@ LOG_KEPT = 64 * 1024
 _PATIENCE_S = 2.0
 
 
-class Thinned(msgspec.Struct, frozen=True, kw_only=True):
+class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
     """The folder's size before and after, in bytes; `sentence` is for the owner, empty if nothing was
     deleted."""
 
@@ -40,7 +40,7 @@ def size(home: Path) -> int:
     return sum(row.bytes for row in contents.sizes(home))
 
 
-def thin(home: Path, cap: int) -> Thinned:
+def thin(home: Path, cap: int) -> ThinningResult:
     """Deletes until the folder is within `cap` bytes (0: no limit), or nothing more may be deleted. While a
     node runs it skips files in use: a history being written is left for the next time, and so is the newest
     file of the cache.
@@ -52,7 +52,7 @@ def thin(home: Path, cap: int) -> Thinned:
         with suppress(OSError, sqlite3.Error):
             give_up()
         now = size(home)
-    return Thinned(before=before, after=now, sentence=_sentence(before, now, cap))
+    return ThinningResult(before=before, after=now, sentence=_sentence(before, now, cap))
 
 
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:

@@ -24,7 +24,7 @@ from app.node.record.errors import NodeError, room_on_disk
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
 
-TRIES = 6
+READ_ATTEMPTS = 6
 _PAUSE_S = 0.2
 
 
@@ -37,7 +37,7 @@ class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
     last_round: int
 
 
-class Trained(msgspec.Struct, frozen=True, kw_only=True):
+class TrainedModel(msgspec.Struct, frozen=True, kw_only=True):
     """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. `place` is the model's
     folder in the data. The other fields are from the history up to its round; empty if the history has none."""
 
@@ -79,12 +79,12 @@ class NothingLearned(NodeError):
     """There is no checkpoint."""
 
 
-def newest(home: Path, model: Path, copy: Path) -> Trained:
+def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
     """The newest checkpoint of the model in the folder `model`, copied to `copy`, which must not exist. Raises
     NothingLearned, or NodeError if every checkpoint is damaged."""
     mark = model_mark(model)
     reason = ""
-    for _ in range(TRIES):
+    for _ in range(READ_ATTEMPTS):
         folders = _newest_first(home, mark)
         if not folders:
             raise NothingLearned(
@@ -99,7 +99,7 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            return _with_history(Trained(folder=copy, place=folder.parents[1], state=state))
+            return _with_history(TrainedModel(folder=copy, place=folder.parents[1], state=state))
         time.sleep(_PAUSE_S)
     raise NodeError(
         f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
@@ -114,13 +114,13 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
     for folder in (home / "models").glob(f"*-{mark}"):
         for safe in checkpoint.newest_first(folder / "checkpoints"):
             try:
-                found.append(((safe / checkpoint.STATE).stat().st_mtime, safe))
+                found.append(((safe / checkpoint.STATE_FILE).stat().st_mtime, safe))
             except OSError:  # replaced meanwhile
                 continue
     return [safe for _, safe in sorted(found, reverse=True)]
 
 
-def _with_history(trained: Trained) -> Trained:
+def _with_history(trained: TrainedModel) -> TrainedModel:
     """Adds what the history has; one that is missing or cannot be read adds nothing."""
     try:
         with closing(history.opened(trained.place / history.FILE)) as db:
@@ -129,7 +129,7 @@ def _with_history(trained: Trained) -> Trained:
         return trained
 
 
-def _filled(db: sqlite3.Connection, trained: Trained) -> Trained:
+def _filled(db: sqlite3.Connection, trained: TrainedModel) -> TrainedModel:
     last = trained.state.round
     rounds = [one for one in history.rounds(db) if one.round <= last]
     probes = [one for one in history.probes(db) if one.round <= last]
@@ -173,7 +173,7 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
     """Puts the model back to its best-measured round, which is returned; later rounds are deleted. `model` is
     its mark (app.node.data.home.model_mark). Raises NodeError. If killed on the way, the model is at a later
     round than the best, never damaged."""
-    best, root = folder / checkpoint.BEST, folder / "checkpoints"
+    best, root = folder / checkpoint.BEST_FOLDER, folder / "checkpoints"
     if not best.is_dir():
         raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")
     try:

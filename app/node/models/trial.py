@@ -28,7 +28,7 @@ from engines.models.folder import read_settings
 MEASURED_S = 5.0
 """Seconds of measuring, half for the sampler, half for the learner."""
 
-INFORMATIVE = 0.5
+INFORMATIVE_SHARE = 0.5
 """Share of a round's rows that are assumed to carry weight; the other groups are all right or all wrong."""
 
 FIXED_S = 0.3
@@ -166,4 +166,4 @@ def round_s(answers: int, tokens: float, read: float, sampler: float, learner: f
     >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
     3.3
     """
-    return round(FIXED_S + answers * tokens / sampler + INFORMATIVE * answers * read / learner, 3)
+    return round(FIXED_S + answers * tokens / sampler + INFORMATIVE_SHARE * answers * read / learner, 3)

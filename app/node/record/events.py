@@ -30,7 +30,7 @@ class Started(_Event, frozen=True, tag="start"):
     shuffled_rewards: bool
 
 
-class Checkpointed(_Event, frozen=True, tag="checkpoint"):
+class CheckpointSaved(_Event, frozen=True, tag="checkpoint"):
     round: int
     folder: str
 
@@ -93,7 +93,7 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
     stored: int | None
 
 
-class Placed(_Event, frozen=True, tag="placement"):
+class PlacementDone(_Event, frozen=True, tag="placement"):
     """The result of a placement: the way of asking, and family to level (empty where the model can do nothing
     yet). `later` are families that join when their turn comes, `waiting` are still too hard; `lesson` counts
     own right answers that the next round teaches."""
@@ -125,7 +125,7 @@ class SkillLearned(_Event, frozen=True, tag="skill"):
     sentence: str
 
 
-class Flat(_Event, frozen=True, tag="flat"):
+class ProgressStalled(_Event, frozen=True, tag="flat"):
     """Progress has stopped: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is being
     done."""
 
@@ -134,13 +134,13 @@ class Flat(_Event, frozen=True, tag="flat"):
     sentence: str
 
 
-class Holding(_Event, frozen=True, tag="holding"):
+class WaitingToBegin(_Event, frozen=True, tag="holding"):
     """Everything is ready, and the first round waits for the order to begin."""
 
     round: int
 
 
-class Decided(_Event, frozen=True, tag="decision"):
+class RulingChanged(_Event, frozen=True, tag="decision"):
     """The rules have another reason to run or to wait; see app.node.record.snapshot.Ruling. Waiting ends the
     trainer, running starts it again."""
 
@@ -187,17 +187,17 @@ Event = (
     Started
     | Round
     | Probe
-    | Checkpointed
+    | CheckpointSaved
     | TrainerRestarted
     | NodeNote
     | IdentityNamed
     | LinkChanged
     | SwarmDone
-    | Placed
+    | PlacementDone
     | SkillLearned
-    | Flat
-    | Holding
-    | Decided
+    | ProgressStalled
+    | WaitingToBegin
+    | RulingChanged
     | SettingsNow
     | CommandRefused
     | NodeEnded

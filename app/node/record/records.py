@@ -195,7 +195,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.coordinates.level
 
 
-class Happening(msgspec.Struct, frozen=True, kw_only=True):
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence of the history's log."""
 
     at: float

@@ -24,14 +24,16 @@ from app.node.record.figures import share
 from app.node.record.records import GroupRow, Round
 from app.node.record.snapshot import Phase
 from app.node.record.state import SafeRound
-from app.node.round.round import Played
+from app.node.round.round import PlayedRound
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.trainer.link import TrainerLink
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import ScoredGroup
 
 
-async def keep(played: Played, link: TrainerLink, store: Store, root: Path, model: str, run: int) -> SafeRound:
+async def keep(
+    played: PlayedRound, link: TrainerLink, store: Store, root: Path, model: str, run: int
+) -> SafeRound:
     """Writes adapter and state to disk, rows into the history, and last the checkpoint's name, which makes the
     round count. Raises DiskFullError; then nothing of the round is left, and older checkpoints are untouched.
     """
@@ -53,7 +55,7 @@ async def keep(played: Played, link: TrainerLink, store: Store, root: Path, mode
     return SafeRound(state=state, folder=folder, row=row, groups=groups)
 
 
-def round_row(played: Played, run: int) -> Round:
+def round_row(played: PlayedRound, run: int) -> Round:
     weighed, stats = played.weighed, played.stats
     trained_on = Counter(
         group.peer
@@ -106,7 +108,7 @@ def round_row(played: Played, run: int) -> Round:
     )
 
 
-def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
+def _shown(played: PlayedRound) -> tuple[tuple[str, str, int], ...]:
     """Author, family and level of each peer group that was learned from and has a right answer."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
@@ -116,7 +118,7 @@ def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
     )
 
 
-def group_rows(played: Played, at: float) -> list[GroupRow]:
+def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     """The rows of the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]

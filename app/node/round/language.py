@@ -15,9 +15,9 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND, HeldReply, RetentionStrength, holding, pull
+from app.learning.language import ROUND_RETENTION, HeldReply, RetentionStrength, holding, pull
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.messages import Foreign, GroupTokens
+from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
 
 # Whether everyday language is kept while puzzles are learned: how likely the model finds forty replies that
@@ -57,7 +57,9 @@ async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupToken
     """Tokens of what was said and of each reply, with the reply's log-probabilities. Raises TrainerDied and
     EngineError."""
     groups = [
-        Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))
+        PeerTexts(
+            prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,)
+        )
         for one in some
     ]
     return await link.read(groups, MAX_TOKENS, logprobs=True)
@@ -75,30 +77,30 @@ def of(logprobs_ST: list[list[float]]) -> float | None:
 FILE = "smalltalk.json"
 
 
-class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RememberedTalk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A talk, and the log-probabilities (nats) of its reply's tokens before the first round."""
 
     talk: Talk
     logprobs_T: list[float]
 
 
-def read(folder: Path) -> Sequence[Remembered]:
+def read(folder: Path) -> Sequence[RememberedTalk]:
     """The talks saved in a model's folder; empty if there are none or they cannot be read."""
-    return files.read_json(folder / FILE, tuple[Remembered, ...]) or ()
+    return files.read_json(folder / FILE, tuple[RememberedTalk, ...]) or ()
 
 
-def write(folder: Path, remembered: Sequence[Remembered]) -> None:
+def write(folder: Path, remembered: Sequence[RememberedTalk]) -> None:
     """Saves the talks in a model's folder. Raises OSError."""
     files.write_json(folder / FILE, remembered)
 
 
-async def listen(link: TrainerLink) -> tuple[Remembered, ...]:
+async def listen(link: TrainerLink) -> tuple[RememberedTalk, ...]:
     """Reads the talks with a model whose adapter is still empty. Replies that don't fit are left out. Raises
     TrainerDied and EngineError."""
     small_talk = talks(FILE)
     readings = await read_talks(link, small_talk)
     return tuple(
-        Remembered(talk=talk, logprobs_T=reading.logprobs_GT[0])
+        RememberedTalk(talk=talk, logprobs_T=reading.logprobs_GT[0])
         for talk, reading in zip(small_talk, readings, strict=True)
         if reading is not None and reading.logprobs_GT
     )
@@ -106,10 +108,10 @@ async def listen(link: TrainerLink) -> tuple[Remembered, ...]:
 
 async def hold(
     link: TrainerLink,
-    remembered: Sequence[Remembered],
+    remembered: Sequence[RememberedTalk],
     batches: Sequence[Batch],
     order: Random,
-    grip: RetentionStrength = ROUND,
+    grip: RetentionStrength = ROUND_RETENTION,
 ) -> list[Batch]:
     """These steps, each with some small talk added. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:

@@ -16,7 +16,7 @@ from app.learning.lesson import PeerTokens
 from app.node.record.events import Event
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.node.trainer.messages import Foreign, GroupTokens
+from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates, QuestionPrompt
@@ -133,20 +133,20 @@ class MixedGroups:
     """Groups left out because a completion or the prompt is too long for this model."""
 
 
-NOBODY = MixedGroups(groups_P=[], read_P=[])
+NO_PEER_GROUPS = MixedGroups(groups_P=[], read_P=[])
 
 
-def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
+def peer_texts(group: PeerGroup, lesson: ScoredGroup, way: Way) -> PeerTexts:
     """A group as the trainer reads it: the question worded for this model, and `lesson`, the completions to
     learn from (usually the group itself)."""
-    return Foreign(
+    return PeerTexts(
         prompt=messages(group.question, way),
         completions_G=lesson.group.completions_G,
         finished_G=lesson.group.finished_G,
     )
 
 
-def mixed(
+def mixed_groups(
     lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
 ) -> MixedGroups:
     """The groups that fit, each with its lesson and its tokens."""

@@ -23,7 +23,7 @@ from app.learning.first_look import FamilyQuestions
 from app.learning.placement import FamilyTrial, OwnExample, Placement, Rewards
 from app.learning.questions import own_questions
 from app.node.record.snapshot import Phase
-from app.node.round.round import Tools, prompts_at_once, score
+from app.node.round.round import RoundTools, prompts_at_once, score
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
@@ -63,7 +63,7 @@ def write(folder: Path, found: Placement) -> None:
 
 
 async def look(
-    tools: Tools, levels: Mapping[str, int], before: Placement | None, *, enough: bool = False
+    tools: RoundTools, levels: Mapping[str, int], before: Placement | None, *, enough: bool = False
 ) -> Placement:
     """Continues a first look at the families of `levels` by its next questions; the result is `looking` until
     the look is over, and `enough` ends it now. Start with None: then the way of asking is found and families
@@ -90,7 +90,7 @@ async def look(
     return msgspec.structs.replace(found, seconds=found.seconds + time.monotonic() - started)
 
 
-def _told(tools: Tools, found: Placement, questions: Sequence[FamilyQuestions]) -> Callable[[float], None]:
+def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestions]) -> Callable[[float], None]:
     """Reports progress of a look while answers to `questions` come in: by kinds of puzzles looked at, and once
     these are enough, by right answers for the lesson."""
     kinds = len({one.family for one in found.tried})
@@ -110,7 +110,7 @@ def _told(tools: Tools, found: Placement, questions: Sequence[FamilyQuestions]) 
 
 
 async def again(
-    tools: Tools,
+    tools: RoundTools,
     way: Way,
     families: Mapping[str, int],
     first: int,
@@ -134,7 +134,7 @@ def _untold(share: float) -> None:
 class _Asking:
     """Asks the questions of one call. `right` are the right answers that show their work."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: RoundTools) -> None:
         self._tools = tools
         self.right: list[OwnExample] = []
 
@@ -204,8 +204,10 @@ class _Asking:
         self, way: Way, asked_P: Sequence[QuestionPrompt], prompts: list[Messages], number: int
     ) -> list[Rewards]:
         settings = self._tools.settings
-        seed = number * placement.ANSWERS
-        groups = await self._sample(prompts, placement.ANSWERS, way.limit(settings.max_tokens), seed)
+        seed = number * placement.ANSWERS_PER_QUESTION
+        groups = await self._sample(
+            prompts, placement.ANSWERS_PER_QUESTION, way.limit(settings.max_tokens), seed
+        )
         scored_P = await asyncio.to_thread(score, self._tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
             self.right += [

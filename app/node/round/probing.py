@@ -10,13 +10,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from app.node.history.flips import Answered, Measured
+from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.record.figures import questions_mark, share
 from app.node.record.records import Probe
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.round import Tools, longest, prompts_at_once, score
+from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once, score
 from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import lenient, messages, shows_work
@@ -41,13 +41,13 @@ def due(round: int, every: int) -> bool:
 
 
 async def probe(
-    tools: Tools,
+    tools: RoundTools,
     curve_P: Sequence[QuestionPrompt],
     state: NodeState,
     joined_P: Sequence[QuestionPrompt] = (),
     *,
     brief: bool = False,
-) -> tuple[Probe, Measured]:
+) -> tuple[Probe, MeasuredAnswers]:
     """Measures the current adapter and returns the answers too; `joined_P` are questions that are measured in
     addition to the curve. A `brief` probe, of a model that was not taught yet, stops if it solves none of every
     fourth question. Raises TrainerDied and EngineError."""
@@ -75,10 +75,10 @@ async def probe(
         everyday=perplexity,
         everyday_before=perplexity if state.round == 0 else state.everyday,
     )
-    return row, Measured(
+    return row, MeasuredAnswers(
         round=state.round,
         answers=tuple(
-            Answered(
+            AnsweredQuestion(
                 question=question.text, answer=completion.text, solved=bool(solved), content=question.content
             )
             for question, completion, solved in zip(questions_P, completions_P, solved_P, strict=True)
@@ -87,13 +87,13 @@ async def probe(
 
 
 async def _answered(
-    tools: Tools, questions_P: Sequence[QuestionPrompt], state: NodeState
+    tools: RoundTools, questions_P: Sequence[QuestionPrompt], state: NodeState
 ) -> tuple[list[ScoredGroup], list[Completion]]:
     """One answer to each question, with this node's verdict."""
     sampled = await tools.link.sample(
         [messages(question.text, state.way) for question in questions_P],
         1,
-        longest(state, tools.settings),
+        max_answer_tokens(state, tools.settings),
         _SEED,
         prompts_at_once=prompts_at_once(tools.engine, 1),
         texts_only=True,

@@ -1,15 +1,18 @@
 """One round: draw questions, answer and check them, mix in peers' groups, weigh, learn.
 
-`play` runs it from top to bottom: questions from identity and round number; G completions of each by the
+`play_round` runs it from top to bottom: questions from identity and round number; G completions of each by the
 trainer; verdicts by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights
-(`lesson`); small talk beside every step; the optimiser steps. The trainer owns tokens and weights of the
-network, the sandbox owns the verifiers, and the round owns nothing: it returns a `Played`. Saving and settling
-are the caller's (TrainingRun), in that order, so that a group counts as used only when its round is safe.
+(`lesson`); small talk added to every step; the optimiser steps.
 
-Left out: sampling beside learning (one model, one computer), and trust in what a peer says of its own answers.
+The trainer owns tokens and the network's weights, the sandbox owns the verifiers, and the round owns nothing:
+it returns a `PlayedRound`. The caller (`TrainingRun`) saves it first and reports its peer groups as used after
+that, so that a group counts as used only when its round is safe.
 
-Everything in a round follows from the state it starts from and the peer groups it takes, so a round that was
-lost is simply played again."""
+Left out: sampling while learning, because one model on one computer gains nothing by it; and any trust in what
+a peer says of its own answers.
+
+A round follows from the state it starts from and the peer groups it takes, so a lost round is played again.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,9 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.peers import NOBODY, MixedGroups, NodeSwarm, foreign, mixed
+from app.node.round.peers import NO_PEER_GROUPS, MixedGroups, NodeSwarm, mixed_groups, peer_texts
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.messages import Foreign, GroupTokens
+from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import marked, messages
 from app.sapo.families import FAMILIES
@@ -50,7 +53,7 @@ from engines.contract import Batch, Completion, EngineError, EngineInfo, StepSta
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepsTaken:
     """The combined result of a round's steps, None without any; and a sentence to follow "Round n" where the
     engine refused a step."""
 
@@ -59,12 +62,12 @@ class Stepped:
     refusal: str | None = None
 
 
-async def take(
+async def take_steps(
     link: TrainerLink,
     batches: Sequence[Batch],
     tell: Callable[[int, int], None],
     enough: Callable[[Sequence[float]], bool] = lambda losses: False,
-) -> Stepped:
+) -> StepsTaken:
     """Takes the steps one after another, until `enough(losses so far)`; `tell` hears how many are done. A step
     that the engine refuses (a loss that is not finite) leaves the adapter unchanged, and the rest of the steps
     are skipped. Raises TrainerDied."""
@@ -77,17 +80,17 @@ async def take(
                 break
     except EngineError as error:
         what = f"ended after {len(done)} of {len(batches)} steps" if done else "brought no step"
-        return Stepped(together(done), len(done), f"{what}: {error}")
-    return Stepped(together(done), len(done))
+        return StepsTaken(combined_stats(done), len(done), f"{what}: {error}")
+    return StepsTaken(combined_stats(done), len(done))
 
 
-def together(stats: Sequence[StepStats]) -> StepStats | None:
+def combined_stats(stats: Sequence[StepStats]) -> StepStats | None:
     """Several steps as one: work is summed; loss and gradient are means over steps; figures per token are means
     over tokens.
 
     >>> one = StepStats(loss=1.0, grad_norm=2.0, rows=8, tokens=10, micro_batches=1, seconds=0.5, mismatch=0.1)
     >>> other = StepStats(loss=3.0, grad_norm=4.0, rows=4, tokens=30, micro_batches=1, seconds=0.5)
-    >>> both = together([one, other])
+    >>> both = combined_stats([one, other])
     >>> both.loss, both.grad_norm, both.rows, both.tokens, both.seconds, both.mismatch, both.capped
     (2.0, 3.0, 12, 40, 1.0, 0.1, None)
     """
@@ -117,7 +120,7 @@ class ProgressReport(Protocol):
 
 
 @dataclass(frozen=True)
-class Tools:
+class RoundTools:
     """What a round works with. `peers` None: the node learns alone."""
 
     link: TrainerLink
@@ -127,14 +130,14 @@ class Tools:
     identity: bytes
     report: ProgressReport
     peers: NodeSwarm | None = None
-    remembered: Sequence[language.Remembered] = ()
+    remembered: Sequence[language.RememberedTalk] = ()
     """Small talk whose likelihood the steps hold in place."""
     owner_P: Sequence[PeerGroup] = ()
     """The owner's own answers that may teach in this round."""
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedRound:
     """A finished round: the state after it, and what the history and the views want to know of it."""
 
     state: NodeState
@@ -175,7 +178,7 @@ def _groups(before: NodeState, settings: Settings) -> int:
     return settings.groups * (1 + few)
 
 
-async def play(tools: Tools, before: NodeState) -> Played:
+async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     """Plays the round after `before`. Raises TrainerDied; then nothing has happened yet."""
     settings, report, number = tools.settings, tools.report, before.round + 1
     recipe = RECIPES[settings.recipe]
@@ -196,7 +199,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
     sampled = await tools.link.sample(
         [messages(question.text, before.way) for question in questions_P],
         settings.completions,
-        longest(before, settings),
+        max_answer_tokens(before, settings),
         seeds.sampling_seed(tools.identity, number, "own"),
         prompts_at_once=prompts_at_once(tools.engine, settings.completions),
         tell=lambda done, total: report(Phase.SAMPLING, done, total),
@@ -213,7 +216,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
     checked = time.monotonic()
 
     report(Phase.LEARNING)
-    peers, refusal = await mix(tools, recipe, before)
+    peers, refusal = await mix_in_peers(tools, recipe, before)
     keys_P = await _keys(tools, before, questions_P, scored_P)
     own_P = [
         OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
@@ -233,7 +236,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         taught.batches,
         Random(seeds.sampling_seed(tools.identity, number, "small talk")),
     )
-    stepped = await take(tools.link, batches, partial(report, Phase.LEARNING))
+    stepped = await take_steps(tools.link, batches, partial(report, Phase.LEARNING))
 
     finished = time.monotonic()
     after = msgspec.structs.replace(
@@ -245,7 +248,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         steps=before.steps + stepped.steps,
         seconds=before.seconds + finished - started,
     )
-    return Played(
+    return PlayedRound(
         state=after,
         levels=before.curriculum.levels,
         questions_P=questions_P,
@@ -263,13 +266,13 @@ async def play(tools: Tools, before: NodeState) -> Played:
     )
 
 
-def longest(state: NodeState, settings: Settings) -> int:
+def max_answer_tokens(state: NodeState, settings: Settings) -> int:
     """Maximum tokens of an answer."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
 
 
 async def _keys(
-    tools: Tools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]
+    tools: RoundTools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]
 ) -> list[Completion | None]:
     """The true answer to each question of the owner's that no completion solved, as this model would write
     it."""
@@ -283,11 +286,11 @@ async def _keys(
     readings = iter(
         await tools.link.read(
             [
-                Foreign(prompt=messages(asked.text, before.way), completions_G=(key,), finished_G=(True,))
+                PeerTexts(prompt=messages(asked.text, before.way), completions_G=(key,), finished_G=(True,))
                 for asked, key in zip(questions_P, keys_P, strict=True)
                 if key
             ],
-            longest(before, tools.settings),
+            max_answer_tokens(before, tools.settings),
             logprobs=True,
         )
         if any(keys_P)
@@ -304,7 +307,7 @@ def _as_completion(text: str, reading: GroupTokens | None) -> Completion | None:
     return Completion(tokens_T=tokens_T, logprobs_T=logprobs_T, finished=True, text=text)
 
 
-async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
+async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
     """Peer groups for the round after `before`, read by the trainer, and a reason where the engine refused
     them. A node that learns alone gets only its owner's."""
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
@@ -314,19 +317,19 @@ async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGro
     try:
         lessons_P = await _lessons(tools, before, groups_P)
         if not lessons_P:
-            return NOBODY, None
+            return NO_PEER_GROUPS, None
         readings_P = await tools.link.read(
-            [foreign(group, lesson, before.way) for group, lesson in lessons_P],
-            longest(before, tools.settings),
+            [peer_texts(group, lesson, before.way) for group, lesson in lessons_P],
+            max_answer_tokens(before, tools.settings),
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
-        return NOBODY, f"took nothing from peers: {error}"
-    return mixed(lessons_P, readings_P), None
+        return NO_PEER_GROUPS, f"took nothing from peers: {error}"
+    return mixed_groups(lessons_P, readings_P), None
 
 
 async def _lessons(
-    tools: Tools, before: NodeState, groups_P: Sequence[PeerGroup]
+    tools: RoundTools, before: NodeState, groups_P: Sequence[PeerGroup]
 ) -> list[tuple[PeerGroup, ScoredGroup]]:
     """Each group with what is learned of it. A person's answer teaches only beside own answers to the same
     question."""
@@ -337,7 +340,7 @@ async def _lessons(
     sampled = await tools.link.sample(
         [messages(group.question, before.way) for group in people_P],
         tools.settings.completions,
-        longest(before, tools.settings),
+        max_answer_tokens(before, tools.settings),
         seeds.sampling_seed(tools.identity, before.round + 1, "people"),
         prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
     )
@@ -353,7 +356,7 @@ async def _lessons(
 
 
 def score(
-    tools: Tools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
+    tools: RoundTools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
 ) -> list[ScoredGroup]:
     """Every group with this node's own verdicts. Blocks: call it in a thread."""
     return [

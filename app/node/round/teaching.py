@@ -16,17 +16,17 @@ from random import Random
 import msgspec
 
 from app.learning import peer_lesson, zero
-from app.learning.language import LESSON
-from app.learning.lesson import NOTHING
+from app.learning.language import LESSON_RETENTION
+from app.learning.lesson import NO_GROUPS
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import OwnExample
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round import round as stepping
-from app.node.round.peers import NOBODY
-from app.node.round.round import Played, Stepped, Tools, longest
-from app.node.trainer.messages import Foreign
+from app.node.round.peers import NO_PEER_GROUPS
+from app.node.round.round import PlayedRound, RoundTools, StepsTaken, max_answer_tokens
+from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages
 from app.sapo.sets.question_set import is_own
@@ -36,7 +36,7 @@ HELD_STEPS = 8
 """Steps of a peer lesson between two measurements of small talk."""
 
 
-async def teach(tools: Tools, before: NodeState, lesson: Sequence[OwnExample]) -> Played:
+async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
     """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
     if any(is_own(one.coordinates.family) for one in lesson):
@@ -46,7 +46,7 @@ async def teach(tools: Tools, before: NodeState, lesson: Sequence[OwnExample]) -
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
-async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
+async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> PlayedRound:
     """Plays a peer lesson, as the round after `before`. Raises TrainerDied and EngineError."""
     answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.own)
     played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
@@ -54,7 +54,7 @@ async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) 
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
 
 
-async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
+async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
     """Mean nats of a whole answer, over a few answers of each family that fit this model. Raises
     TrainerDied."""
     tools.report(Phase.LEARNING)
@@ -62,14 +62,14 @@ async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> d
     for part in lesson.parts:
         readings = await tools.link.read(
             [
-                Foreign(
+                PeerTexts(
                     prompt=messages(one.question, before.way),
                     completions_G=(one.completion,),
                     finished_G=(True,),
                 )
-                for one in part.answers[: peer_lesson.READ]
+                for one in part.answers[: peer_lesson.ANSWERS_READ]
             ],
-            longest(before, tools.settings),
+            max_answer_tokens(before, tools.settings),
             logprobs=True,
         )
         nats = [-sum(one.logprobs_GT[0]) for one in readings if one is not None and one.logprobs_GT]
@@ -79,13 +79,13 @@ async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> d
 
 
 async def _take(
-    tools: Tools, enough: Callable[[Sequence[float]], bool], batches: list[Batch], order: Random
-) -> Stepped:
+    tools: RoundTools, enough: Callable[[Sequence[float]], bool], batches: list[Batch], order: Random
+) -> StepsTaken:
     """Takes all steps, until the mean loss is `enough`."""
-    return await stepping.take(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
+    return await stepping.take_steps(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
 
 
-async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepped:
+async def _take_held(tools: RoundTools, batches: list[Batch], order: Random) -> StepsTaken:
     """Takes all steps in chunks of HELD_STEPS, at a learning rate that falls to nothing: steps at the full rate
     leave everyday language wherever the last few put it (LOG.md). Small talk is held by its difference from the
     untaught model, so it is measured again before each chunk."""
@@ -93,45 +93,45 @@ async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepp
         msgspec.structs.replace(batch, learning_rate=batch.learning_rate * (1 - number / len(batches)))
         for number, batch in enumerate(batches)
     ]
-    done: list[Stepped] = []
+    done: list[StepsTaken] = []
     for first in range(0, len(batches), HELD_STEPS):
         some = await language.hold(
-            tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON
+            tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON_RETENTION
         )
 
         def tell(step: int, of: int, first: int = first) -> None:
             tools.report(Phase.LEARNING, first + step, len(batches))
 
-        done.append(await stepping.take(tools.link, some, tell))
+        done.append(await stepping.take_steps(tools.link, some, tell))
         if done[-1].refusal:
             break
-    stats = stepping.together([one.stats for one in done if one.stats is not None])
-    return Stepped(stats, sum(one.steps for one in done), done[-1].refusal if done else None)
+    stats = stepping.combined_stats([one.stats for one in done if one.stats is not None])
+    return StepsTaken(stats, sum(one.steps for one in done), done[-1].refusal if done else None)
 
 
 async def _teach(
-    tools: Tools,
+    tools: RoundTools,
     before: NodeState,
     answers: Sequence[tuple[str, str]],
     passes: int,
-    take: Callable[[list[Batch], Random], Awaitable[Stepped]],
-) -> Played:
+    take: Callable[[list[Batch], Random], Awaitable[StepsTaken]],
+) -> PlayedRound:
     """Steps on completions to questions. Answers that are too long for this model are left out."""
     started, number = time.monotonic(), before.round + 1
     tools.report(Phase.LEARNING)
     readings = await tools.link.read(
         [
-            Foreign(prompt=messages(question, before.way), completions_G=(completion,), finished_G=(True,))
+            PeerTexts(prompt=messages(question, before.way), completions_G=(completion,), finished_G=(True,))
             for question, completion in answers
         ],
-        longest(before, tools.settings),
+        max_answer_tokens(before, tools.settings),
         logprobs=False,
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    stepped = await take(zero.batches(sequences, order, passes), order)
+    stepped = await take(zero.lesson_batches(sequences, order, passes), order)
     seconds = time.monotonic() - started
-    return Played(
+    return PlayedRound(
         state=msgspec.structs.replace(
             before, round=number, steps=before.steps + stepped.steps, seconds=before.seconds + seconds
         ),
@@ -139,8 +139,8 @@ async def _teach(
         questions_P=[],
         scored_P=[],
         verdicts_P=[],
-        mixed=NOBODY,
-        weighed=NOTHING,
+        mixed=NO_PEER_GROUPS,
+        weighed=NO_GROUPS,
         stats=stepped.stats,
         refusal=stepped.refusal,
         tokens=0,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.node.record import events
-from app.node.record.records import Happening, Probe
+from app.node.record.records import LogEntry, Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import FamilyView, Phase, Ruling, Snapshot, SwarmView
 from app.node.record.state import NodeState, SafeRound
@@ -122,7 +122,7 @@ class EventFanout:
         self,
         watch: SnapshotWriter,
         hears: Callable[[events.Event], None],
-        keep: Callable[[Happening], None],
+        keep: Callable[[LogEntry], None],
         round_: Callable[[], int],
     ) -> None:
         self._watch, self._hears, self._keep, self._round = watch, hears, keep, round_
@@ -134,7 +134,11 @@ class EventFanout:
     def say(
         self,
         kind: str,
-        event: events.NodeNote | events.Placed | events.SkillLearned | events.Flat | events.TrainerRestarted,
+        event: events.NodeNote
+        | events.PlacementDone
+        | events.SkillLearned
+        | events.ProgressStalled
+        | events.TrainerRestarted,
     ) -> None:
         """Sends an event; its sentence is kept in the history under this kind."""
         self._watch.note(event.sentence)
@@ -147,12 +151,14 @@ class EventFanout:
         if isinstance(event, events.NodeNote):
             self.note(event.sentence)
             return
-        if isinstance(event, events.SwarmDone | events.Decided | events.SettingsNow | events.CommandRefused):
+        if isinstance(
+            event, events.SwarmDone | events.RulingChanged | events.SettingsNow | events.CommandRefused
+        ):
             event = msgspec.structs.replace(event, round=self._round())
-        if isinstance(event, events.Decided):
+        if isinstance(event, events.RulingChanged):
             self._record("decision", event.sentence)
         self._hears(event)
 
     def _record(self, kind: str, sentence: str) -> None:
         with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
-            self._keep(Happening(at=time.time(), round=self._round(), kind=kind, sentence=sentence))
+            self._keep(LogEntry(at=time.time(), round=self._round(), kind=kind, sentence=sentence))

@@ -94,7 +94,7 @@ def _over(share: float | None, limit: float | None, eased: bool) -> bool:
     return share is not None and limit is not None and share > limit * (_EASED if eased else 1.0)
 
 
-POWER = (
+POWER_CAUSES = (
     Cause(
         Reason.ON_BATTERY,
         Reason.POWER_UNKNOWN,
@@ -111,7 +111,7 @@ POWER = (
     ),
 )
 """Checked before the idle time."""
-LOAD = (
+LOAD_CAUSES = (
     Cause(
         Reason.EXCLUSIVE_APP,
         Reason.APPS_UNKNOWN,
@@ -161,6 +161,6 @@ LOAD = (
     ),
 )
 """Checked after the idle time."""
-HARMFUL = tuple(cause for cause in LOAD if cause.reason in (Reason.MEMORY, Reason.HOT))
+ALWAYS_BLOCKING = tuple(cause for cause in LOAD_CAUSES if cause.reason in (Reason.MEMORY, Reason.HOT))
 """Causes that stop even a node whose owner insists: memory so short that programs are killed, and overheating.
 Where they cannot be known, they do not count then."""

@@ -16,7 +16,7 @@ PERIOD_S = 5.0
 """Seconds between two readings."""
 SAVE_S = 30.0
 """Seconds between two saves: the most that a kill may lose."""
-KWH = 3.6e6
+JOULES_PER_KWH = 3.6e6
 """Joules of a kilowatt hour."""
 _LATEST = 0.3
 """Weight of the newest reading in the watts that are shown."""
@@ -57,7 +57,7 @@ class EnergyRecord:
     def view(self, now: datetime) -> Energy:
         kept = self._of_month(now)
         watts = round(self._watts, 0 if self._watts > 5 else 1)
-        return Energy(watts=watts, month_kwh=round(kept.joules / KWH, 3), measured=kept.measured)
+        return Energy(watts=watts, month_kwh=round(kept.joules / JOULES_PER_KWH, 3), measured=kept.measured)
 
     def _of_month(self, now: datetime) -> MonthEnergy:
         month = now.strftime("%Y-%m")

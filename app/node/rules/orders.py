@@ -60,7 +60,7 @@ class Snooze(msgspec.Struct, frozen=True):
         return min(max(0.0, self.until - wall), length, LONGEST_SNOOZE_S)
 
 
-SERVING = "serving"
+SERVING_FILE = "serving"
 """A file in the data folder, touched while another program's request is answered (app.serve)."""
 _SERVED_S = 2.0
 """Seconds after the file's last touch during which learning gives way, even if the server was killed."""
@@ -70,14 +70,14 @@ def show_serving(home: Path) -> None:
     """Makes a node of this data folder give way for the next two seconds."""
     now = time.time()
     with contextlib.suppress(OSError):  # learning then goes on beside it
-        (home / SERVING).touch()
-        os.utime(home / SERVING, (now, now))
+        (home / SERVING_FILE).touch()
+        os.utime(home / SERVING_FILE, (now, now))
 
 
 def serving(home: Path) -> bool:
     """Whether another program's request is being answered from this data folder."""
     try:
-        return abs(time.time() - (home / SERVING).stat().st_mtime) < _SERVED_S
+        return abs(time.time() - (home / SERVING_FILE).stat().st_mtime) < _SERVED_S
     except OSError:
         return False
 

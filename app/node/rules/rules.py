@@ -18,7 +18,7 @@ from app.common.text import stopwatch
 from app.desktop.facts import DesktopFacts
 from app.node.record.effort import EFFORTS, Effort
 from app.node.record.reasons import Reason
-from app.node.rules.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
+from app.node.rules.causes import ALWAYS_BLOCKING, LOAD_CAUSES, POWER_CAUSES, Cause, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze
 
 __all__ = ["Decision", "RuleSettings", "decide"]
@@ -129,16 +129,16 @@ def _obstacles(
     if settings.serving:
         yield Obstacle(Reason.SERVING)
     if orders.insisted is not None:
-        yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
+        yield from _in_the_way(ALWAYS_BLOCKING, now, facts, settings, memory, ran)
         insisted_at = memory.insisted_end - orders.insisted.left_s(orders.insisted.began)
-        yield from _settling(HARMFUL, now, memory, ran, insisted_at)
+        yield from _settling(ALWAYS_BLOCKING, now, memory, ran, insisted_at)
         return
     if settings.class_paused:
         yield Obstacle(Reason.CLASS)
     if not settings.schedule.open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
-    yield from _in_the_way(POWER, now, facts, settings, memory, ran)
+    yield from _in_the_way(POWER_CAUSES, now, facts, settings, memory, ran)
     idle_s = now.steady - memory.input_at
     if settings.contribute_when_idle and idle_s < settings.idle_s:
         if facts.idle_s is None:
@@ -148,8 +148,8 @@ def _obstacles(
             yield Obstacle(
                 Reason.IN_USE, until, {"have": stopwatch(idle_s), "need": stopwatch(settings.idle_s)}
             )
-    yield from _in_the_way(LOAD, now, facts, settings, memory, ran)
-    yield from _settling((*POWER, *LOAD), now, memory, ran)
+    yield from _in_the_way(LOAD_CAUSES, now, facts, settings, memory, ran)
+    yield from _settling((*POWER_CAUSES, *LOAD_CAUSES), now, memory, ran)
 
 
 def _settling(
@@ -205,7 +205,7 @@ def _remember(
     began: dict[Reason, float] = {}
     last: dict[Reason, float] = {}
     orders, ends = _orders(now, settings.orders, old, ran)
-    for cause in (*POWER, *LOAD):
+    for cause in (*POWER_CAUSES, *LOAD_CAUSES):
         if not cause.wanted(settings):
             continue
         if cause.reason in old.last:

@@ -38,7 +38,7 @@ class HourSpan(msgspec.Struct, frozen=True):
         return self.start <= minute < self.end + (DAY_MIN if self.end < self.start else 0)
 
 
-CLOSED = HourSpan(0, 0)
+NO_HOURS = HourSpan(0, 0)
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
     def next_change(self, wall: float, zone: tzinfo | None = None) -> float | None:
         """When it next opens or closes, in seconds since 1970; None if it never does."""
-        if self in (Schedule(), Schedule(CLOSED, CLOSED)):
+        if self in (Schedule(), Schedule(NO_HOURS, NO_HOURS)):
             return None
         now, first = self.open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
         moments = range(first, first + _AHEAD_S, _QUARTER_S)
@@ -73,7 +73,7 @@ def parse_span(text: str) -> HourSpan:
     HourSpan(start=1320, end=420)
     """
     if text in (ANY_TIME, NEVER):
-        return HourSpan() if text == ANY_TIME else CLOSED
+        return HourSpan() if text == ANY_TIME else NO_HOURS
     found = _SPAN.fullmatch(text)
     start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
     if not (0 <= start < DAY_MIN and 0 <= end <= DAY_MIN):
@@ -83,7 +83,7 @@ def parse_span(text: str) -> HourSpan:
 
 def written(span: HourSpan) -> str:
     """The text that `parse_span` reads as this span."""
-    if span in (HourSpan(), CLOSED):
+    if span in (HourSpan(), NO_HOURS):
         return ANY_TIME if span == HourSpan() else NEVER
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
@@ -121,7 +121,7 @@ def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> t
         return sum(candidate.holds(at) is not day[at // 15] for day in open_D for at in minutes)
 
     quarters = [HourSpan(span.start // 15 * 15, span.end // 15 * 15) for some in spans for span in some]
-    found = min((CLOSED, HourSpan(), *dict.fromkeys(quarters)), key=differing)
+    found = min((NO_HOURS, HourSpan(), *dict.fromkeys(quarters)), key=differing)
     return written(found), not differing(found)
 
 

@@ -104,10 +104,10 @@ def log_line(event: events.Event) -> str | None:
         case (
             events.TrainerRestarted()
             | events.NodeNote()
-            | events.Placed()
+            | events.PlacementDone()
             | events.SkillLearned()
-            | events.Flat()
-            | events.Decided()
+            | events.ProgressStalled()
+            | events.RulingChanged()
             | events.CommandRefused()
         ):
             return event.sentence
@@ -117,9 +117,9 @@ def log_line(event: events.Event) -> str | None:
             alone = "" if event.state == "connected" else " It keeps learning on its own; nothing is lost."
             return f"{event.sentence}{alone}"
         case (
-            events.Checkpointed()
+            events.CheckpointSaved()
             | events.SwarmDone()
-            | events.Holding()
+            | events.WaitingToBegin()
             | events.SettingsNow()
             | events.NodeEnded()
         ):

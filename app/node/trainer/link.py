@@ -25,7 +25,7 @@ from app.common.text import span
 from app.node.record.effort import Effort
 from app.node.record.errors import DiskFullError
 from app.node.trainer import messages, solo
-from app.node.trainer.process import EFFORT, ENGINE, HOME, MEMORY, SHARE, SOLO
+from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
 from engines import waiting
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
@@ -96,11 +96,11 @@ class TrainerLink:
         budget after deaths for want of memory, `memory` the most bytes it may use (0: no limit)."""
         environment = {
             **surroundings(secrets.without()),
-            **(solo.OFFLINE if alone else {}),
+            **(solo.OFFLINE_ENVIRONMENT if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME: str(home)} if home is not None else {}),
             ENGINE: engine,
-            SHARE: str(share),
+            BATCH_SHARE: str(share),
             MEMORY: str(memory),
             **waiting.VARIABLES,
             # Two caches, one plan for every length of a row: by themselves they grew by 6 MB with every step.
@@ -155,7 +155,7 @@ class TrainerLink:
         return await self._ask(request, messages.Sampled, tell)
 
     async def read(
-        self, groups_P: list[messages.Foreign], max_tokens: int, *, logprobs: bool
+        self, groups_P: list[messages.PeerTexts], max_tokens: int, *, logprobs: bool
     ) -> list[messages.GroupTokens | None]:
         request = messages.ReadGroups(
             number=next(self._numbers), groups_P=groups_P, max_tokens=max_tokens, logprobs=logprobs
@@ -164,7 +164,7 @@ class TrainerLink:
 
     async def step(self, batch: Batch) -> StepStats:
         request = messages.Learn(number=next(self._numbers), batch=batch)
-        return (await self._ask(request, messages.Learned)).stats
+        return (await self._ask(request, messages.StepDone)).stats
 
     async def save(self, folder: Path) -> None:
         await self._ask(messages.Save(number=next(self._numbers), folder=str(folder)), messages.TrainerDone)

@@ -16,17 +16,17 @@ import psutil
 from app.common.process.memory import give_back
 from engines.facts import MB, container_room
 
-SHORT = 0.06
+LOW_MEMORY_SHARE = 0.06
 """Share of memory free below which the computer is about to swap or to end processes."""
 
-WINDOW = 24
+TREND_STEPS = 24
 """Steps over which a trend is seen."""
 
 GROWTH = 0.25
 GROWTH_MB = 256
 """A process that grew by this share and by this much over a window, most of the time upwards, keeps growing."""
 
-PAUSE = 3
+COOLDOWN_STEPS = 3
 """Steps after stepping down in which nothing more is done: the smaller step must first show what it saves."""
 
 
@@ -50,24 +50,24 @@ def is_short(readings: Sequence[MemoryReading]) -> bool:
     >>> is_short([MemoryReading(500, 0.5), short]), is_short([short, short])
     (False, True)
     """
-    return len(readings) >= 2 and all(reading.free < SHORT for reading in readings[-2:])
+    return len(readings) >= 2 and all(reading.free < LOW_MEMORY_SHARE for reading in readings[-2:])
 
 
 def grows(readings: Sequence[MemoryReading]) -> bool:
     """Whether the process grew over a full window, in almost every step and by much. A plateau after the first
     rounds does not count.
 
-    >>> grows([MemoryReading(1000 + 50 * step, 0.5) for step in range(WINDOW)])
+    >>> grows([MemoryReading(1000 + 50 * step, 0.5) for step in range(TREND_STEPS)])
     True
-    >>> grows([MemoryReading(min(1000 + 50 * step, 1400), 0.5) for step in range(WINDOW)])
+    >>> grows([MemoryReading(min(1000 + 50 * step, 1400), 0.5) for step in range(TREND_STEPS)])
     False
     """
-    if len(readings) < WINDOW:
+    if len(readings) < TREND_STEPS:
         return False
-    held = [reading.held_mb for reading in readings[-WINDOW:]]
+    held = [reading.held_mb for reading in readings[-TREND_STEPS:]]
     ups = sum(after > before for before, after in pairwise(held))
     grown = held[-1] - held[0]
-    return ups >= 0.75 * (WINDOW - 1) and grown > max(GROWTH_MB, GROWTH * held[0])
+    return ups >= 0.75 * (TREND_STEPS - 1) and grown > max(GROWTH_MB, GROWTH * held[0])
 
 
 class MemoryWatch:
@@ -83,7 +83,7 @@ class MemoryWatch:
     def after_step(self, step_down: Callable[[], str | None]) -> str | None:
         """Steps down if memory is short or keeps growing. Returns a sentence for the owner when something was
         done."""
-        self._readings = [*self._readings[-WINDOW:], self._read()]
+        self._readings = [*self._readings[-TREND_STEPS:], self._read()]
         if self._pause:
             self._pause -= 1
             return None
@@ -91,7 +91,7 @@ class MemoryWatch:
         if self._exhausted or not (short or growing):
             return None
         last, first = self._readings[-1], self._readings[0]
-        self._readings, self._pause = [], PAUSE
+        self._readings, self._pause = [], COOLDOWN_STEPS
         give_back()
         if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH * first.held_mb):
             return None  # it was free already, only not given back
@@ -101,7 +101,7 @@ class MemoryWatch:
             done = "Nothing smaller is left: close other programs or choose a smaller model."
         if short:
             return f"Only {100 * last.free:.0f} % of this computer's memory is free. {done}"
-        return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
+        return f"The trainer's memory has grown to {last.held_mb:,} MB over {TREND_STEPS} steps. {done}"
 
 
 def memory_limit(percent: int) -> int:

@@ -67,7 +67,7 @@ class Learn(_Message, frozen=True):
     batch: Batch
 
 
-class Foreign(msgspec.Struct, frozen=True, kw_only=True):
+class PeerTexts(msgspec.Struct, frozen=True, kw_only=True):
     """One group as text: what a peer's model answered to one prompt."""
 
     prompt: list[dict[str, str]]
@@ -80,7 +80,7 @@ class ReadGroups(_Message, frozen=True, tag="read"):
 
     A group with a finished completion of more than `max_tokens` tokens does not fit and is left out whole."""
 
-    groups_P: list[Foreign]
+    groups_P: list[PeerTexts]
     max_tokens: int
     logprobs: bool
 
@@ -117,7 +117,7 @@ class Sampled(_Message, frozen=True):
     seconds: float
 
 
-class Learned(_Message, frozen=True):
+class StepDone(_Message, frozen=True):
     stats: StepStats
 
 
@@ -153,7 +153,7 @@ Reply = (
     | TokensDone
     | TrainerNote
     | Sampled
-    | Learned
+    | StepDone
     | ReadAll
     | TrainerDone
     | TrainerFailed

@@ -27,7 +27,7 @@ from app.common.process.priority import settle
 from app.node.record.effort import Effort
 from app.node.record.errors import says_disk_full
 from app.node.trainer import memory, messages, solo
-from app.node.trainer.messages import Foreign, GroupTokens, ReadGroups, own_standard_output, send
+from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_output, send
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence
 from engines.progress import progress
@@ -76,7 +76,7 @@ def _reading(
     return None if sequences_G is None else GroupTokens(sequences_G=sequences_G, logprobs_GT=logprobs_GT)
 
 
-def encoded(engine: Engine, group: Foreign, max_tokens: int) -> list[TokenSequence] | None:
+def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
     """A group's sequences, None when its prompt or a finished completion is too long or says nothing at all."""
     sequences_G = []
     for text, done in zip(group.completions_G, group.finished_G, strict=True):
@@ -101,7 +101,7 @@ SOLO = "--solo"
 ENGINE = "SHOAL_ENGINE"
 """Environment variable: one of engines.opening.CHOICES."""
 
-SHARE = "SHOAL_BATCH_SHARE"
+BATCH_SHARE = "SHOAL_BATCH_SHARE"
 """Environment variable: the share of the measured budget to learn with, below 1 after a death for want of
 memory."""
 
@@ -151,7 +151,7 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
         seed=seed,
         threads=int(threads) if threads.isdecimal() else None,
         thread_share=effort.thread_share if effort else None,
-        batch_share=(effort.batch_share if effort else 1.0) * float(os.environ.get(SHARE) or 1.0),
+        batch_share=(effort.batch_share if effort else 1.0) * float(os.environ.get(BATCH_SHARE) or 1.0),
     )
 
 
@@ -161,7 +161,7 @@ def given_effort() -> Effort | None:
     return msgspec.json.decode(text, type=Effort) if text else None
 
 
-class Rest:
+class DutyCycle:
     """Rests between pieces of work, as the effort demands. `rested_s` is the total so far."""
 
     def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -197,7 +197,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
 def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
     engine: Engine | None = None
     model, proved = "", False
-    rest, watch = Rest(given_effort()), memory.MemoryWatch()
+    rest, watch = DutyCycle(given_effort()), memory.MemoryWatch()
     while True:
         request = messages.request(requests.get())
         progress.heard = partial(_tell_tokens, channel, request.number)
@@ -211,7 +211,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
             else:
                 with contextlib.nullcontext() if proved else sound(model):
                     reply = _answer(engine, request, lambda message: _send(channel, message), rest)
-                if isinstance(reply, messages.Learned):
+                if isinstance(reply, messages.StepDone):
                     proved = True
                     trim()
                     _look_at_memory(watch, engine)
@@ -254,7 +254,7 @@ def _refusal(number: int, error: Exception) -> messages.TrainerFailed:
 
 
 def _answer(
-    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None], rest: Rest
+    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None], rest: DutyCycle
 ) -> messages.Reply:
     number = request.number
     match request:
@@ -263,7 +263,7 @@ def _answer(
         case messages.Learn():
             stats = engine.step(request.batch)
             rest.after(stats.seconds)
-            return messages.Learned(number=number, stats=stats)
+            return messages.StepDone(number=number, stats=stats)
         case messages.ReadGroups():
             return messages.ReadAll(number=number, readings_P=read(engine, request))
         case messages.Save():
@@ -276,7 +276,7 @@ def _answer(
 
 
 def _sample(
-    engine: Engine, request: messages.SamplePrompts, tell: Callable[[messages.Reply], None], rest: Rest
+    engine: Engine, request: messages.SamplePrompts, tell: Callable[[messages.Reply], None], rest: DutyCycle
 ) -> messages.Sampled:
     """Samples slice by slice, so that the owner sees progress on slow models. `seconds` are work without
     rest."""

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+OFFLINE_ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 """Environment of the trainer in solo mode, with which the hub's client does not even try to connect."""
 
 _UNIX = 1  # socket.AF_UNIX: between processes of this computer, as the event loop's own wake-up pair
@@ -34,7 +34,7 @@ def refuse_network() -> None:
     """After this call the process can open no network socket. Call it inside the running event loop: on Windows
     the loop's own wake-up pair is made of two loopback sockets.
     """
-    os.environ.update(OFFLINE)
+    os.environ.update(OFFLINE_ENVIRONMENT)
     sys.addaudithook(_refuse)
 
 

@@ -21,7 +21,7 @@ from app.swarm.wire.limits import Count
 from app.swarm.wire.protocol import RelayId
 
 PATH = "/v1/operator"
-LARGEST = 8 * 1024
+MAX_ORDER_BYTES = 8 * 1024
 """Bytes of an order."""
 HOLDS_S = 60
 """Seconds before and after its time during which an order is valid."""

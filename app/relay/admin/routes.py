@@ -161,11 +161,11 @@ class AdminRoutes:
             return web.Response(status=429, headers={"Retry-After": str(int(wait) + 1)})
         try:
             async with asyncio.timeout(READ_S):
-                content = await request.content.read(operator.LARGEST + 1)
-                while len(content) <= operator.LARGEST and not request.content.at_eof():
-                    content += await request.content.read(operator.LARGEST + 1 - len(content))
-            if len(content) > operator.LARGEST:
-                raise Rejected(f"An order has at most {operator.LARGEST} bytes.")
+                content = await request.content.read(operator.MAX_ORDER_BYTES + 1)
+                while len(content) <= operator.MAX_ORDER_BYTES and not request.content.at_eof():
+                    content += await request.content.read(operator.MAX_ORDER_BYTES + 1 - len(content))
+            if len(content) > operator.MAX_ORDER_BYTES:
+                raise Rejected(f"An order has at most {operator.MAX_ORDER_BYTES} bytes.")
             reply = await self.carry_out(self._orders.read(content, self._state.now_ms()))
         except TimeoutError:
             return web.Response(status=408)

@@ -42,7 +42,7 @@ SHARDS = 16
 DUPLICATES_S = 600.0
 """Seconds for which JetStream remembers message ids; the mirrored window remembers them for an hour."""
 STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
-MANY = 3
+REPLICATED_FROM = 3
 """From this number of servers on, streams are kept on three of them."""
 PRUNE_EVERY_S = 60.0
 _OUTCOMES = 4096
@@ -97,7 +97,7 @@ class JetStream:
         self._servers = where
         self._embedded = embedded
         self._limits = limits
-        self._replicas = 3 if len(where) >= MANY else 1
+        self._replicas = 3 if len(where) >= REPLICATED_FROM else 1
         self._stream = f"SHOAL_{swarm}"
         self._bucket = f"shoal-{swarm}"
         self._groups_subject = f"shoal.v1.{swarm}.group"

@@ -35,10 +35,10 @@ from app.relay.store.window import Added, WindowLimits
 
 FORMAT = 1
 FILE = "journal.sqlite3"
-KEYS = 50_000
-VALUES = 150_000
+MAX_KEYS = 50_000
+MAX_VALUES = 150_000
 """Maximum keys whose numbers are kept (the latest ones), and maximum values kept."""
-TRANSACTION = 512
+MAX_CHANGES = 512
 """Most changes of one transaction."""
 PRUNE_EVERY_S = 60.0
 RETRY_S = 1.0
@@ -194,7 +194,7 @@ class Journal:
             changes = [self._queue.get(timeout=RETRY_S)]
         except queue.Empty:
             return []
-        while len(changes) < TRANSACTION and changes[-1] is not None:
+        while len(changes) < MAX_CHANGES and changes[-1] is not None:
             try:
                 changes.append(self._queue.get_nowait())
             except queue.Empty:
@@ -277,12 +277,12 @@ class Journal:
             self._db.execute("DELETE FROM held WHERE until < ?", (self._wall(),))
             self._db.execute(
                 "DELETE FROM held WHERE key IN (SELECT key FROM held ORDER BY until DESC LIMIT -1 OFFSET ?)",
-                (VALUES,),
+                (MAX_VALUES,),
             )
             self._db.execute(
                 "DELETE FROM numbers WHERE key IN"
                 " (SELECT key FROM numbers ORDER BY at_ms DESC LIMIT -1 OFFSET ?)",
-                (KEYS,),
+                (MAX_KEYS,),
             )
 
     def _prepare(self, swarm: str) -> None:

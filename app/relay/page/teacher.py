@@ -17,13 +17,13 @@ from pathlib import Path
 
 from app.common.text import exact_span
 from app.relay.page import page
-from app.relay.session.classroom import KEYS_OF_A_COMPUTER, PUPILS, ClassMeasurement, Classroom, Discovery
+from app.relay.session.classroom import KEYS_OF_A_COMPUTER, MAX_PUPILS, ClassMeasurement, Classroom, Discovery
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite
 
 PATH = "/class/"
-SHOWN = 12
+MAX_SHOWN = 12
 """Maximum discoveries on the page; the export has all."""
 _ARROWS = 90
 """Maximum arcs drawn, those with most groups; the list of students has all figures."""
@@ -47,13 +47,13 @@ HEADERS = {
 
 
 _COMPLETE = (
-    f"The class is complete: more asked to join, and it holds {PUPILS} models, {KEYS_OF_A_COMPUTER} from one "
-    "computer."
+    f"The class is complete: more asked to join, and it holds {MAX_PUPILS} models, {KEYS_OF_A_COMPUTER} from "
+    "one computer."
 )
 
 
 def token() -> str:
-    """The secret end of the link; whoever has it is treated as the teacher."""
+    """The secret end of the link; anyone who has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 
@@ -107,7 +107,7 @@ def render(
             "<p>Answers that went from one to another; thicker is more</p>",
             _ring(room, pupils),
             "</section><section><h2>Discoveries</h2><p>The first puzzle of a kind, newest first</p>",
-            _discoveries(room.discoveries[::-1][:SHOWN], now),
+            _discoveries(room.discoveries[::-1][:MAX_SHOWN], now),
             "</section></div></div></main><footer>",
             f"<span>Figures are renewed every {page.REFRESH_S} seconds</span>",
             "<span>Kept in memory only: export what you want to keep</span></footer></body></html>",

@@ -20,7 +20,7 @@ from app.relay.server.masked import FrameGuard
 from app.relay.session.session import Session
 from app.swarm.wire import noise
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Refused
+from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
@@ -205,7 +205,7 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
     return web.WebSocketResponse(
         protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
         compress=False,
-        max_msg_size=FRAME + more + 1,  # aiohttp takes only what is smaller
+        max_msg_size=FRAME_BYTES + more + 1,  # aiohttp takes only what is smaller
         heartbeat=HEARTBEAT_S,
         decode_text=False,
     )

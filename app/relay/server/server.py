@@ -15,7 +15,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from app.common.rate import Buckets, Rate
 from app.relay.access import Rules
 from app.relay.admin.routes import AdminRoutes
-from app.relay.limits import HOMES, ConnectionLimit, count_down
+from app.relay.limits import QUOTAS_PER_SITE, ConnectionLimit, count_down
 from app.relay.origin import LOOPBACK, Origins, wider
 from app.relay.server.connection import CLOSING_S, RelayConnection, open_socket, refuse, watch
 from app.relay.session.session import Session
@@ -46,7 +46,7 @@ VISIT_S = 60.0
 STRANGERS_SHARE, KNOWN_SHARE = 8, 4
 """At most an eighth of all places is for connections that have not signed in, and the last quarter for those
 and for keys with standing: new keys find it full earlier."""
-GREETED = Rate(60 * 200, 400)
+NEW_WEBSOCKETS = Rate(60 * 200, 400)
 """New websockets of all unknown clients together: 200 a second."""
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Server:
         self._origins = Origins(rules.proxies)
         self.sockets = ConnectionLimit(self._origins, state.clock, rules.sockets)
         self._admin = AdminRoutes(state, rules, self._origins, self._publisher_addresses)
-        self._rate = Buckets(GREETED, 1)
+        self._rate = Buckets(NEW_WEBSOCKETS, 1)
         self._connections: set[RelayConnection] = set()
         self._strangers: deque[tuple[float, RelayConnection]] = deque()
         self._visitors: deque[tuple[float, RelayConnection]] = deque()
@@ -226,7 +226,7 @@ class Server:
             return None
         if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS or (
             (whole := wider(address)) is not None
-            and self._addresses[whole] >= HOMES * CONNECTIONS_OF_AN_ADDRESS
+            and self._addresses[whole] >= QUOTAS_PER_SITE * CONNECTIONS_OF_AN_ADDRESS
         ):
             return _later("There are too many connections from this address.", 30)
         now = self.state.clock()

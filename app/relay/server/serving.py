@@ -21,7 +21,7 @@ from app.relay.server.server import SIGN_IN_S, Server
 from app.relay.session.shared import RelayState
 from app.swarm.wire.protocol import SOCKET_PATH
 
-OUTBOUND = 192 * 1024
+SEND_BUFFER_BYTES = 192 * 1024
 """Bytes that the system may buffer for a client that does not read. By default Linux uses 4 MB (measured), so a
 few thousand such clients would take all memory."""
 STARTING_S = 3.0
@@ -63,7 +63,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening socket. Raises OSError if the address is not of this computer or is taken."""
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.create_server(where[:2], family=family, backlog=4096)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, OUTBOUND)  # its connections inherit it
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # its connections inherit it
     return listener
 
 

@@ -15,17 +15,17 @@ from app.relay.origin import LOOPBACK
 from app.sapo.families import FAMILIES
 from app.swarm.wire.protocol import ClassProgress
 
-PUPILS = 200
+MAX_PUPILS = 200
 AWAY_S = 120.0
 """Seconds of silence after which a student makes room in a full class, so that keys that come and go keep
 nobody out."""
 KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
 """Maximum keys of one address in a class, including those that made room: of a computer on the same network,
 and of another network, where a school may be behind one address."""
-MARKS = 500
+MAX_MEASUREMENTS = 500
 """Measurements remembered of one pupil."""
-DISCOVERIES = 300
-JOURNEYS = 20_000
+MAX_DISCOVERIES = 300
+MAX_JOURNEYS = 20_000
 
 
 class ClassMeasurement(msgspec.Struct, frozen=True):
@@ -89,7 +89,9 @@ class Classroom:
         now, pupil = self._clock(), self.pupils.get(key)
         if pupil is None:
             back = key in self.past
-            if not (back or self._room_for(address)) or not (len(self.pupils) < PUPILS or self._made_room(now)):
+            if not (back or self._room_for(address)) or not (
+                len(self.pupils) < MAX_PUPILS or self._made_room(now)
+            ):
                 self.turned_away += 1
                 return False
             pupil = self.pupils[key] = self.past.pop(key) if back else Pupil(now, address)
@@ -103,7 +105,7 @@ class Classroom:
         now, pupil = self._clock(), self.pupils[key]
         families = {name: share for name, share in told.families.items() if name in FAMILIES}
         pupil.marks.append(ClassMeasurement(now, told.round, told.share, families))
-        del pupil.marks[:-MARKS]
+        del pupil.marks[:-MAX_MEASUREMENTS]
         for name, share in families.items():
             if share <= 0.0:
                 pupil.failed.add(name)
@@ -124,7 +126,7 @@ class Classroom:
         pupil.latest = self._clock()
         pupil.got.setdefault(family, Counter())[author] += 1
         pupil.came[family] = pupil.latest
-        if (author, asker) in self.journeys or len(self.journeys) < JOURNEYS:
+        if (author, asker) in self.journeys or len(self.journeys) < MAX_JOURNEYS:
             self.journeys[author, asker] += 1
 
     def _room_for(self, address: str) -> bool:
@@ -141,7 +143,7 @@ class Classroom:
         if not away:
             return False
         key, pupil = min(away, key=lambda one: (bool(one[1].marks), one[1].latest))
-        if pupil.marks and len(self.past) >= PUPILS:
+        if pupil.marks and len(self.past) >= MAX_PUPILS:
             return False
         if pupil.marks:
             self.past[key] = pupil
@@ -155,4 +157,4 @@ class Classroom:
         got, came = pupil.got.get(family, Counter()), pupil.came.get(family)
         before = tuple(author for author, _ in got.most_common(3))
         self.discoveries.append(Discovery(now, key, family, before, None if came is None else now - came))
-        del self.discoveries[:-DISCOVERIES]
+        del self.discoveries[:-MAX_DISCOVERIES]

@@ -32,7 +32,7 @@ from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err
 
-SEVERAL = 3
+ENOUGH_NETWORKS = 3
 """Number of networks with known keys from which on these come first."""
 _LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
 """Known keys looked at to find them, and for how long, and for how many choices of families, that holds."""
@@ -46,7 +46,7 @@ _MANY_KEYS, _MANY_ADDRESSES = 16, 8
 
 class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
     """A sample. `window` counts the groups in the families asked for, `eligible` those of them that are not the
-    asker's own, `sources` the keys that published these (in a large swarm: at least so many)."""
+    asker's own, `sources` the keys that published these (in a large swarm: a lower bound)."""
 
     groups: list[StoredGroup]
     window: int
@@ -184,7 +184,7 @@ class Sampler:
         if now - at >= _HOLDS_S:
             if len(self._found_several) >= _HELD:
                 self._found_several.clear()
-            found = len(list(islice(self._sites(known), SEVERAL))) == SEVERAL
+            found = len(list(islice(self._sites(known), ENOUGH_NETWORKS))) == ENOUGH_NETWORKS
             self._found_several[families] = found, now
         return found
 

@@ -55,7 +55,7 @@ from app.swarm.wire.protocol import (
 )
 from app.swarm.wire.signin import check_sign_in, signed_hello
 
-FAULTS = 32
+MAX_FAULTS = 32
 """Number of unparsable frames after which a connection is closed."""
 REFUSALS = Rate(60, 100)
 """Refusals for rate: a client with more of them in a connection does not wait as told, and is disconnected."""
@@ -152,7 +152,7 @@ class Session:
     def fault(self, code: Code, sentence: str) -> bytes:
         """Refuses a frame that is not a message; disconnects a client that sends nothing else."""
         self._faults += 1
-        self.closing = self._faults >= FAULTS
+        self.closing = self._faults >= MAX_FAULTS
         return refusal(code, sentence)
 
     def _too_often(self, sentence: str, wait_s: float, rid: int | None = None) -> bytes:
@@ -290,7 +290,7 @@ class Session:
         if state.standings.verdict(key, self.address) == "blocked":
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
         room = min(ask.max_bytes, int(state.quotas.left("bytes", key, self.address)))
-        if room < min(ask.max_bytes, limits.FRAME):
+        if room < min(ask.max_bytes, limits.FRAME_BYTES):
             return self._too_often("The bytes of this minute are used up.", 5.0, ask.rid)
         wait = state.quotas.take(kind, key, self.address)
         if wait > 0:

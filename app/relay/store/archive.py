@@ -35,11 +35,11 @@ from app.swarm.wire.protocol import Wanted
 FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
 EVERY_S = 1.0
-THIN = 0.05
+THINNED_SHARE = 0.05
 """Share of the groups that is deleted at once when the file is full."""
-ROW = 1.3
+DISK_FACTOR = 1.3
 """Bytes on disk per byte of an envelope."""
-QUEUE = 20_000
+MAX_QUEUE = 20_000
 """Maximum groups waiting to be written; if the disk is slower than the swarm, the oldest of them are left
 out."""
 _SAME = 64
@@ -103,7 +103,7 @@ class Archive:
         """Opens or makes it. Raises BackplaneError."""
         self._path = folder / f"archive-{swarm}.sqlite3"
         self._most, self._wall, self._rng = most, wall, rng
-        self._fresh: deque[CheckedGroup] = deque(maxlen=QUEUE)
+        self._fresh: deque[CheckedGroup] = deque(maxlen=MAX_QUEUE)
         self._thread = ThreadPoolExecutor(1, "archive")
         self._told = False
         self.groups = 0
@@ -196,7 +196,7 @@ class Archive:
                     record.raw,
                 )
             )
-        coming = int(ROW * sum(len(row[-1]) for row in rows))
+        coming = int(DISK_FACTOR * sum(len(row[-1]) for row in rows))
         while self._used() + coming > self._most and self._thin(now_ms):
             pass
         with transaction(self._db):
@@ -221,7 +221,7 @@ class Archive:
         """Deletes a random part of the groups older than an hour; if there are too few, the oldest. False if
         there is none."""
         (all_,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
-        going = max(1, int(THIN * all_))
+        going = max(1, int(THINNED_SHARE * all_))
         which = "SELECT place FROM groups WHERE arrived_ms < ? ORDER BY random() LIMIT ?"
         with transaction(self._db):
             gone = self._db.execute(

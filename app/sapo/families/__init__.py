@@ -38,7 +38,7 @@ from app.sapo.families import (
 )
 from app.sapo.families.family import Family
 
-LADDER = 5
+LEVELS = 5
 
 
 class Families(dict[str, Family]):

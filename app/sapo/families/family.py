@@ -116,7 +116,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return hashed("content", self.name, msgspec.json.encode(self.content(entry)))
 
     def holds_out(self, content_hash: int) -> bool:
-        """Whether items of this content are reserved for probes. They are never trained on, whoever asks."""
+        """Whether items of this content are reserved for probes. They are never trained on by any node."""
         if self.held_out is not None:
             return content_hash in self.held_out
         return content_hash % self.held_out_share == 0

@@ -268,7 +268,7 @@ def _sequence_sound(entry: Entry) -> bool:
 
 
 def _sequence_work(entry: Entry) -> str:
-    """The shortest rule at the last number shown, then at the one asked for."""
+    """Work for the answer: the shortest rule applied to the last number shown, then to the one asked for."""
     shown = _shown(entry)
     rule = next(_fitting(shown))
     before, last, latest = shown[-3:]

@@ -39,7 +39,7 @@ from app.sapo.scoring.pipe import (
 from app.sapo.sets.question_set import SetError, decode
 from app.sapo.sets.question_set import family as family_of
 
-MEMORY = 256 * 2**20
+MEMORY_BYTES = 256 * 2**20
 """Bytes of address space beyond what loading took."""
 
 LOAD_CPU, JUDGE_CPU = 10, 1
@@ -80,7 +80,7 @@ def limit_resources() -> None:
     """No new file descriptor, no file content, no core, no process; bounded memory where the system can count
     it."""
     if sys.platform == "win32":
-        hold_beyond(MEMORY)
+        hold_beyond(MEMORY_BYTES)
     else:
         import resource
 
@@ -93,7 +93,7 @@ def limit_resources() -> None:
         wanted = dict.fromkeys(none_at_all, 0)
         used = _address_space()
         if used is not None:
-            wanted[resource.RLIMIT_AS] = used + MEMORY
+            wanted[resource.RLIMIT_AS] = used + MEMORY_BYTES
         for kind, limit in wanted.items():
             hard = resource.getrlimit(kind)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)

@@ -34,7 +34,7 @@ class Check(StrEnum):
     JSON = "json"
 
 
-SAID: Mapping[Check, str] = {
+DESCRIPTIONS: Mapping[Check, str] = {
     Check.TEXT: "Upper and lower case and extra spaces don't matter.",
     Check.ONE_OF: "Any answer that stands between the | signs is right.",
     Check.NUMBER: "A unit may follow, and 1,000 and 1000 are the same.",

@@ -33,10 +33,10 @@ from app.sapo.sets.question_set import (
 )
 
 MAX_BYTES = 16 * 2**20
-QUESTIONS: Sequence[str] = re.findall(
+QUESTION_COLUMNS: Sequence[str] = re.findall(
     r"\w+", "question prompt problem input text instruction query frage aufgabe wort word term front q"
 )
-ANSWERS: Sequence[str] = re.findall(
+ANSWER_COLUMNS: Sequence[str] = re.findall(
     r"\w+", "answer output label target completion response solution antwort lösung back category a"
 )
 """Names of answer columns, the likeliest first."""
@@ -225,7 +225,7 @@ def _json_records(text: str) -> Iterator[tuple[int, Mapping[str, object] | None]
             if line.strip():
                 yield number, _object(line)
         return
-    if isinstance(whole, dict) and not _lowered(whole).keys() & {*QUESTIONS, "messages"}:
+    if isinstance(whole, dict) and not _lowered(whole).keys() & {*QUESTION_COLUMNS, "messages"}:
         lists = [value for value in whole.values() if isinstance(value, list)]
         whole = max(lists, key=len, default=[])
     for number, one in enumerate(whole if isinstance(whole, list) else [whole], 1):
@@ -260,7 +260,7 @@ def _table_records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[s
 
 def _columns(names: Sequence[str]) -> tuple[int, int, bool]:
     """The positions of question and answer, and whether the first row is a header. Raises SetError."""
-    question, answer = _column(names, QUESTIONS), _column(names, ANSWERS)
+    question, answer = _column(names, QUESTION_COLUMNS), _column(names, ANSWER_COLUMNS)
     if len(names) < 2:
         raise SetError("This is one column. A table needs a question and an answer, side by side.")
     if question is not None and answer is not None:
@@ -324,8 +324,8 @@ def _row(cells: Mapping[str, object] | None) -> Row | SkipReason:
     if isinstance(messages := cells.get("messages"), list):
         said = {str(one.get("role")): one.get("content") for one in messages if isinstance(one, dict)}
         cells = {"question": said.get("user"), "answer": said.get("assistant")}
-    question = next((_text(cells[name]) for name in QUESTIONS if name in cells), "")
-    answer = next((_text(cells[name]) for name in ANSWERS if name in cells), "")
+    question = next((_text(cells[name]) for name in QUESTION_COLUMNS if name in cells), "")
+    answer = next((_text(cells[name]) for name in ANSWER_COLUMNS if name in cells), "")
     if not question.strip():
         return SkipReason.NO_QUESTION
     if not answer.strip():

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeVar
 
-from app.common.text import SAID, safe_line
+from app.common.text import MAX_QUOTED, safe_line
 from app.sapo.groups import Group
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
@@ -321,7 +321,7 @@ class Client:
         now = time.monotonic()
         match message:
             case Ok():
-                self._clock.set_by(message.time_ms)
+                self._clock.record_time(message.time_ms)
                 self._publisher.settle(message, now)
                 if self._thanked is not None and message.code is Code.ACCEPTED:
                     self._thanked.record_stored(message.id)
@@ -332,7 +332,7 @@ class Client:
                 self._samples.settle(message)
             case Err():
                 self._samples.fail(message, now)
-                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
+                self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"
             case Stats():
                 self._stats = message
             case Erased():
@@ -348,16 +348,17 @@ class Client:
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count_lesson(message, self._publisher.swarm, self._identity.key.hex())
             case RelayNotice():
-                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
+                self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"
             case Bye():
                 raise ConnectionEnded(
-                    f"The relay says goodbye: {safe_line(message.reason, SAID)}", message.reconnect_after_ms
+                    f"The relay says goodbye: {safe_line(message.reason, MAX_QUOTED)}",
+                    message.reconnect_after_ms,
                 )
 
     def _other_version(self, ok: Ok) -> None:
         if self._joined is None or self._url is None:
             return
-        relay, said = self._joined.hello.relay, safe_line(ok.msg, SAID)
+        relay, said = self._joined.hello.relay, safe_line(ok.msg, MAX_QUOTED)
         sentence = (
             f"{relay} is of another version of Shoal, so no answers can be exchanged: update the older of the "
             f"two. It says: {said}"

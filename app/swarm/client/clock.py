@@ -39,8 +39,8 @@ class RelayClock:
         self._steady_ms = steady_ms
         self._offsets: deque[int] = deque(maxlen=_REMEMBERED)
 
-    def set_by(self, time_ms: int) -> None:
-        """Takes the relay's present time, in Unix milliseconds."""
+    def record_time(self, time_ms: int) -> None:
+        """Records the difference to the relay's present time, in Unix milliseconds."""
         self._offsets.append(time_ms - self._steady_ms())
 
     def forget(self) -> None:
@@ -52,7 +52,7 @@ class RelayClock:
         """How far the relay's clock is ahead of this computer's, 0 if unknown.
 
         >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
-        >>> for told in (4_000, 4_020, 90_000): clock.set_by(told)
+        >>> for told in (4_000, 4_020, 90_000): clock.record_time(told)
         >>> clock.offset_ms, clock.now_ms()
         (3020, 4020)
         """

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from app.common import authorities
 from app.common.authorities import system_proxy, without_password
-from app.common.text import SAID, safe_line
+from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.ledger import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
@@ -42,7 +42,7 @@ OPEN_S = 20.0
 HEARTBEAT_S = 12.0
 SEND_S = 15.0
 CLOSE_S = 2.0
-FAULTS = 32
+MAX_FAULTS = 32
 """Number of frames that cannot be parsed after which the node leaves a relay."""
 FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 """What a relay may send: every frame counts as one, and as one more for each FRAME_BYTES. A busy node hears a
@@ -155,7 +155,7 @@ class Connection:
             if open_:
                 if self._asked is not None and isinstance(err := from_relay(data), Err):
                     raise ConnectionEnded(
-                        f"{self.place} lets no one in with these words: {safe_line(err.msg, SAID)}"
+                        f"{self.place} lets no one in with these words: {safe_line(err.msg, MAX_QUOTED)}"
                     )
                 raise noise.NoiseError("A message in the open.")
             if self._line is not None:
@@ -182,7 +182,7 @@ class Connection:
         if refused.flaw is Flaw.UNKNOWN_TYPE:
             return
         self._faults += 1
-        if self._faults >= FAULTS:
+        if self._faults >= MAX_FAULTS:
             raise ConnectionEnded(f"{self.place} sends what is no message of a relay: check its address.")
 
     async def send(self, message: FromClient | bytes) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.common.text import SAID, safe_line
+from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded
 from app.swarm.identity.identity import Identity
@@ -94,7 +94,7 @@ async def join(
     signed."""
     hello = await _next(connection, Hello)
     clock.forget()
-    clock.set_by(hello.time_ms)
+    clock.record_time(hello.time_ms)
     place = connection.place
     if expected.relay is not None and hello.relay != expected.relay:
         raise ConnectionEnded(
@@ -121,7 +121,7 @@ async def join(
         raise ConnectionEnded(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
     await connection.send(auth)
     welcome = await _next(connection, Welcome)
-    clock.set_by(welcome.time_ms)
+    clock.record_time(welcome.time_ms)
     return Joined(hello=hello, welcome=welcome)
 
 
@@ -136,7 +136,7 @@ async def _next(connection: Connection, kind: type[T]) -> T:
                     raise ConnectionEnded(_refusal(connection.place, message), message.retry_after_ms)
                 if isinstance(message, Bye):
                     raise ConnectionEnded(
-                        f"{connection.place} says: {safe_line(message.reason, SAID)}",
+                        f"{connection.place} says: {safe_line(message.reason, MAX_QUOTED)}",
                         message.reconnect_after_ms,
                     )
                 if not isinstance(message, RelayNotice | Stats):
@@ -153,5 +153,5 @@ def _refusal(place: str, err: Err) -> str:
         Code.RESTRICTED: "lets in those with an invite only",
         Code.RATE_LIMITED: "lets nobody in just now",
     }.get(err.code, "did not take this node's sign-in")
-    said = safe_line(err.msg, SAID)
+    said = safe_line(err.msg, MAX_QUOTED)
     return f"{place} {what}" + (f": {said}" if said else ".")

@@ -19,12 +19,12 @@ import msgspec
 
 from app.swarm.wire.limits import BODY, KIND, LineMessage
 
-MESSAGES = 20
+MAX_MESSAGES = 20
 """Messages kept, half of them sent and half received, so that a relay's figures, which come every ten seconds,
 do not push out what left this computer."""
-BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 """Bytes kept of all messages together, again half for each way."""
-LONGEST = 16 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024
 """Bytes kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly
 ever."""
 HOUR_MIN = 60
@@ -58,7 +58,7 @@ class _Direction:
     def keep(self, one: _KeptMessage) -> None:
         self.kept.append(one)
         self.bytes += len(one.raw)
-        while len(self.kept) > MESSAGES // 2 or self.bytes > BYTES // 2:
+        while len(self.kept) > MAX_MESSAGES // 2 or self.bytes > MAX_BYTES // 2:
             self.bytes -= len(self.kept.popleft().raw)
 
 
@@ -103,14 +103,14 @@ class Ledger:
 
     def _note(self, way: _Direction, frame: bytes) -> None:
         way.count(int(self._clock() // 60), len(frame))
-        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:LONGEST]
+        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:MAX_MESSAGE_BYTES]
         way.keep(_KeptMessage(next(self._numbers), self._wall(), len(frame), raw))
         self._shown = None
 
 
 def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
     """The newest messages that fit, newest first."""
-    room = BYTES // 2
+    room = MAX_BYTES // 2
     for one in reversed(way.kept):
         message = _message(one.at, outgoing, one.size, one.raw)
         room -= len(message.text.encode())
@@ -135,7 +135,7 @@ def _without_proof(frame: bytes) -> bytes:
 
 def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
     kind, text = _kind(raw), raw.decode(errors="replace")
-    if size > LONGEST:
+    if size > MAX_MESSAGE_BYTES:
         text += f" … ({size - len(raw)} bytes more)"
     elif outgoing and kind == "pub":
         text += _unpacked(raw)

@@ -17,14 +17,14 @@ import msgspec
 from app.common.files import sole_writer, tables, transaction
 from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER, Code
+from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, SAFE_INTEGER, Code
 from app.swarm.wire.protocol import Pub
 
 FORMAT = 1
 MAX_MESSAGES = 10_000
 MAX_BYTES = 50_000_000
 LEAST_MESSAGES = OPEN_PUBLISHES + 1
-LEAST_BYTES = LEAST_MESSAGES * FRAME
+LEAST_BYTES = LEAST_MESSAGES * FRAME_BYTES
 """Room for everything that may be under way and the next message: then there is always an unsent one to drop.
 """
 

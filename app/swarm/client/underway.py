@@ -38,7 +38,7 @@ from app.swarm.wire.limits import (
 )
 from app.swarm.wire.protocol import BatchReply, Err, Ok, Pub, Recall, Sample, Wanted
 
-HELD = 64
+MAX_HELD = 64
 """Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest is dropped."""
 ANSWER_S = 60.0
 """Seconds without an answer to a group after which the node leaves the relay."""
@@ -53,7 +53,7 @@ class Publisher:
 
     def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
         self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
-        self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=HELD)
+        self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=MAX_HELD)
         self._open: dict[str, float] = {}
         self._most, self._zlib = OPEN_PUBLISHES, False
         self._pace = Backoff()

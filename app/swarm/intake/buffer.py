@@ -25,7 +25,7 @@ from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.wire.limits import OLDEST_S
 
-MOST = 256
+MAX_BUFFERED = 256
 MOST_BYTES = 4_000_000
 PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
@@ -47,7 +47,7 @@ class PeerBuffer:
         self,
         now_ms: Callable[[], int],
         *,
-        most: int = MOST,
+        most: int = MAX_BUFFERED,
         most_bytes: int = MOST_BYTES,
         per_peer: int = PER_PEER,
         oldest_s: float = OLDEST_S,

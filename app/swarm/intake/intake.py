@@ -45,14 +45,14 @@ from app.swarm.wire.shared_sets import SharedSet, is_sealed
 # one family may share three quarters where a model works by a fixed pattern, so only nine tenths and more
 # count.
 
-RUN = 8
-SKETCH = 128
-ALIKE = 0.9
+SHINGLE_CHARS = 8
+SKETCH_HASHES = 128
+COPY_SHARE = 0.9
 """Share of a sketch in common from which two groups count as copies."""
 FIRST, FIRST_ALIKE = 24, 0.6
 """The smallest of a sketch are a sketch themselves: most groups differ in those already."""
 REMEMBERED_TEXTS = 1024
-SHORT = 240
+MIN_COMPARED_CHARS = 240
 """A group of fewer characters than this says too little to be compared with answers to other questions."""
 
 Sketch: TypeAlias = "array[int]"
@@ -71,13 +71,17 @@ class SimilarityIndex:
         """Case, blanks and the order of the completions do not matter. A short group is sketched together with
         its question, because many questions have the answer "#3"."""
         texts = sorted("".join(text.split()).casefold() for text in completions_G)
-        about = question if sum(map(len, texts)) < SHORT else ""
+        about = question if sum(map(len, texts)) < MIN_COMPARED_CHARS else ""
         salt = hash((self._secret, about))
-        runs = {text[at : at + RUN] for text in texts for at in range(max(1, len(text) - RUN + 1))}
+        runs = {
+            text[at : at + SHINGLE_CHARS]
+            for text in texts
+            for at in range(max(1, len(text) - SHINGLE_CHARS + 1))
+        }
         if about:  # then the number of equal completions says something, too
             runs |= {f"{texts.count(text)}\0{text}" for text in texts}
         return array(
-            "Q", sorted(nsmallest(SKETCH, {hash((salt, run)) & 0xFFFF_FFFF_FFFF_FFFF for run in runs}))
+            "Q", sorted(nsmallest(SKETCH_HASHES, {hash((salt, run)) & 0xFFFF_FFFF_FFFF_FFFF for run in runs}))
         )
 
     def alike(self, sketch: Sketch) -> bool:
@@ -85,7 +89,7 @@ class SimilarityIndex:
         mine, first = frozenset(sketch), frozenset(sketch[:FIRST])
         return any(
             len(first.intersection(other[:FIRST])) >= FIRST_ALIKE * len(first)
-            and len(mine.intersection(other)) >= ALIKE * max(len(mine), len(other))
+            and len(mine.intersection(other)) >= COPY_SHARE * max(len(mine), len(other))
             for other in self._latest
         )
 

@@ -24,7 +24,7 @@ from mnemonic import Mnemonic
 from app.swarm.wire.protocol import SOCKET_PATH
 
 PREFIX = "shoal://join/"
-LONGEST = 2000
+MAX_LINK_CHARS = 2000
 """Maximum characters of an address or a link; the longest valid one has fewer."""
 
 _PORTS = {"ws": 80, "wss": 443}
@@ -68,8 +68,8 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     relay: str | None = None
     token: str | None = None
     room: str | None = None
-    """"class": whoever joins with this invite agrees that a teacher sees the model's skills and may pause it.
-    """
+    """"class": anyone who joins with this invite agrees that a teacher sees the model's skills and may
+    pause it."""
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:
@@ -220,9 +220,9 @@ def _plain(text: str) -> str:
     text = text.strip()
     if not text:
         raise InviteError("There is no address here: paste an invite or a relay's address.")
-    if len(text) > LONGEST:
+    if len(text) > MAX_LINK_CHARS:
         raise InviteError(
-            f"That isn't an invite: it is longer than {LONGEST:,} characters. Copy the link alone."
+            f"That isn't an invite: it is longer than {MAX_LINK_CHARS:,} characters. Copy the link alone."
         )
     if re.search(r"\s", text):
         raise InviteError("That isn't an invite: it has blanks or line breaks. It begins with shoal://join/.")

@@ -10,7 +10,7 @@ import msgspec
 from app.swarm.wire.body import Envelope, encoded, once, twice
 from app.swarm.wire.limits import (
     BATCH_FRAME,
-    FRAME,
+    FRAME_BYTES,
     KIND,
     Flaw,
     Refused,
@@ -78,7 +78,7 @@ def from_client(frame: bytes) -> FromClient:
 
 def read_client(frame: bytes) -> tuple[FromClient, bytes]:
     """The same, and the bytes as we would have written it. Raises Refused."""
-    message: FromClient = _read(frame, _client, FRAME)
+    message: FromClient = _read(frame, _client, FRAME_BYTES)
     written = encoded(message)
     if written != frame and twice(frame):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
@@ -89,13 +89,13 @@ def from_relay(frame: bytes) -> FromRelay:
     """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
     if not isinstance(message, BatchReply | HandedOut):
-        _check_size(len(frame), FRAME)
+        _check_size(len(frame), FRAME_BYTES)
     return message
 
 
 def item(raw: bytes | msgspec.Raw) -> Envelope:
     """One envelope of a batch. Raises Refused."""
-    _check_size(len(memoryview(raw)), FRAME)
+    _check_size(len(memoryview(raw)), FRAME_BYTES)
     envelope: Envelope = _decode(bytes(raw), _items)
     if not once(bytes(raw), envelope):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
@@ -104,7 +104,7 @@ def item(raw: bytes | msgspec.Raw) -> Envelope:
 
 def info(document: bytes) -> Info:
     """A relay's info document. Raises Refused."""
-    _check_size(len(document), FRAME)
+    _check_size(len(document), FRAME_BYTES)
     read: Info = _decode(document, _infos)
     return read
 
@@ -115,7 +115,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
         raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
-    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply | HandedOut) else FRAME)
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply | HandedOut) else FRAME_BYTES)
     return frame
 
 

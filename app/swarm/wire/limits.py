@@ -13,12 +13,12 @@ from app.common.rate import Bucket
 
 KB = 1024
 
-FRAME = 64 * KB
+FRAME_BYTES = 64 * KB
 """Bytes of one websocket message in either direction, except a batch."""
-BATCH = 512 * KB
+BATCH_BYTES = 512 * KB
 """Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
-BATCH_FRAME = BATCH + 4 * KB
-HANDOUT = 384 * KB
+BATCH_FRAME = BATCH_BYTES + 4 * KB
+HANDOUT_CHARS = 384 * KB
 """Characters of a question set that a class hands out; written as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
 """Matches a frame whose type comes first, as in ours."""
@@ -53,10 +53,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
 class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that a relay announces. Sizes in bytes, times in seconds."""
 
-    frame: Count = FRAME
+    frame: Count = FRAME_BYTES
     body: Count = BODY
     completion: Count = COMPLETION
-    batch: Count = BATCH
+    batch: Count = BATCH_BYTES
     sample: Count = SAMPLE
     open_samples: Count = OPEN_SAMPLES
     open_publishes: Count = OPEN_PUBLISHES

@@ -133,7 +133,7 @@ class Initiator(_Handshake):
         return self._say_key() + self._seal(payload)
 
     def hear(self, message: bytes) -> tuple[bytes, bytes, CipherPair]:
-        """What the answer is bound to, its payload, and the line. Raises NoiseError."""
+        """The handshake hash that the answer is bound to, its payload, and the ciphers. Raises NoiseError."""
         theirs, sealed = self._hear_key(message)
         self._agree(theirs)
         bound = self.hash

@@ -14,8 +14,8 @@ import msgspec
 from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.wire.limits import (
-    BATCH,
-    HANDOUT,
+    BATCH_BYTES,
+    HANDOUT_CHARS,
     REPORT_IDS,
     SAMPLE,
     Code,
@@ -101,7 +101,7 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
-    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH_BYTES)] = BATCH_BYTES
     families: Annotated[tuple[FamilyName, ...], msgspec.Meta(min_length=1, max_length=256)] | None = None
     max_age_s: Annotated[int, msgspec.Meta(ge=1, le=24 * 3600)] | None = None
     per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
@@ -121,7 +121,7 @@ class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
-    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH_BYTES)] = BATCH_BYTES
     tasks: Annotated[tuple[Wanted, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
 
 
@@ -256,7 +256,7 @@ class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
 class HandedOut(_FromRelay, frozen=True, kw_only=True, tag="handout"):
     """The answer to `questions`: the file, which a pupil sees before it is kept."""
 
-    content: Annotated[str, msgspec.Meta(max_length=HANDOUT)]
+    content: Annotated[str, msgspec.Meta(max_length=HANDOUT_CHARS)]
 
 
 class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
-from app.chat.messages import PUZZLES, Lap, ModelOpened, PuzzleDrawn, Result, Sides, Try
+from app.chat.messages import DEFAULT_PUZZLES, Lap, ModelOpened, PuzzleDrawn, Result, Sides, Try
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe, safe_line
 from app.node.record.records import Probe
@@ -191,7 +191,9 @@ class RaceCard(Card):
         """Shows the puzzles without answers; `curve` is the figure measured on many more puzzles."""
         self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
-        self._about.say(counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", PUZZLES))
+        self._about.say(
+            counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", DEFAULT_PUZZLES)
+        )
         before, self._laps = self._laps, QWidget()
         self._inside.replaceWidget(before, self._laps)
         before.deleteLater()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.common.rate import Speed
+from app.common.rate import TransferSpeed
 from app.install.packs import events, place
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
@@ -52,7 +52,7 @@ class Packing(QObject):
         self._again = False
         self._command: list[str] = []
         self._sentence = ""
-        self._speed = Speed(clock)
+        self._speed = TransferSpeed(clock)
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
         self._tick.timeout.connect(lambda: self.changed.emit(self.pack))
 

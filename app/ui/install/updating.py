@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.common.rate import Speed
+from app.common.rate import TransferSpeed
 from app.install import InstallError
 from app.install.updates import asking, installed
 from app.install.updates.asking import UpdateOffer
@@ -60,7 +60,7 @@ class Updating(QObject):
         self._child = child()
         self._child.line.connect(self._heard)
         self._child.ended.connect(self._ended)
-        self._speed = Speed()
+        self._speed = TransferSpeed()
         self._failure = self._then = ""
         self._by_person = False
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)

@@ -194,9 +194,9 @@ class NextCard(Card):
 def why(view: View) -> str:
     """How long it has been flat, the node's own recent reason if there is one, and the kind of puzzle that is
     solved most by guessing: a model that guesses has nothing left to learn there."""
-    from app.learning.flat import STEADY
+    from app.learning.flat import CURVE_POINTS
 
-    steady = view.curve[-STEADY:]
+    steady = view.curve[-CURVE_POINTS:]
     rounds = steady[-1].round - steady[0].round
     said = tr("The curve has been flat for {n} rounds.", n=number(rounds))
     reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]

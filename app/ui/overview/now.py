@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.node.record.effort import Dial
-from app.node.rules.causes import HARMFUL
+from app.node.rules.causes import ALWAYS_BLOCKING
 from app.node.rules.preferences import RULE_OF
 from app.ui.frame.frame import Actions, pauses
 from app.ui.language.texts import tr
@@ -20,7 +20,7 @@ from app.ui.widgets.pieces import Card, Elided, IconButton, Label, button, colum
 from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
-SPARED = {cause.reason for cause in HARMFUL}
+SPARED = {cause.reason for cause in ALWAYS_BLOCKING}
 """Reasons to wait that apply even to an owner who insists."""
 
 

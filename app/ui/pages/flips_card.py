@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.common.text import safe
 from app.node.history import flips
-from app.node.history.flips import Flips, Pair
+from app.node.history.flips import AnswerPair, Flips
 from app.node.models.result_page import certainty, headline
 from app.node.record import figures
 from app.ui.frame.frame import Actions
@@ -101,7 +101,7 @@ class FlipsCard(Card):
         self._saved.tell(said)
 
 
-def _pair(one: Pair) -> QWidget:
+def _pair(one: AnswerPair) -> QWidget:
     said = tr("Before: {answer}", answer=safe(one.before)), tr("After: {answer}", answer=safe(one.after))
     answers = (Label(answer, "soft", wrap=True) for answer in said)
     return boxed(column(rule(), Label(safe(one.question), "strong", wrap=True), *answers, gap=4))

@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
 from app.node.history.milestones import Milestone
-from app.node.record.records import Happening, Record, Round, Run
+from app.node.record.records import LogEntry, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page, open_milestone
 from app.ui.language.spoken import spoken
@@ -68,7 +68,7 @@ ROUNDS, RUNS, EVENTS, DIARY = "rounds", "runs", "events", "diary"
 _KINDS: dict[str, type[msgspec.Struct]] = {
     ROUNDS: Round,
     RUNS: Run,
-    EVENTS: Happening,
+    EVENTS: LogEntry,
     DIARY: Milestone,
 }
 

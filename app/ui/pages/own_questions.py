@@ -13,7 +13,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
-from app.node.data.question_sets import ENDINGS, SHARES, KeptSet
+from app.node.data.question_sets import SET_SUFFIXES, SHARES, KeptSet
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
@@ -108,7 +108,7 @@ class OwnQuestions(Card):
         self._look(content, Path(path).stem)
 
     def _choose(self) -> None:
-        kinds = " ".join(f"*{ending}" for ending in ENDINGS)
+        kinds = " ".join(f"*{ending}" for ending in SET_SUFFIXES)
         path, _ = QFileDialog.getOpenFileName(self, tr("Open a file"), "", f"{tr('Tables and text')} ({kinds})")
         if path:
             self.offer(path)
@@ -214,7 +214,7 @@ class OwnQuestions(Card):
             label.tell(" ".join(text.split()))
         self._check.setCurrentIndex(list(Check).index(made.rule.check))
         guessed = " " + tr("Shoal guessed this from the answers.") if found.guessed else ""
-        self._how.say(tr(checks.SAID[made.rule.check]) + guessed)
+        self._how.say(tr(checks.DESCRIPTIONS[made.rule.check]) + guessed)
         self._notes.tell("\n".join(notes(found)))
         if not self._shown.isVisible():
             self._name.setText(made.name)
@@ -333,7 +333,7 @@ class OwnQuestions(Card):
 def changed(home: Path) -> int:
     """Changes whenever a class offers a set."""
     try:
-        return (home / question_sets.FOLDER / question_sets.OFFERED).stat().st_mtime_ns
+        return (home / question_sets.FOLDER / question_sets.OFFERED_FOLDER).stat().st_mtime_ns
     except OSError:
         return 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.common.process.surroundings import PIPED
+from app.common.process.surroundings import FROM_STDIN
 from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.history import history
@@ -269,7 +269,7 @@ class Control(QObject):
             self._link.stop()
 
     def _options(self) -> list[str]:
-        where = ["--relay", PIPED] if self._invite else ["--private"] if self._words.text else []
+        where = ["--relay", FROM_STDIN] if self._invite else ["--private"] if self._words.text else []
         engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),

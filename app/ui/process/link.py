@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.common import remedy
 from app.common.files import log_with_room
-from app.common.process.surroundings import PIPED
+from app.common.process.surroundings import FROM_STDIN
 from app.common.rate import wait_s
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
@@ -27,7 +27,7 @@ NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 GRACE_MS = 8_000
 """Milliseconds that a node may take to end by itself; then it is killed."""
-SWARM = ("--solo", "--private", "--relay", PIPED)
+SWARM = ("--solo", "--private", "--relay", FROM_STDIN)
 """The options that decide with whom a node learns."""
 CRASHES = 5
 """A node that dies this many times in a row without finishing a round is not restarted automatically."""

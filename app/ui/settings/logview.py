@@ -49,7 +49,7 @@ class LogView(QWidget):
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         folder = IconButton(theme, "folder", tr("Open the folder of the logs"))
         folder.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home / "logs"))))
-        self.text = QPlainTextEdit()
+        self.text: QPlainTextEdit = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setAccessibleName(tr("Log"))
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from app.common.process.stopping import meant
 from app.install.updates import installed
 from app.node.data import moving
-from app.node.data.home import NewerError, check_format, make_private
+from app.node.data.home import NewerVersionError, check_format, make_private
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import speak, tr
 from app.ui.process.child import surround
@@ -109,7 +109,7 @@ def run(
     speak(application, Choices(home)["language"])
     try:
         check_format(home)
-    except NewerError as error:
+    except NewerVersionError as error:
         return _refuse(spoken(str(error)))
     if not _writable(home):
         why = tr(

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 
 from app.common.process.memory import give_back
 from app.models.gguf_shelf import is_gguf
-from app.node.data.question_sets import ENDINGS
+from app.node.data.question_sets import SET_SUFFIXES
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar
@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
         """A dropped model (GGUF file or folder) is added to the list of models; a table becomes questions."""
         for path in _dropped(event):
             event.acceptProposedAction()
-            if path.lower().endswith(ENDINGS):
+            if path.lower().endswith(SET_SUFFIXES):
                 self.opened("skills").own.offer(path)
                 continue
             (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
@@ -313,6 +313,6 @@ def _dropped(event: QDropEvent) -> list[str]:
     return [
         str(path)
         for path in paths
-        if (path.is_file() and (is_gguf(path) or path.suffix.lower() in ENDINGS))
+        if (path.is_file() and (is_gguf(path) or path.suffix.lower() in SET_SUFFIXES))
         or (path / "config.json").is_file()
     ]

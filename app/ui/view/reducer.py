@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from app.node.history import milestones
-from app.node.history.history import GROUPS, History
+from app.node.history.history import MAX_GROUPS, History
 from app.node.record.reasons import Reason
-from app.node.record.records import JOINED_QUESTIONS, GroupRow, Happening, Probe, Round
+from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
 from app.node.record.snapshot import FamilyView, LevelReached, Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import family_titles, tr
@@ -109,7 +109,7 @@ class Fold:
         self.change(news=sentence)
 
     def _append(self, kind: str, event: dict[str, Any], sentence: str, now: float) -> None:
-        row = Happening(at=now, round=int(event["round"]), kind=kind, sentence=sentence)
+        row = LogEntry(at=now, round=int(event["round"]), kind=kind, sentence=sentence)
         self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row))
 
     def _round(self, row: Round) -> None:
@@ -225,7 +225,7 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
     """The newest first; rounds that are in `new` replace those in `old`."""
     rounds = {group.round for group in new}
     kept = [group for group in old if group.round not in rounds]
-    return tuple([*new, *kept][:GROUPS])
+    return tuple([*new, *kept][:MAX_GROUPS])
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:

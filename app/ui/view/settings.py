@@ -280,7 +280,7 @@ _LONGEST = 200
 
 
 class PrivateWords:
-    """`text` is empty if there are none."""
+    """`text` holds the six words, empty if the file has none or cannot be read."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE

@@ -19,7 +19,7 @@ from app.install.updates.asking import UpdateOffer
 from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
-from app.node.record.records import GroupRow, Happening, Probe, Round, Run
+from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
 from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
 from app.sapo.questions import Coordinates
@@ -260,7 +260,7 @@ class ModelState(Value, frozen=True):
     taken: int = 0
     """Number of peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[LogEntry, ...] = ()
     """Oldest first."""
     today: Today = Today()
 

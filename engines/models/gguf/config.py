@@ -14,7 +14,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engines.contract import EngineError
-from engines.models.folder import KNOWN, Architecture, Rope, read_architecture
+from engines.models.folder import KNOWN_TYPES, Architecture, Rope, read_architecture
 from engines.models.gguf import header, tokenizer
 from engines.models.gguf.header import WORDS, Header
 from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved, rope_factors
@@ -49,7 +49,7 @@ def family(header: Header, name: str, pieces: int = 1) -> str:
     if header.values.get("split.count", pieces) not in (0, 1):
         raise EngineError(f"{name} is one of several pieces of a model: choose one that is a single file.")
     found = header.values.get("general.architecture")
-    if found not in KNOWN:
+    if found not in KNOWN_TYPES:
         what = found if isinstance(found, str) and found.isascii() and found.isprintable() else "unknown"
         raise EngineError(
             f"{name} is of the family {what[:40]}, and files of the families Qwen2, Qwen3 and Llama can learn "

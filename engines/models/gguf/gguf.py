@@ -23,7 +23,7 @@ from gguf.quants import quantize
 from engines.contract import EngineError, Kind
 from engines.files import flush, own_corner, replace
 from engines.models.folder import (
-    KNOWN,
+    KNOWN_TYPES,
     Architecture,
     Folder,
     fingerprint,
@@ -159,7 +159,7 @@ def cache_folder() -> Path:
 def architecture(model: Folder) -> Architecture:
     """The decoder in a folder. Raises EngineError if it cannot be converted for llama.cpp here."""
     shape = read_architecture(model.config)
-    if shape is None and model.config.get("model_type") in KNOWN:
+    if shape is None and model.config.get("model_type") in KNOWN_TYPES:
         raise EngineError(
             f"{model.name} attends or turns positions in a way that isn't converted here (a sliding window, a "
             "rotary scaling): use the torch engine, or export it as peft or merged."

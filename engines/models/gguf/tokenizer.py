@@ -258,7 +258,7 @@ def _settings(
     merges: Sequence[str],
     bos: tuple[str, int] | None,
 ) -> dict[str, Any]:
-    """tokenizer.json. Every word is in the model's own vocabulary, so that each keeps its id."""
+    """The content of tokenizer.json. Every token is listed in the vocabulary, so that it keeps its id."""
     added = [
         {
             "id": id,

@@ -1,4 +1,4 @@
-"""The interface that sampler and learner need of a model, whoever runs it: our own decoder or transformers."""
+"""The interface that sampler and learner need of a model, run by our own decoder or by transformers."""
 
 from __future__ import annotations
 

@@ -14,7 +14,15 @@ import msgspec
 import pytest
 
 from app.install.updates import installed
-from app.node.data.home import FORMAT, FORMAT_FILE, Format, NewerError, check_format, read_format, stamp_format
+from app.node.data.home import (
+    FORMAT,
+    FORMAT_FILE,
+    Format,
+    NewerVersionError,
+    check_format,
+    read_format,
+    stamp_format,
+)
 from app.node.history import checkpoint, store
 from app.node.history.resume import HISTORY, open_history
 from app.node.rules.preferences import Preferences
@@ -73,7 +81,7 @@ def test_a_newer_folder_is_left_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 1 and contents(home) == before
     assert "was last used by Shoal 0.9.0, and this is" in done.stderr and "install that version" in done.stderr
     write(home, FORMAT + 1, "<b>")
-    with pytest.raises(NewerError, match="by a newer Shoal"):
+    with pytest.raises(NewerVersionError, match="by a newer Shoal"):
         check_format(home)
 
 
@@ -85,7 +93,7 @@ def test_a_newer_history_or_checkpoint_is_not_taken_for_a_damaged_one(tmp_path: 
     with sqlite3.connect(tmp_path / HISTORY) as db:
         db.execute("PRAGMA user_version=9")
     db.close()
-    with pytest.raises(NewerError, match="of format 9"):
+    with pytest.raises(NewerVersionError, match="of format 9"):
         open_history(tmp_path)
     assert [path.name for path in tmp_path.iterdir() if "damaged" in path.name] == []
     with sqlite3.connect(tmp_path / HISTORY) as db:
@@ -93,10 +101,10 @@ def test_a_newer_history_or_checkpoint_is_not_taken_for_a_damaged_one(tmp_path: 
     db.close()
     safe = tmp_path / "round-000001"
     safe.mkdir()
-    (safe / checkpoint.STATE).write_text('{"format": 9, "all": "different"}')
-    with pytest.raises(NewerError, match="of format 9"):
+    (safe / checkpoint.STATE_FILE).write_text('{"format": 9, "all": "different"}')
+    with pytest.raises(NewerVersionError, match="of format 9"):
         checkpoint.read(safe, "m")
-    (safe / checkpoint.STATE).write_text('{"format": 0}')
+    (safe / checkpoint.STATE_FILE).write_text('{"format": 0}')
     with pytest.raises(checkpoint.CheckpointError):
         checkpoint.read(safe, "m")
 

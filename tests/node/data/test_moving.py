@@ -60,7 +60,7 @@ def test_it_is_there_and_no_longer_here(old: Path, tmp_path: Path) -> None:
     (old / "holiday.jpg").write_bytes(b"mine")
     told: list[tuple[int, int]] = []
     to = moving.move(tmp_path / "new" / "Shoal", lambda done, total: told.append((done, total)))
-    assert complete(to) and place.home() == to and not (to / moving.UNFINISHED).exists()
+    assert complete(to) and place.home() == to and not (to / moving.UNFINISHED_MARK).exists()
     assert [entry.name for entry in old.iterdir()] == ["holiday.jpg"], "what is not ours stays where it is"
     assert (to / "identity").stat().st_mode & 0o777 == 0o600
     assert told[-1][0] == told[-1][1] and [done for done, _ in told] == sorted(done for done, _ in told)
@@ -116,7 +116,7 @@ def test_killed_anywhere_one_of_the_two_is_whole(old: Path, tmp_path: Path) -> N
         if now == old:
             moving.move(to)
         moving.leave()
-        assert complete(to) and not contents.ours(old) and not (to / moving.UNFINISHED).exists()
+        assert complete(to) and not contents.ours(old) and not (to / moving.UNFINISHED_MARK).exists()
         moving.move(old)
         at += 6  # every step takes a minute: each forces the disk three times over
     assert len(sides) > 8 and sides == sorted(sides, key=lambda side: side == to), "there is one turning point"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.node.data.home import NewerError
+from app.node.data.home import NewerVersionError
 from app.node.history import checkpoint
 from app.node.history.checkpoint import CheckpointError
 from app.node.record.state import NodeState
@@ -107,7 +107,7 @@ def test_another_model_and_another_format_are_refused(tmp_path: Path) -> None:
         checkpoint.read(folder, "other")
     state = json.loads((folder / "state.json").read_text())
     (folder / "state.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(NewerError, match="format 99"):
+    with pytest.raises(NewerVersionError, match="format 99"):
         checkpoint.read(folder, "mark")
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.node.history import flips
-from app.node.history.flips import Answered, Measured
+from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.history.history import newest
 from app.node.record.records import Probe
 from app.node.training_run import flips as used
 from tests.node.bench import Bench, of
 
 
-def measured(round: int, solved: str) -> Measured:
+def measured(round: int, solved: str) -> MeasuredAnswers:
     answers = (
-        Answered(question=f"{n}?", answer="=1" if one == "1" else "no", solved=one == "1", content=n // 2)
+        AnsweredQuestion(
+            question=f"{n}?", answer="=1" if one == "1" else "no", solved=one == "1", content=n // 2
+        )
         for n, one in enumerate(solved)
     )
-    return Measured(round=round, answers=tuple(answers))
+    return MeasuredAnswers(round=round, answers=tuple(answers))
 
 
 def test_the_first_and_the_latest_are_compared(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.node.data.home import NewerError
+from app.node.data.home import NewerVersionError
 from app.node.history import history
 from app.node.history.store import Store
 from app.node.record import errors, records
@@ -89,7 +89,7 @@ def test_probes_come_back_as_they_were_and_curves_do_not_mix(store: Store) -> No
 def test_events_are_bounded(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.node.history.store.EVENTS_KEPT", 3)
     for number in range(9):
-        store.add_event(records.Happening(at=0.0, round=number, kind="note", sentence="x"))
+        store.add_event(records.LogEntry(at=0.0, round=number, kind="note", sentence="x"))
     with sqlite3.connect(tmp_path / "history.sqlite") as db:
         assert db.execute("SELECT round FROM events ORDER BY id").fetchall() == [(6,), (7,), (8,)]
 
@@ -106,7 +106,7 @@ def test_another_reader_sees_rounds_while_the_node_writes(store: Store, tmp_path
 def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "history.sqlite") as db:
         db.execute("PRAGMA user_version=99")
-    with pytest.raises(NewerError, match="format 99"):
+    with pytest.raises(NewerVersionError, match="format 99"):
         Store(tmp_path / "history.sqlite")
 
 

@@ -43,7 +43,7 @@ def probe(round_: int, share: float) -> Probe:
 def measured(folder: Path, round_: int) -> None:
     """The newest checkpoint is the best of its curve."""
     curve = [probe(0, 0.1), probe(round_, 0.5)]
-    Healer(folder / checkpoint.BEST).keep_best(curve, folder / "checkpoints")
+    Healer(folder / checkpoint.BEST_FOLDER).keep_best(curve, folder / "checkpoints")
 
 
 def test_going_back_leaves_the_best_round_whole_and_nothing_later(folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_without_a_best_round_or_with_a_damaged_one_nothing_is_changed(folder: P
     with pytest.raises(NodeError, match="no best round yet"):
         trained.back_to_best(folder.parents[1], folder, "mark")
     measured(folder, 7)
-    (folder / checkpoint.BEST / "adapter_model.safetensors").write_bytes(b"torn")
+    (folder / checkpoint.BEST_FOLDER / "adapter_model.safetensors").write_bytes(b"torn")
     learned(folder, 8)
     with pytest.raises(NodeError, match="Nothing was changed"):
         trained.back_to_best(folder.parents[1], folder, "mark")

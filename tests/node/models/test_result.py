@@ -15,11 +15,11 @@ from app.cli import run
 from app.models.shelf import locate
 from app.node.data.home import model_folder, model_mark
 from app.node.history import checkpoint, flips
-from app.node.history.flips import Answered, Measured
+from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.history.history import FILE
 from app.node.history.store import Store
 from app.node.models import result, result_page, trained
-from app.node.models.result import OWN, Result, ResultError
+from app.node.models.result import OWN_SETS, Result, ResultError
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
@@ -69,10 +69,10 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
         store.add_probe(row_)
         said = "<script>alert(1)</script>\x1b[2J"
         answers = [
-            Answered(question=f"{said} {n}", answer=f"{round_}", solved=n < 100 * share, content=n)
+            AnsweredQuestion(question=f"{said} {n}", answer=f"{round_}", solved=n < 100 * share, content=n)
             for n in range(100)
         ]
-        flips.keep(folder, "0a1b2c3d", Measured(round=round_, answers=tuple(answers)))
+        flips.keep(folder, "0a1b2c3d", MeasuredAnswers(round=round_, answers=tuple(answers)))
     store.close()
     unfinished = checkpoint.begin(folder / "checkpoints", last)
     (unfinished / "adapter_model.safetensors").write_bytes(b"weights")
@@ -132,7 +132,7 @@ def test_nothing_of_the_owners_is_in_it(tmp_path: Path) -> None:
     page = result_page.page(result.verify(content))
     for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0", "alert(1)"):
         assert private not in content.decode() and private not in page
-    assert set(made.families) == {OWN} and made.repeat == ()
+    assert set(made.families) == {OWN_SETS} and made.repeat == ()
     assert "questions of its owner's" in result.obstacle(made)
 
 
@@ -200,7 +200,7 @@ def test_what_is_no_result_is_one_sentence(content: bytes, tmp_path: Path) -> No
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
 def test_a_place_that_never_ends_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "large").write_bytes(b" " * (result.MOST + 1))
+    (tmp_path / "large").write_bytes(b" " * (result.MAX_FILE_BYTES + 1))
     for place in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "gone", tmp_path / "large"):
         with pytest.raises(ResultError):
             result.read(place)

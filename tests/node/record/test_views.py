@@ -245,5 +245,5 @@ def test_where_the_curve_stands() -> None:
 def test_plain_lines_say_what_happened() -> None:
     probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
     assert log_line(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
-    assert log_line(events.Checkpointed(round=1, folder="f")) is None
+    assert log_line(events.CheckpointSaved(round=1, folder="f")) is None
     assert log_line(events.NodeNote(round=1, sentence="Look.")) == "Look."

@@ -11,14 +11,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.learning.language import ROUND
+from app.learning.language import ROUND_RETENTION
 from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
 from app.node.round import language
 from app.node.round import language as everyday
 from app.node.terminal.terminal import closing
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.messages import Foreign, GroupTokens
+from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch, TokenSequence
 
 
@@ -31,7 +31,7 @@ class Reader:
     """Finds every token of every reply but the first to be one in four, and the end unlikely."""
 
     async def read(
-        self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool
+        self, groups_P: list[PeerTexts], max_tokens: int, *, logprobs: bool
     ) -> list[GroupTokens | None]:
         assert logprobs and all(group.prompt[-1]["role"] == "user" for group in groups_P)
         found: list[GroupTokens | None] = []
@@ -97,7 +97,7 @@ def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Pat
     assert not any(weight for row in same.rows_S for weight in row.weights_T)
     assert all(set(row.weights_T[:-1]) == {max(row.weights_T)} for row in pulled.rows_S)
     tokens = sum(len(row.weights_T) for row in pulled.rows_S)
-    assert max(pulled.rows_S[0].weights_T) * tokens == pytest.approx(0.5 * ROUND.strength)
+    assert max(pulled.rows_S[0].weights_T) * tokens == pytest.approx(0.5 * ROUND_RETENTION.strength)
 
 
 def test_a_damaged_file_holds_nothing(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 
 from app.learning import peer_lesson, zero
 from app.learning.choosing import PeerGroup
-from app.learning.language import LESSON
+from app.learning.language import LESSON_RETENTION
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.round import language, placing, teaching
-from app.node.round.round import Tools
+from app.node.round.round import RoundTools
 from app.node.round.teaching import HELD_STEPS
-from app.node.trainer.messages import Foreign, GroupTokens
+from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import draw
 from engines.contract import Batch, StepStats, TokenSequence
@@ -75,7 +75,7 @@ def shelf() -> Shelf:
 def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -> None:
     swarm = shelf()
     seen = bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2)
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     (learned, *_) = skills = of(events.SkillLearned, seen)
     assert len(skills) == 1 and learned.family in {"chain_sum", "basic_arithmetic"} - set(placed.families)
     assert set(learned.authors) == set(AUTHORS) and learned.answers == 30 and learned.level == 0
@@ -116,7 +116,7 @@ def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(be
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
-    assert learned.family == "basic_arithmetic" and not of(events.Placed, seen)
+    assert learned.family == "basic_arithmetic" and not of(events.PlacementDone, seen)
     assert swarm.practised == ("chain_sum", "basic_arithmetic") and set(swarm.wanted) <= {"gcd"}
     shown = rows(bench, "SELECT DISTINCT peer, family FROM groups WHERE source = 'peer' ORDER BY peer")
     assert shown == [(author, "basic_arithmetic") for author in AUTHORS], "the answers that began it"
@@ -186,7 +186,7 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
     reply = TokenSequence(prompt_T=[1], completion_T=[2, 0])
 
     class Link:
-        async def read(self, groups_P: list[Foreign], most: int, *, logprobs: bool) -> list[GroupTokens]:
+        async def read(self, groups_P: list[PeerTexts], most: int, *, logprobs: bool) -> list[GroupTokens]:
             done.append("read")
             drifted = -1.0 - done.count("step") / 10
             return [GroupTokens(sequences_G=[reply], logprobs_GT=[[drifted, drifted]]) for _ in groups_P]
@@ -200,8 +200,10 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
 
     held: list[float] = []
     talk = language.talks(language.FILE)[0]
-    remembered = tuple(language.Remembered(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON.read))
-    tools = cast(Tools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
+    remembered = tuple(
+        language.RememberedTalk(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON_RETENTION.read)
+    )
+    tools = cast(RoundTools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
     batches = [zero.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
     assert stepped.steps == len(batches) and done.count("read") == 3

@@ -16,8 +16,8 @@ from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import OwnGroup, default_external, mixed
-from app.node.trainer.messages import Foreign, ReadGroups
+from app.node.round.peers import OwnGroup, default_external, mixed_groups
+from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import PeerOffer, choose
@@ -218,7 +218,7 @@ def test_what_own_answers_are_like_outlasts_the_node(bench: Bench) -> None:
     seen = []
     for _ in range(2):
         bench.run(rounds=1)
-        manifest = checkpoint.newest_first(bench.checkpoints)[0] / checkpoint.STATE
+        manifest = checkpoint.newest_first(bench.checkpoints)[0] / checkpoint.STATE_FILE
         seen.append(json.loads(manifest.read_text())["state"]["habits"]["seen"])
     assert seen[1] > seen[0] > 0
 
@@ -252,8 +252,8 @@ class Letters:
         return [[-float(token) for token in sequence.completion_T] for sequence in sequences_S]
 
 
-def foreign(*texts: str, finished: Sequence[bool] = (), prompt: str = "q") -> Foreign:
-    return Foreign(
+def foreign(*texts: str, finished: Sequence[bool] = (), prompt: str = "q") -> PeerTexts:
+    return PeerTexts(
         prompt=[{"role": "user", "content": prompt}],
         completions_G=texts,
         finished_G=tuple(finished) or (True,) * len(texts),
@@ -284,14 +284,14 @@ def test_log_probs_find_their_groups_also_around_one_that_does_not_fit() -> None
         foreign("a", "{% end %}"),
     ],
 )
-def test_what_does_not_fit(group: Foreign) -> None:
+def test_what_does_not_fit(group: PeerTexts) -> None:
     assert encoded(Letters(), group, 3) is None
 
 
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
     reading = read(Letters(), ReadGroups(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
-    found = mixed([(one, one.scored), (two, two.scored)], [None, reading])
+    found = mixed_groups([(one, one.scored), (two, two.scored)], [None, reading])
     assert (found.groups_P, found.unfit) == ([two], 1)
     (pair,) = found.read_P
     assert reading is not None and (pair.scored, pair.sequences_G) == (two.scored, reading.sequences_G)
@@ -323,7 +323,7 @@ def test_a_node_that_gets_worse_with_peers_goes_back_and_learns_alone(
     seen = bench.run(
         rounds=14, probe_every=2, probe_questions=64, families={"chain_sum": 0}, external=1, swarm=shelf
     )
-    told = [one for one in of(events.Flat, seen) if one.cause == "spoiled"]
+    told = [one for one in of(events.ProgressStalled, seen) if one.cause == "spoiled"]
     assert len(told) == 1 and "It goes back to round" in told[0].sentence
     assert "learns alone for 20 rounds" in told[0].sentence
     before, later = (
@@ -332,6 +332,6 @@ def test_a_node_that_gets_worse_with_peers_goes_back_and_learns_alone(
     assert any(before) and later and not any(later)
     newest = checkpoint.newest_first(bench.checkpoints)[0]
     alone = msgspec.json.decode(
-        (newest / checkpoint.STATE).read_bytes(), type=checkpoint.CheckpointManifest
+        (newest / checkpoint.STATE_FILE).read_bytes(), type=checkpoint.CheckpointManifest
     ).state.vigil
     assert 0 < alone.alone < 20 and not alone.torn

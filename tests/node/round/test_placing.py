@@ -49,7 +49,7 @@ def kept(bench: Bench) -> placing.Placement:
 
 def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: Bench, pupil: None) -> None:
     seen = bench.run(rounds=3, place=True, families=CANDIDATES, probe_every=10)
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert placed.way == "brief" and placed.families == {"chain_sum": 0} and placed.waiting == ("gcd",)
     assert placed.lesson == len(kept(bench).lesson) > 0
     first, *later = of(Round, seen)
@@ -72,7 +72,7 @@ def test_a_question_set_is_taught_by_its_own_answers(tmp_path: Path, pupil: None
     bench.sets = [question_sets.add(bench.home, made).file]
     held_out = family(made).held_out
     seen = bench.run(rounds=3, place=True, families={made.family_name: 0})
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert placed.families == {made.family_name: 0} and placed.lesson >= placement.SOME / 2
     assert placed.sentence.endswith(f"First it learns {placed.lesson} answers from your questions.")
     answers = {row.question: f"#{row.answer}" for row in rows_}
@@ -91,11 +91,11 @@ def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_roun
 ) -> None:
     monkeypatch.setattr(first_look, "AT_ONCE", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
-    seen = bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    seen = bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
     assert (
-        of(events.Placed, seen)[0].lesson > 0
-        and "other kinds between rounds: 1" in of(events.Placed, seen)[0].sentence
+        of(events.PlacementDone, seen)[0].lesson > 0
+        and "other kinds between rounds: 1" in of(events.PlacementDone, seen)[0].sentence
     )
     bench.run(rounds=4, place=True, families=families)
     needle = next(one for one in kept(bench).tried if one.family == "needle_haystack")
@@ -110,7 +110,7 @@ def test_a_newcomer_looks_first_at_what_the_swarm_solves(
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     swarm = Shelf([])
     swarm.solved = frozenset({"needle_haystack"})
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families, swarm=swarm)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families, swarm=swarm)
     looked = [one.family for one in kept(bench).tried if one.questions]
     assert looked[0] == "needle_haystack" and set(swarm.practised) == set(kept(bench).families)
     assert set(swarm.wanted) == set(families), "answers for lessons are asked for meanwhile"
@@ -134,7 +134,7 @@ def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: N
 def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
     bench.run(rounds=2, place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
-    assert not of(events.Placed, again) and [one.lesson for one in of(Round, again)] == [0]
+    assert not of(events.PlacementDone, again) and [one.lesson for one in of(Round, again)] == [0]
     assert of(events.Started, again)[0].families == {"chain_sum": 0}
 
 
@@ -157,20 +157,20 @@ def test_who_changes_the_swarm_keeps_what_is_in_flight(
 
     monkeypatch.setattr(SnapshotWriter, "report", leave)
     seen = bench.run(rounds=3, place=True, families=CANDIDATES, swarm=swarm)
-    after = [event for event in seen[left[0] :] if isinstance(event, events.Placed | Probe | Round)]
+    after = [event for event in seen[left[0] :] if isinstance(event, events.PlacementDone | Probe | Round)]
     assert [type(event) for event in after] == ([kind] if kind else []), "that, and nothing after it"
     assert seen[-1].reason == "stopped" and swarm.diary == ["open", "close"] and not swarm.published
     again = bench.run(rounds=2, place=True, families=CANDIDATES)
-    assert len(of(events.Placed, [*seen, *again])) == 1
+    assert len(of(events.PlacementDone, [*seen, *again])) == 1
     played = [event.round for event in of(Round, [*seen, *again])]
     assert played == sorted(set(played)) and played[0] == 1
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(number,) for number in played]
 
 
 def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench: Bench, pupil: None) -> None:
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=CANDIDATES)
     other = bench.run(rounds=1, place=True, families={"gcd": 0})
-    assert of(events.Placed, other)[0].families == {} and set(of(Probe, other)[0].families) == {"gcd"}
+    assert of(events.PlacementDone, other)[0].families == {} and set(of(Probe, other)[0].families) == {"gcd"}
 
 
 def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
@@ -179,7 +179,7 @@ def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
     monkeypatch.setattr(placing.placement, "MOST_FAMILIES", 1)
     families = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert len(placed.families) == len(placed.later) == 1 and placed.waiting == ("gcd",)
     (told,) = [one for one in of(events.NodeNote, seen) if "New to the mix" in one.sentence]
     assert (told.round, told.sentence.count("arithmetic") + told.sentence.count("sums")) == (10, 1)
@@ -191,9 +191,9 @@ def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
 
 
 def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench: Bench, pupil: None) -> None:
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
-    assert not of(events.Placed, again) and of(Round, again)[0].lesson > 0
+    assert not of(events.PlacementDone, again) and of(Round, again)[0].lesson > 0
 
 
 def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> None:
@@ -204,7 +204,7 @@ def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> N
         return False
 
     seen = bench.run(skips, rounds=1, place=True, families={"gcd": 0, "lcm": 0})
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert {*placed.families} == {"gcd", "lcm"} and not placed.lesson
     assert placed.sentence.startswith("It starts with ") and of(Round, seen)[0].own_groups == 4
     assert not any(one.questions for one in kept(bench).tried)
@@ -252,7 +252,7 @@ def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
     look(tmp_path / "killed", logs[-1])
     monkeypatch.setenv("FAKE_ASKED", str(tmp_path / "asked"))
     families = dict.fromkeys(FAMILIES, 0)
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     calls: list[list[str]] = []
     for log in logs:  # what was in flight when the node died is asked once more
         calls = [*(calls[:-1] if calls and calls[-1:] == asked(log)[:1] else calls), *asked(log)]
@@ -263,7 +263,7 @@ def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
 
 def test_a_model_that_answers_as_it_is_told_needs_no_examples(bench: Bench) -> None:
     seen = bench.run(rounds=1, place=True, families=CANDIDATES)
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert placed.way == TAGGED.name and placed.lesson == 0 and of(Round, seen)[0].own_groups == 4
     assert set(placed.waiting) == {"gcd", "number_sorting"}
 
@@ -273,7 +273,7 @@ def test_nothing_to_begin_with_is_said_and_every_family_stays(
 ) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
     seen = bench.run(rounds=1, place=True, families=CANDIDATES)
-    (placed,) = of(events.Placed, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert placed.families == {} and "A larger model, or the starter, would help" in placed.sentence
     assert set(of(Probe, seen)[0].families) == set(CANDIDATES)
 
@@ -299,7 +299,7 @@ def test_the_bar_counts_kinds_and_answers_and_never_goes_back(
     monkeypatch.setattr(SnapshotWriter, "report", hear)
     monkeypatch.setattr(first_look, "AT_ONCE", 8)
     families = dict.fromkeys(SIX, 0)
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     kinds, answers = told.values()
     assert kinds == sorted(kinds) and {total for _, total in kinds} == {len(SIX)} and len(set(kinds)) > 1
     assert answers == sorted(answers) and len({total for _, total in answers}) == 1
@@ -327,14 +327,16 @@ def test_examples_never_show_a_held_out_question_or_the_one_asked(
 
 
 def test_a_damaged_placement_is_made_again(bench: Bench, pupil: None) -> None:
-    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=CANDIDATES)
     (file,) = bench.home.glob("models/*/placement.json")
     Path(file).write_bytes(b'{"way": 3}')
-    assert of(events.Placed, bench.run(rounds=1, place=True, families=CANDIDATES))
+    assert of(events.PlacementDone, bench.run(rounds=1, place=True, families=CANDIDATES))
 
 
-def flat(bench: Bench, **changes: object) -> list[events.Flat]:
-    return of(events.Flat, bench.run(**({"rounds": 8, "probe_every": 99, "recipe": "faithful"} | changes)))
+def flat(bench: Bench, **changes: object) -> list[events.ProgressStalled]:
+    return of(
+        events.ProgressStalled, bench.run(**({"rounds": 8, "probe_every": 99, "recipe": "faithful"} | changes))
+    )
 
 
 def test_unfinished_answers_may_be_longer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,8 +350,8 @@ def test_unfinished_answers_may_be_longer(bench: Bench, monkeypatch: pytest.Monk
 def test_answers_without_form_get_examples_and_it_heals(bench: Bench, pupil: None) -> None:
     """The case that showed a flat zero and no reason: a model that was never placed."""
     seen = bench.run(rounds=8, probe_every=99, families={"chain_sum": 0})
-    (told,) = of(events.Flat, seen)
-    (placed,) = of(events.Placed, seen)
+    (told,) = of(events.ProgressStalled, seen)
+    (placed,) = of(events.PlacementDone, seen)
     assert told.cause == "formless" and seen.index(told) < seen.index(placed)
     rounds = of(Round, seen)
     assert [bool(one.lesson) for one in rounds[:6]] == [False] * 4 + [True, False]
@@ -374,14 +376,14 @@ def test_right_answers_get_harder_puzzles(bench: Bench, monkeypatch: pytest.Monk
 def test_answers_all_alike_get_more_puzzles_a_round(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "alike")
     seen = bench.run(rounds=5, probe_every=99, recipe="faithful")
-    (told,) = of(events.Flat, seen)
+    (told,) = of(events.ProgressStalled, seen)
     assert told.cause == "alike" and of(Round, seen)[-1].own_groups == 8
 
 
 def test_a_torn_model_goes_back_to_its_best(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "tears 5")
     seen = bench.run(rounds=12, probe_every=1, probe_questions=64, families={"chain_sum": 0}, recipe="faithful")
-    told = of(events.Flat, seen)
+    told = of(events.ProgressStalled, seen)
     assert told and told[0].cause == "torn" and "It goes back to what it was after round" in told[0].sentence
     curve = of(Probe, seen)
     at = next(place for place, one in enumerate(curve) if one.share == 0.0)

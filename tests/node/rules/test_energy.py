@@ -12,7 +12,7 @@ import pytest
 from app.common import files
 from app.desktop.energy import EnergyMeter, EnergyReading
 from app.node import governing
-from app.node.rules.energy import FILE, KWH, EnergyRecord, MonthEnergy
+from app.node.rules.energy import FILE, JOULES_PER_KWH, EnergyRecord, MonthEnergy
 from app.node.rules.orders import Moment
 from tests.node.bench import Bench
 from tests.node.ruled import ruled
@@ -22,23 +22,23 @@ NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 def test_a_month_outlives_the_node_and_ends(tmp_path: Path) -> None:
     record = EnergyRecord(tmp_path)
-    record.add(EnergyReading(1.5 * KWH, True), 5.0, NOW)
+    record.add(EnergyReading(1.5 * JOULES_PER_KWH, True), 5.0, NOW)
     record.save()
     again = EnergyRecord(tmp_path)
     assert (again.view(NOW).month_kwh, again.view(NOW).measured) == (1.5, True)
     december = NOW.replace(month=12, day=1)
     assert again.view(december).month_kwh == 0.0
-    again.add(EnergyReading(KWH, True), 5.0, december)
+    again.add(EnergyReading(JOULES_PER_KWH, True), 5.0, december)
     assert again.view(december).month_kwh == 1.0
 
 
 def test_one_estimate_makes_the_month_an_estimate(tmp_path: Path) -> None:
     record = EnergyRecord(tmp_path)
     for measured, whole in ((True, True), (False, False), (True, False)):
-        record.add(EnergyReading(KWH, measured), 5.0, NOW)
+        record.add(EnergyReading(JOULES_PER_KWH, measured), 5.0, NOW)
         assert record.view(NOW).measured is whole
     december = NOW.replace(month=12)
-    record.add(EnergyReading(KWH, True), 5.0, december)
+    record.add(EnergyReading(JOULES_PER_KWH, True), 5.0, december)
     assert record.view(december).measured
 
 
@@ -54,12 +54,14 @@ def test_a_home_with_a_limit_and_a_price_opens_and_learns(
     """Files as the versions before wrote them: the limit is long reached, and no longer in the way."""
     monkeypatch.setattr(governing, "PERIOD_S", 0.02)
     monkeypatch.setattr(governing, "METER_S", 0.02)
-    monkeypatch.setattr(EnergyMeter, "read", lambda self: EnergyReading(0.001 * KWH, True))
+    monkeypatch.setattr(EnergyMeter, "read", lambda self: EnergyReading(0.001 * JOULES_PER_KWH, True))
     old = {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40, "energy_currency": "$"}
     files.write_json(bench.home / "settings.json", old)
     today = Moment.now().local
     day = {"day": today.date().isoformat(), "day_joules": 1e6, "about": "An estimate."}
-    files.write_json(bench.home / FILE, {"version": 1, "month": f"{today:%Y-%m}", "joules": 2 * KWH, **day})
+    files.write_json(
+        bench.home / FILE, {"version": 1, "month": f"{today:%Y-%m}", "joules": 2 * JOULES_PER_KWH, **day}
+    )
 
     async def script() -> None:
         async with ruled(bench) as run:
@@ -70,5 +72,5 @@ def test_a_home_with_a_limit_and_a_price_opens_and_learns(
 
     asyncio.run(script())
     kept = files.read_json(bench.home / FILE, MonthEnergy)
-    assert kept is not None and kept.joules > 2 * KWH
+    assert kept is not None and kept.joules > 2 * JOULES_PER_KWH
     assert not list(bench.home.glob("damaged-*"))

@@ -16,7 +16,7 @@ from app.node.record.effort import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
-from app.node.rules.setting import CLOSED, HourSpan, Schedule
+from app.node.rules.setting import NO_HOURS, HourSpan, Schedule
 from app.node.swarm.joining import Joins
 from app.node.swarm.member import SwarmMember
 
@@ -59,7 +59,7 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
     assert again.rules(Orders(paused=True)) == RuleSettings(
         contribute_when_idle=False,
         idle_s=60.0,
-        schedule=Schedule(HourSpan(22 * 60, 7 * 60), CLOSED),
+        schedule=Schedule(HourSpan(22 * 60, 7 * 60), NO_HOURS),
         exclusive_apps=("doom", "Blender 4.2"),
         cpu_limit=None,
         gpu_limit=0.5,

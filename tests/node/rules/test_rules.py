@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.desktop.facts import FIELDS, DesktopFacts
 from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
-from app.node.rules.causes import CALM_S, HOLD_S, LOAD, MEMORY_CALM_S, POWER, RuleSettings
+from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, POWER_CAUSES, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
 from app.node.rules.rules import GAP_S, Decision, decide
@@ -35,7 +35,7 @@ CALM = DesktopFacts(
     too_hot=False,
 )
 ALL_RULES = RuleSettings(exclusive_apps=("doom",))
-KINDS = {cause.unknown: cause.reason for cause in (*POWER, *LOAD)}
+KINDS = {cause.unknown: cause.reason for cause in (*POWER_CAUSES, *LOAD_CAUSES)}
 
 
 def facts(**changes: object) -> DesktopFacts:
@@ -580,8 +580,8 @@ def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, ste
 @settings(max_examples=80, deadline=None)
 @given(chosen, steps)
 def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettings, steps: Steps) -> None:
-    calm_s = {cause.reason: cause.calm_s for cause in (*POWER, *LOAD)}
-    calm_s |= {cause.unknown: cause.calm_s for cause in (*POWER, *LOAD)}
+    calm_s = {cause.reason: cause.calm_s for cause in (*POWER_CAUSES, *LOAD_CAUSES)}
+    calm_s |= {cause.unknown: cause.calm_s for cause in (*POWER_CAUSES, *LOAD_CAUSES)}
     quiet_until = float("-inf")
     for seconds, _, decision in history(rules, steps):
         assert not (decision.run and seconds < quiet_until - 1e-6)

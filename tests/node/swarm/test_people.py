@@ -120,7 +120,7 @@ def test_one_person_a_round_and_never_in_place_of_a_peer() -> None:
     offers = [PeerOffer(peer=f"m{n}", age=0, rewards_G=(1, 0)) for n in range(3)]
     people = [PeerOffer(peer=f"p{n}", age=0, rewards_G=(1,)) for n in range(40)]
     chosen = mixing.choose(RECIPES["default"], offers + people, 2, Random(1))
-    assert sum(at >= 3 for at in chosen) == mixing.PEOPLE and sum(at < 3 for at in chosen) == 2
+    assert sum(at >= 3 for at in chosen) == mixing.MAX_PEOPLE and sum(at < 3 for at in chosen) == 2
     assert all(at < 3 for at in mixing.choose(RECIPES["faithful"], offers + people, 9, Random(1)))
     old = [PeerOffer(peer="p", age=99, rewards_G=(1,))]
     assert mixing.choose(RECIPES["default"], old, 2, Random(1)) == []

@@ -12,7 +12,15 @@ from app.node import supervisor
 from app.node.record import events
 from app.node.record.records import Round
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.memory import PAUSE, WINDOW, MemoryReading, MemoryWatch, grows, is_short, read
+from app.node.trainer.memory import (
+    COOLDOWN_STEPS,
+    TREND_STEPS,
+    MemoryReading,
+    MemoryWatch,
+    grows,
+    is_short,
+    read,
+)
 from engines.contract import Batch, Row
 from tests.node.bench import Bench, of
 
@@ -27,10 +35,10 @@ def test_a_trend_is_a_long_way_up_almost_all_the_time() -> None:
     def series(*held: int) -> list[MemoryReading]:
         return [MemoryReading(mb, 0.5) for mb in held]
 
-    up = [1000 + 40 * step for step in range(WINDOW)]
+    up = [1000 + 40 * step for step in range(TREND_STEPS)]
     assert grows(series(*up)) and not grows(series(*up[1:]))
     assert not grows(series(*[mb if step % 2 else 1000 for step, mb in enumerate(up)]))
-    assert not grows(series(*[1000 + 5 * step for step in range(WINDOW)]))
+    assert not grows(series(*[1000 + 5 * step for step in range(TREND_STEPS)]))
     assert not grows(series(*reversed(up)))
 
 
@@ -45,21 +53,23 @@ def test_it_steps_down_waits_and_says_when_nothing_is_left() -> None:
         "Nothing smaller is left: close other programs or choose a smaller model.",
     ]
     assert told[0][1].startswith("Only 2 % of this computer's memory is free.")
-    assert told[1][0] - told[0][0] > PAUSE
+    assert told[1][0] - told[0][0] > COOLDOWN_STEPS
 
 
 def test_growth_is_told_with_its_size() -> None:
     held = iter(range(1000, 9000, 100))
     watch = MemoryWatch(lambda: MemoryReading(next(held), 0.5))
-    said = [watch.after_step(lambda: "Smaller now.") for _ in range(WINDOW)]
-    assert said[:-1] == [None] * (WINDOW - 1)
-    assert said[-1] == f"The trainer's memory has grown to 3,300 MB over {WINDOW} steps. Smaller now."
+    said = [watch.after_step(lambda: "Smaller now.") for _ in range(TREND_STEPS)]
+    assert said[:-1] == [None] * (TREND_STEPS - 1)
+    assert said[-1] == f"The trainer's memory has grown to 3,300 MB over {TREND_STEPS} steps. Smaller now."
 
 
 def test_what_was_free_already_is_given_back_and_no_reason_to_step_down() -> None:
-    held = iter([*range(1000, 1000 + 100 * WINDOW, 100), 1200, *[1200] * WINDOW])
+    held = iter([*range(1000, 1000 + 100 * TREND_STEPS, 100), 1200, *[1200] * TREND_STEPS])
     watch = MemoryWatch(lambda: MemoryReading(next(held), 0.5))
-    assert [watch.after_step(lambda: "Smaller now.") for _ in range(2 * WINDOW)] == [None] * 2 * WINDOW
+    assert [watch.after_step(lambda: "Smaller now.") for _ in range(2 * TREND_STEPS)] == [
+        None
+    ] * 2 * TREND_STEPS
 
 
 def test_this_process_can_be_read() -> None:

@@ -44,7 +44,7 @@ def test_every_answer_has_the_number_of_its_question(trainer: subprocess.Popen[b
     assert isinstance(reply, messages.TrainerOpened) and reply.number == 7 and reply.info.name == "fake"
     reply = ask(trainer, messages.Save(number=9, folder=str(tmp_path)))
     assert reply == messages.TrainerDone(number=9)
-    foreign = messages.Foreign(prompt=PROMPT, completions_G=("#3", "no"), finished_G=(True, False))
+    foreign = messages.PeerTexts(prompt=PROMPT, completions_G=("#3", "no"), finished_G=(True, False))
     reply = ask(trainer, messages.ReadGroups(number=10, groups_P=[foreign], max_tokens=9, logprobs=True))
     (reading,) = reply.readings_P
     assert reply.number == 10 and reading.sequences_G[0].completion_T == [ord("#"), ord("3"), 0]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence import EXACT, GONE_S, OtherRelays, PresenceSummary, together, words
+from app.relay.presence import GONE_S, MAX_LISTED, OtherRelays, PresenceSummary, together, words
 
 
 class Clock:
@@ -49,7 +49,7 @@ def test_relays_come_and_go() -> None:
         msgspec.msgpack.encode({"unnamed": -1}),
         msgspec.msgpack.encode({"prints": b"1234567"}),
         msgspec.msgpack.encode({"unnamed": 1, "more": 2}),
-        msgspec.msgpack.encode({"prints": b"12345678" * (EXACT + 1)}),
+        msgspec.msgpack.encode({"prints": b"12345678" * (MAX_LISTED + 1)}),
     ],
 )
 def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:

@@ -18,7 +18,14 @@ import pytest
 from app.relay.origin import LOOPBACK
 from app.relay.page import teacher
 from app.relay.page.teacher import HEADERS
-from app.relay.session.classroom import AWAY_S, DISCOVERIES, KEYS_OF_A_COMPUTER, MARKS, PUPILS, Classroom
+from app.relay.session.classroom import (
+    AWAY_S,
+    KEYS_OF_A_COMPUTER,
+    MAX_DISCOVERIES,
+    MAX_MEASUREMENTS,
+    MAX_PUPILS,
+    Classroom,
+)
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.sapo.families import FAMILIES
@@ -75,22 +82,22 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
 
 
 def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -> None:
-    for number in range(PUPILS + 20):
+    for number in range(MAX_PUPILS + 20):
         room.progress(number.to_bytes(32, "big"), LOOPBACK, told(0.5, no_such_family=0.5))
         room.given(A, number.to_bytes(32, "big"), "gcd")
-    assert len(room.pupils) == PUPILS and not room.discoveries
+    assert len(room.pupils) == MAX_PUPILS and not room.discoveries
     one = next(iter(room.pupils))
-    for number in range(MARKS + 50):
+    for number in range(MAX_MEASUREMENTS + 50):
         room.progress(one, LOOPBACK, told(0.5, number))
-    assert len(room.pupils[one].marks) == MARKS and not room.pupils[one].marks[0].families
-    assert DISCOVERIES < 1000
+    assert len(room.pupils[one].marks) == MAX_MEASUREMENTS and not room.pupils[one].marks[0].families
+    assert MAX_DISCOVERIES < 1000
 
 
 def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
     clock = room._clock
     assert isinstance(clock, Clock)
     room.progress(A, LOOPBACK, told(0.5))
-    for number in range(PUPILS - 1):
+    for number in range(MAX_PUPILS - 1):
         room.progress(number.to_bytes(32, "little"), LOOPBACK, told(0.5))
     room.given(bytes(32), A, "gcd")
     room.progress(B, LOOPBACK, told(0.5))
@@ -99,7 +106,7 @@ def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
     room.progress(A, LOOPBACK, told(0.6, 2))
     room.progress(B, LOOPBACK, told(0.5))
     assert B in room.pupils and [mark.share for mark in room.pupils[A].marks] == [0.5, 0.6]
-    assert len(room.pupils) == PUPILS and not room.journeys
+    assert len(room.pupils) == MAX_PUPILS and not room.journeys
 
 
 def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
@@ -121,7 +128,7 @@ def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
             number.to_bytes(32, "little"), f"192.168.{2 + number // 200}.{number % 200}/32", told(0.1)
         )
     rows = teacher.skills(room).decode().splitlines()[1:]
-    assert len(room.pupils) == PUPILS and len(room.past) <= PUPILS
+    assert len(room.pupils) == MAX_PUPILS and len(room.past) <= MAX_PUPILS
     for key in honest:
         assert len([row for row in rows if row.startswith(node_name(key))]) == 3
     room.progress(honest[0], "192.168.1.0/32", told(0.6, 4))

@@ -11,7 +11,7 @@ from app.common.rate import Rate
 from app.common.signing import public_key
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
-from app.relay.session.session import FAULTS, REFUSALS, Session
+from app.relay.session.session import MAX_FAULTS, REFUSALS, Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
@@ -309,7 +309,7 @@ def test_a_subscription_begins_and_ends() -> None:
 )
 def test_what_is_no_message_is_refused_and_too_much_of_it_ends_the_connection(frame: bytes, code: Code) -> None:
     session = Talk().session()
-    for n in range(FAULTS):
+    for n in range(MAX_FAULTS):
         assert not session.closing, n
         answer = from_relay(session.receive(frame) or b"")
         assert isinstance(answer, Err) and answer.code == code

@@ -32,12 +32,12 @@ def test_a_clock_that_is_set_changes_nothing() -> None:
     computer = Computer()
     clock = computer.clock()
     told = computer.wall + 2_000
-    clock.set_by(told)
+    clock.record_time(told)
     computer.passes(60_000)
     for jump in (-HOUR_MS, 3 * HOUR_MS):
         computer.wall += jump
         assert clock.now_ms() == told + 60_000
-        clock.set_by(told + 60_000)
+        clock.record_time(told + 60_000)
         assert clock.now_ms() == told + 60_000
     assert clock.offset_ms == 2_000 - 2 * HOUR_MS
 
@@ -46,10 +46,10 @@ def test_one_relay_that_is_wrong_once_is_outvoted_and_another_relay_begins_anew(
     computer = Computer()
     clock = computer.clock()
     for off in (0, 10, 9 * HOUR_MS):
-        clock.set_by(computer.wall + off)
+        clock.record_time(computer.wall + off)
     assert clock.now_ms() == computer.wall + 10
     clock.forget()
-    clock.set_by(computer.wall + HOUR_MS)
+    clock.record_time(computer.wall + HOUR_MS)
     assert clock.now_ms() == computer.wall + HOUR_MS
 
 

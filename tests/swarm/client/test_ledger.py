@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.swarm.client.ledger import BYTES, HIDDEN, LONGEST, MESSAGES, UNPACKED, Ledger
+from app.swarm.client.ledger import HIDDEN, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_MESSAGES, UNPACKED, Ledger
 from app.swarm.client.underway import _packed
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import mint
@@ -36,7 +36,7 @@ def test_an_hour_is_counted_minute_by_minute() -> None:
     assert ledger.sent_bytes == 300
     now[0] += 30 * 60
     assert ledger.sent_bytes == ledger.received_bytes == 0
-    assert len(ledger.messages) == MESSAGES
+    assert len(ledger.messages) == MAX_MESSAGES
 
 
 def test_what_was_sent_is_not_pushed_out_by_what_comes() -> None:
@@ -62,8 +62,10 @@ def test_long_messages_are_shortened_and_say_so() -> None:
     for _ in range(5):
         ledger.record_received(batch)
     sent, last = ledger.messages
-    assert sent.outgoing and last.size == len(batch) and last.text.startswith(batch[:LONGEST].decode())
-    assert last.text.endswith(f" … ({len(batch) - LONGEST} bytes more)")
+    assert (
+        sent.outgoing and last.size == len(batch) and last.text.startswith(batch[:MAX_MESSAGE_BYTES].decode())
+    )
+    assert last.text.endswith(f" … ({len(batch) - MAX_MESSAGE_BYTES} bytes more)")
 
 
 def pub(number: int, text: str) -> Pub:
@@ -81,8 +83,8 @@ def test_a_group_that_travelled_compressed_is_shown_as_it_went_and_in_words() ->
     assert told.text == packed.decode() + UNPACKED + plain.body
     for number in range(2, 12):
         ledger.record_sent(to_frame(_packed(pub(number, "y" * 4000))))
-    assert 3 < len(ledger.messages) < MESSAGES // 2
-    assert sum(len(one.text.encode()) for one in ledger.messages) <= BYTES
+    assert 3 < len(ledger.messages) < MAX_MESSAGES // 2
+    assert sum(len(one.text.encode()) for one in ledger.messages) <= MAX_BYTES
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills processes hard")

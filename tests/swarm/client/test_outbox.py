@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Outbox, OutboxCounts, OutboxError
 from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import Envelope, unseal
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Flaw, Refused
+from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, Code, Flaw, Refused
 
 KEY = bytes(range(32))
 FIRST = 1_800_000_000_000
@@ -100,15 +100,15 @@ def test_the_oldest_unsent_is_dropped_and_counted(tmp_path: Path) -> None:
 
 def test_room_is_measured_in_bytes_too(tmp_path: Path) -> None:
     outbox = opened(tmp_path, max_bytes=LEAST_BYTES)
-    size = FRAME // 2
+    size = FRAME_BYTES // 2
     added = [outbox.add(KEY, making(size)) for _ in range(60)]
     counts = outbox.counts()
     assert counts.dropped == 60 - counts.waiting
     kept = sum(len(one.frame) for one in added[counts.dropped :])
-    assert LEAST_BYTES - FRAME < kept <= LEAST_BYTES
+    assert LEAST_BYTES - FRAME_BYTES < kept <= LEAST_BYTES
     outbox.close()
     again = opened(tmp_path, max_bytes=LEAST_BYTES)
-    again.add(KEY, making(FRAME - 1000))
+    again.add(KEY, making(FRAME_BYTES - 1000))
     assert again.counts().dropped > counts.dropped
 
 
@@ -122,7 +122,7 @@ def test_limits_too_small_to_keep_what_is_under_way_are_refused(tmp_path: Path) 
 def test_a_message_that_cannot_be_made_leaves_no_trace(tmp_path: Path) -> None:
     outbox = opened(tmp_path)
     with pytest.raises(Refused) as refusal:
-        outbox.add(KEY, making(FRAME))
+        outbox.add(KEY, making(FRAME_BYTES))
     assert refusal.value.flaw == Flaw.TOO_LARGE
     with pytest.raises(ZeroDivisionError):
         outbox.add(KEY, lambda number: making()(number // 0))
@@ -179,7 +179,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
     (pages,) = outbox._db.execute("PRAGMA page_count").fetchone()
     outbox._db.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(sqlite3.OperationalError):
-        outbox.add(KEY, making(FRAME - 1000))
+        outbox.add(KEY, making(FRAME_BYTES - 1000))
     assert outbox.counts() == OutboxCounts(created=1, waiting=1)
     outbox._db.execute("PRAGMA max_page_count=100000")
     assert outbox.add(KEY, making()).key_seq == first.key_seq + 1
@@ -253,7 +253,7 @@ class Life(RuleBasedStateMachine):
             self.outbox.close()
             self.folder.cleanup()
 
-    @rule(size=st.integers(0, FRAME - 500), times=st.integers(1, 12))
+    @rule(size=st.integers(0, FRAME_BYTES - 500), times=st.integers(1, 12))
     def add(self, size: int, times: int) -> None:
         for _ in range(times):
             message = self.outbox.add(KEY, making(size))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MOST_RELAYS, KnownRelays
-from app.swarm.client.underway import HELD, Publisher
+from app.swarm.client.underway import MAX_HELD, Publisher
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
 from app.swarm.wire.protocol import Ok, Pub
@@ -40,13 +40,13 @@ def test_stamps_follow_the_relays_clock_and_one_odd_word_changes_nothing() -> No
     clock = RelayClock(wall_ms=lambda: 1_000_000, steady_ms=lambda: 77)
     assert clock.offset_ms == 0 and clock.now_ms() == 1_000_000
     for told in (87_400_000, 87_400_050, 1, 87_400_020):
-        clock.set_by(told)
+        clock.record_time(told)
     assert clock.now_ms() == 87_400_000
     for _ in range(8):
-        clock.set_by(1_000_500)
+        clock.record_time(1_000_500)
     assert clock.offset_ms == 500
     clock.forget()
-    clock.set_by(0)
+    clock.record_time(0)
     assert clock.now_ms() == 0
 
 
@@ -90,11 +90,11 @@ def test_relays_met_before_are_remembered_and_a_damaged_file_is_none(tmp_path: P
 
 def test_what_is_held_for_an_unknown_swarm_is_bounded_and_sealed_later(tmp_path: Path) -> None:
     one = publisher(tmp_path, None)
-    for number in range(HELD + 3):
+    for number in range(MAX_HELD + 3):
         assert one.add(group(number), (1, 0), now=0.0)
-    assert one.held == HELD and one.counts.created == 0
+    assert one.held == MAX_HELD and one.counts.created == 0
     one.belongs("shoal")
-    assert one.held == 0 and one.counts.created == HELD
+    assert one.held == 0 and one.counts.created == MAX_HELD
 
 
 def test_what_a_full_disk_refuses_is_held_and_goes_into_the_outbox_later(tmp_path: Path) -> None:

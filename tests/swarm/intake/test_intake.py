@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.lab.attackers import UNAIDED, Attacker, PublishedGroup
+from app.lab.attackers import MODEL_FREE_KINDS, Attacker, PublishedGroup
 from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
@@ -221,7 +221,7 @@ def test_a_copied_group_is_known_again(intake: Intake) -> None:
     assert intake.check(signed(body | {"rewards": [0, 1, 0]}, BOB), NOW_MS) is IntakeReason.LOOK_ALIKE
 
 
-@pytest.mark.parametrize("kind", UNAIDED)
+@pytest.mark.parametrize("kind", MODEL_FREE_KINDS)
 def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     """Lies and copies end here. What is right and says more than it should goes on to the recipe's checks."""
     attacker = Attacker(kind, b"foe", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)

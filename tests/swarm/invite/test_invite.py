@@ -9,7 +9,7 @@ import rich.pretty
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.invite.invite import LONGEST, PREFIX, Invite, InviteError, parse, where
+from app.swarm.invite.invite import MAX_LINK_CHARS, PREFIX, Invite, InviteError, parse, where
 
 LABEL = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 NAMES = st.lists(LABEL, min_size=1, max_size=4).flatmap(
@@ -43,7 +43,7 @@ def invites(draw: st.DrawFn) -> Invite:
 @given(invites())
 def test_a_link_says_the_whole_invite(invite: Invite) -> None:
     link = invite.link()
-    assert link.startswith(PREFIX) and len(link) <= LONGEST
+    assert link.startswith(PREFIX) and len(link) <= MAX_LINK_CHARS
     assert re.fullmatch(
         r"[A-Za-z0-9._~:/?&=\[\]-]+", link
     )  # nothing that a chat or a shell would touch but ? and &
@@ -170,7 +170,7 @@ def test_addresses_have_one_way_of_writing(text: str, url: str) -> None:
         ("ws://ho\x1b[31mst:1", "plain letters"),
         ("ws://host\u202e:1", "plain letters"),
         ("ws://exаmple.org:1", "plain letters"),
-        ("ws://" + "a" * LONGEST, "longer"),
+        ("ws://" + "a" * MAX_LINK_CHARS, "longer"),
         ("shoal://evil/ws/host:1", "begins with shoal://join/"),
         ("shoal://join/", "ws/ or wss/"),
         ("shoal://join/http/host:1", "ws/ or wss/"),

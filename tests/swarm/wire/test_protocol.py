@@ -14,7 +14,7 @@ from app.common import signing
 from app.swarm.wire import frames, protocol, signin
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_client, from_relay, to_frame
-from app.swarm.wire.limits import BATCH_FRAME, FRAME, Code, Flaw, Quotas, Refused, RelayLimits
+from app.swarm.wire.limits import BATCH_FRAME, FRAME_BYTES, Code, Flaw, Quotas, Refused, RelayLimits
 
 SEED = bytes(range(32))
 ID = "ab" * 32
@@ -143,13 +143,13 @@ def test_a_sample_stays_within_its_limits(change: dict[str, Any]) -> None:
 
 
 def test_sizes_are_checked_first() -> None:
-    assert refused(from_client, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(from_client, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
     assert refused(from_relay, b" " * (BATCH_FRAME + 1)).flaw == Flaw.TOO_LARGE
-    padded = b'{"t":"notice","msg":"x"' + b" " * FRAME + b"}"
+    padded = b'{"t":"notice","msg":"x"' + b" " * FRAME_BYTES + b"}"
     assert refused(from_relay, padded).flaw == Flaw.TOO_LARGE
-    assert refused(frames.item, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
-    assert refused(frames.info, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
-    quotes = protocol.Pub(id=ID, pk=ID, sig=SIG, body='"' * FRAME)
+    assert refused(frames.item, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(frames.info, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
+    quotes = protocol.Pub(id=ID, pk=ID, sig=SIG, body='"' * FRAME_BYTES)
     assert refused(to_frame, quotes).flaw == Flaw.TOO_LARGE  # type: ignore[arg-type]
 
 

@@ -164,7 +164,7 @@ def test_the_name() -> None:
 
 def test_every_limit_is_on_the_page() -> None:
     for number in (
-        limits.FRAME, limits.BATCH_FRAME, limits.BATCH, limits.BODY, limits.COMPLETION, limits.AHEAD_S,
-        limits.OLDEST_S // 60, limits.SAMPLE, limits.MAX_GROUP,
+        limits.FRAME_BYTES, limits.BATCH_FRAME, limits.BATCH_BYTES, limits.BODY, limits.COMPLETION,
+        limits.AHEAD_S, limits.OLDEST_S // 60, limits.SAMPLE, limits.MAX_GROUP,
     ):  # fmt: skip
         assert re.search(rf"(?<![\d,]){number:,}(?![\d,])", PAGE), number

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
-from app.node.history.flips import Flips, Pair
+from app.node.history.flips import AnswerPair, Flips
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
@@ -170,7 +170,7 @@ def test_a_question_that_flipped_several_times_is_shown_once(
 ) -> None:
     made = FlipsCard(actions)
     qtbot.addWidget(made)
-    pairs = [Pair(question=f"{n}?", before="#1", after=f"#{n}", was=False, now=True) for n in (2, 2, 3)]
+    pairs = [AnswerPair(question=f"{n}?", before="#1", after=f"#{n}", was=False, now=True) for n in (2, 2, 3)]
     made._found = Flips(first=0, latest=9, pairs=tuple(pairs), contents=(2, 2, 3))
     made._toggle(GAINED)
     made.show()

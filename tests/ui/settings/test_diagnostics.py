@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.node.record.records import Happening
+from app.node.record.records import LogEntry
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.private import Private
 from app.ui.process.logs import Tail
@@ -99,7 +99,7 @@ def planted(tmp_path: Path) -> View:
         reason=everything,
         state=NodeStatus.FAILED,
         happenings=tuple(
-            Happening(at=views.NOW, round=1, kind="note", sentence=f"Invite others with {secret}")
+            LogEntry(at=views.NOW, round=1, kind="note", sentence=f"Invite others with {secret}")
             for secret in SECRETS.values()
         ),
     )
