@@ -100,7 +100,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     return 0
 
 
-_NAME = 33
+_NAME = 35
 """Characters of a name in the list, which has 80 columns; a longer name has a line of its own."""
 
 

@@ -133,8 +133,8 @@ def where(text: str) -> Invite:
 def are_words(text: str) -> list[str] | None:
     """The words of a text that is meant as six words, even if it has some more or less; None for a link or an
     address."""
-    words = _BETWEEN.sub(" ", text[: LONGEST + 1].casefold()).split()
-    return words if len(words) > 3 and len(text) <= LONGEST and all(map(str.isalpha, words)) else None
+    words = _BETWEEN.sub(" ", text[: MAX_LINK_CHARS + 1].casefold()).split()
+    return words if len(words) > 3 and len(text) <= MAX_LINK_CHARS and all(map(str.isalpha, words)) else None
 
 
 def spell(number: int) -> str:
