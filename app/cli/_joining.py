@@ -165,6 +165,8 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
     }.get(mode, "")
     lines = [f"Others join with this invite{who}:", link.link()]
     if not _is_loopback(host):
+        if mode != "private" and (words := link.words()) is not None:
+            lines.append(f"Or with these six words, on the page Swarm: {words}")
         heard = " and announces itself on the local network" if announced else ""
         lines.append(
             f"It listens to every network of this computer on port {port}{heard}, without encryption; "

@@ -24,6 +24,7 @@ from app.common.text import in_bytes
 from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
+from app.node.data import question_sets
 from app.node.data.home import folder as made_folder
 from app.node.data.home import held
 from app.node.data.library import Library, ModelEntry, history_of
@@ -74,10 +75,11 @@ def main(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace, home: Path) -> int:
     library = survey(home)
+    question_sets.enabled(home)
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
-    print(f"{'model':{_NAME}}  {'size':>8}  {'memory':>8}  {'rounds':>6}  {'speed':>7}  here")
+    print(f"{'model':{_NAME}} {'size':>8} {'memory':>8} {'rounds':>6} {'speed':>7}  here")
     for model in library.models:
         if not model.program or model.installed:
             print(_row(model))
@@ -99,7 +101,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     return 0
 
 
-_NAME = 33
+_NAME = 35
 """Characters of a name in the list, which has 80 columns; a longer name has a line of its own."""
 
 
@@ -108,7 +110,7 @@ def _row(model: ModelEntry) -> str:
     learned = str(model.training.rounds) if model.training else ""
     sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
     begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
-    return f"{begin}  {sizes[0]:>8}  {sizes[1]:>8}  {learned:>6}  {_pace(model):>7}  {_here(model)}"
+    return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>6} {_pace(model):>7}  {_here(model)}"
 
 
 def _pace(model: ModelEntry) -> str:

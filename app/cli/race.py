@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help='JSON lines: {"type":"lap",..} for every puzzle, then {"type":"race","before":..,"after":..,'
-        '"won":..,"lost":..,"error":..,"chance":..}',
+        help='JSON lines: {"type": "lap", ..} for every puzzle, then {"type": "race", "before": .., '
+        '"after": .., "won": .., "lost": .., "error": .., "chance": ..}',
     )
 
 

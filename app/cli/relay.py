@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import errno
 import json
+import os
 import re
 import secrets
 import sys
@@ -160,7 +161,7 @@ def main(args: argparse.Namespace) -> int:
             if state.access.private is None:
                 say(
                     "Others on this network can read the page and the answers, which aren't encrypted. Open "
-                    "the page on this computer. With --private, six words encrypt the answers.",
+                    "the page on this computer. With --private, secret words encrypt the answers.",
                     sys.stderr,
                 )
         if args.lan:
@@ -175,8 +176,9 @@ def main(args: argparse.Namespace) -> int:
         return 1
     except OSError as error:
         port = PORT if args.port is None else args.port
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
         print(
-            f"shoal relay: It cannot listen at {host[:80]} port {port}: {error.strerror or error}; "
+            f"shoal relay: It cannot listen at {host[:80]} port {port}: {why}; "
             "choose another --host or --port.",
             file=sys.stderr,
         )

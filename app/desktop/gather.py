@@ -31,6 +31,8 @@ PERIODS_S: Mapping[str, float] = {
 """Seconds between two readings of each fact, so that the owner gets the computer back within five seconds."""
 TIME_OUT_S = 2.5
 """A source that takes longer than this counts as unknown until it answers."""
+_HANGS_S = 60.0
+"""A source that takes longer than this is reported; on a busy computer each is late now and then."""
 _MOST_TOLD = 8
 
 
@@ -132,7 +134,10 @@ class _Asker:
                 self._say(f"Shoal can't find out the {self._source.name}: {self._why}")
         elif self._asked_at is not None and now - self._asked_at > self._time_out_s:
             self._known, self._why = None, f"It hasn't answered for {self._time_out_s:g} s."
-            self._say(f"Shoal can't find out the {self._source.name}: {self._why}")
+            if now - self._asked_at > max(_HANGS_S, self._time_out_s):
+                self._say(
+                    f"Shoal can't find out the {self._source.name}: It hasn't answered for {_HANGS_S:g} s."
+                )
         if self._asked_at is None and now >= self._due_at:
             self._asked_at, self._due_at = now, now + PERIODS_S.get(self.field, 2.0)
             self._ask.release()

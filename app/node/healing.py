@@ -234,6 +234,6 @@ def placed(found: Placement) -> str:
 
 
 def titles(families: Iterable[str]) -> str:
-    """The titles of families, joined into one line of text."""
-    named = ((family, FAMILIES[family].title) for family in families)
-    return ", ".join(title if is_own(family) else title.lower() for family, title in named)
+    """The titles of families, joined into one line of text; a question set that was removed has none."""
+    named = ((name, FAMILIES[name].title if name in FAMILIES else "removed questions") for name in families)
+    return ", ".join(title if is_own(name) else title.lower() for name, title in named)

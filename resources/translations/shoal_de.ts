@@ -1878,6 +1878,10 @@ answer: a*b</translation>
    <translation>Ein Fünftel</translation>
   </message>
   <message>
+   <source>Added. Your model practises them from its next round on.</source>
+   <translation>Hinzugefügt. Dein Modell übt sie ab der nächsten Runde.</translation>
+  </message>
+  <message>
    <source>Look at it</source>
    <translation>Ansehen</translation>
   </message>
@@ -4336,8 +4340,8 @@ answer: a*b</translation>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
   <message>
-   <source>Invite link or address</source>
-   <translation>Einladung oder Adresse</translation>
+   <source>Invite, six words or address</source>
+   <translation>Einladung, sechs Wörter oder Adresse</translation>
   </message>
   <message>
    <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
@@ -5626,6 +5630,10 @@ answer: a*b</translation>
   <message>
    <source>It hasn't answered for {time_out_s} s.</source>
    <translation>Seit {time_out_s} s keine Antwort.</translation>
+  </message>
+  <message>
+   <source>Shoal can't find out the {name}: It hasn't answered for {HANGS_S} s.</source>
+   <translation>Shoal kann das nicht feststellen: {name}. Seit {HANGS_S} s kommt keine Antwort.</translation>
   </message>
   <message>
    <source>{name} answered something else than a number.</source>
@@ -8012,6 +8020,18 @@ answer: a*b</translation>
    <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
   </message>
   <message>
+   <source>An invite or a private swarm has {WORDS} words; these are {words}.</source>
+   <translation>Eine Einladung oder ein privater Schwarm hat {WORDS} Wörter, das hier sind {words}.</translation>
+  </message>
+  <message>
+   <source>These six words are no invite:</source>
+   <translation>Diese sechs Wörter sind keine Einladung:</translation>
+  </message>
+  <message>
+   <source>Words of a private swarm belong in the field for those.</source>
+   <translation>Wörter eines privaten Schwarms gehören in das Feld dafür.</translation>
+  </message>
+  <message>
    <source>it begins with {PREFIX}.</source>
    <translation>Sie beginnt mit {PREFIX}.</translation>
   </message>
@@ -8168,6 +8188,10 @@ answer: a*b</translation>
    <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
   </message>
   <message>
+   <source>Word {place} isn't in the list that codes are made of:</source>
+   <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
+  </message>
+  <message>
    <source>The invite has an entry that this version doesn't know:</source>
    <translation>In der Einladung steht etwas, das diese Version nicht kennt:</translation>
   </message>
@@ -8216,6 +8240,14 @@ answer: a*b</translation>
    <translation>Gib alle ein.</translation>
   </message>
   <message>
+   <source>These six words are an invite:</source>
+   <translation>Diese sechs Wörter sind eine Einladung:</translation>
+  </message>
+  <message>
+   <source>enter them in the field for an invite.</source>
+   <translation>Gib sie im Feld für Einladungen ein.</translation>
+  </message>
+  <message>
    <source>Every word is in the list, but together they are no code:</source>
    <translation>Jedes Wort stimmt für sich, zusammen sind sie kein Code:</translation>
   </message>
@@ -8258,10 +8290,6 @@ answer: a*b</translation>
   <message>
    <source>ask the operator for a new one.</source>
    <translation>Frag den Betreiber nach einer neuen.</translation>
-  </message>
-  <message>
-   <source>Word {place} isn't in the list that codes are made of:</source>
-   <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
   </message>
   <message>
    <source>Memory ran short:</source>

@@ -14,6 +14,7 @@ import pytest
 
 from app.cli import __main__ as cli
 from app.cli import test as test_command
+from app.install.launcher.start import SETUP_HELP
 from app.sapo.questions import QuestionError
 from engines.contract import EngineError
 
@@ -75,6 +76,7 @@ def test_what_people_read_has_80_columns_and_whole_words(tmp_path: Path) -> None
     assert done.stderr == ""
     wide = [line for line in done.stdout.splitlines() if len(line) > 80 and " " in line.strip()]
     assert wide == [], "a terminal would break these inside words"
+    assert max(map(len, SETUP_HELP.splitlines())) <= 80
 
 
 def test_an_installed_app_has_no_commands_for_its_source(

@@ -10,12 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.cli import _hub_token
+from app.cli.models import _list_placed, _row
 from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
 from app.node.data.home import held, model_folder, model_mark
+from app.node.data.library import Library, ModelEntry, Training
+from app.node.healing import titles
 from engines.files import write_json
+from engines.models.needs import Fit, FitVerdict, MemoryRoom
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +58,33 @@ def test_the_list(tmp_path: Path) -> None:
     done = models("--home", tmp_path)
     assert done.returncode == 0 and "Qwen/Qwen3-0.6B" in done.stdout and "are free" in done.stdout
     assert not (tmp_path / "hub").exists()
+
+
+def test_the_widest_row_has_80_columns() -> None:
+    for verdict in FitVerdict:
+        fit = Fit(verdict=verdict, sentence="")
+        wide = ModelEntry(
+            name="x" * 35, title="", bytes=999_900_000, learning=999_900_000, fit=fit, gated="yes"
+        )
+        assert len(_row(msgspec.structs.replace(wide, round_s=(72.0, 327.0)))) <= 80
+
+
+def test_a_model_that_begins_with_removed_questions_is_listed() -> None:
+    """The list ended with a KeyError."""
+    begins = Training(folder="", bytes=0, rounds=1, begins=("own-0123456789ab", "gcd"))
+    starter = ModelEntry(name="starter", title="Starter", training=begins)
+    memory = MemoryRoom(free=1, most=1)
+    library = Library(
+        models=(starter,),
+        orphans=(),
+        disk_free=1,
+        hub_bytes=0,
+        training_bytes=0,
+        memory=memory,
+        dtype="float32",
+    )
+    _list_placed(library)
+    assert titles(begins.begins) == "removed questions, greatest common divisor"
 
 
 def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:

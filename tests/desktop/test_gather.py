@@ -111,7 +111,11 @@ def test_a_source_that_hangs_is_unknown_and_nobody_waits_for_it(desk: Callable[.
         one.clock.seconds += 3.0
         one.gatherer.gather()
     assert one.sources["idle_s"].asked == began  # one thread hangs, not six
-    assert one.told == ["Shoal can't find out the idle_s: It hasn't answered for 2.5 s."]
+    assert one.told == [], "on a busy computer every source is late now and then"
+    one.clock.seconds += 60.0
+    one.gatherer.gather()
+    one.gatherer.gather()
+    assert one.told == ["Shoal can't find out the idle_s: It hasn't answered for 60 s."]
     one.sources["idle_s"].answer = 7.0
     held.set()
     one.until(lambda facts: facts.idle_s == 7.0)

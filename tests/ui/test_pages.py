@@ -33,6 +33,7 @@ from app.node.record.snapshot import FamilyView, LevelReached
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
+from app.swarm.invite.invite import parse
 from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
@@ -388,6 +389,19 @@ def test_nobody_joins_a_class_before_they_have_read_what_it_means(
     assert asked == [] and "Its teacher sees" in texts(page), "another class is another question"
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [("join", CLASS.replace(".7:", ".8:"))]
+
+
+def test_six_words_lead_into_a_class(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    address = next(one for one in page.findChildren(QLineEdit) if one.isVisible())
+    address.setText(f" {str(parse(CLASS).words()).title()}")
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [] and "Its teacher sees" in texts(page)
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [("join", CLASS)]
 
 
 def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: Actions) -> None:

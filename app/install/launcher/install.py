@@ -308,7 +308,7 @@ def show(line: str, progress: ProgressLine) -> None:
     if (found := DOWNLOADING.match(line)) and _MEGA.search(found["size"]):
         progress.step(f"downloading {found['name']} ({found['size']})")
     elif found := re.match(r"^Prepared (\d+) packages?", line):
-        progress.step(f"putting {found[1]} packages in place")
+        progress.step(f"putting {found[1]} package{'s' * (found[1] != '1')} in place")
 
 
 def explain(said: Sequence[str], log: Path) -> str:

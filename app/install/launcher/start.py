@@ -10,16 +10,22 @@ from app.install.launcher import pythons, stamp
 
 SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats | --ray]
 
-Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
-by itself when it has to. Run it again to check and repair the installation.
+Makes the folder .venv beside this program and installs what Shoal needs into
+it. Every other command does this by itself when it has to. Run it again to
+check and repair the installation.
 
-  --engine llamacpp   also build llama.cpp, which some minutes of the first start do in the background; needs a
-                      C++ compiler
-  --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
-  --bench             also install TRL, which ./shoal bench learner and round measure against
-  --avx2              also build llama.cpp for AVX2 alone, with which SHOAL_BENCH_ISA=avx2 measures
-  --nats              also install a nats-server, which ./shoal relay --backplane nats runs
-  --ray               also install Ray, which ./shoal lab --on ray deals its runs with"""
+  --engine llamacpp   also build llama.cpp, which some minutes of the first
+                      start do in the background; needs a C++ compiler
+  --engine mlx        also install MLX, which Macs with Apple Silicon get
+                      anyway; elsewhere it is for tests
+  --bench             also install TRL, which ./shoal bench learner and round
+                      measure against
+  --avx2              also build llama.cpp for AVX2 alone, with which
+                      SHOAL_BENCH_ISA=avx2 measures
+  --nats              also install a nats-server, which ./shoal relay
+                      --backplane nats runs
+  --ray               also install Ray, which ./shoal lab --on ray deals its
+                      runs with"""
 
 NEEDS = {
     "bench": "the benchmarks need",

@@ -173,7 +173,9 @@ def read_run(path: Path) -> SoloRun:
             for line in path.read_bytes().splitlines()
             if line.strip()
         ]
-    except (OSError, msgspec.MsgspecError) as error:
+    except OSError as error:
+        raise CurveError(f"{path} can't be read: {error.strerror or error}.") from error
+    except msgspec.MsgspecError as error:
         raise CurveError(
             f"{path} is not the output of a run ({error}): make it with {command('run --json')}."
         ) from error

@@ -76,7 +76,12 @@ class AdminRoutes:
             room="class",
         )
         shown = teacher.render(
-            room, state.swarm, invite.link(), frozenset(self._addresses()), state.now_ms() / 1000
+            room,
+            state.swarm,
+            invite,
+            frozenset(self._addresses()),
+            state.now_ms() / 1000,
+            words=state.access.private is None,
         )
         return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 

@@ -20,6 +20,7 @@ from app.relay.page import page
 from app.relay.session.classroom import KEYS_OF_A_COMPUTER, MAX_PUPILS, ClassMeasurement, Classroom, Discovery
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
+from app.swarm.invite.invite import Invite
 
 PATH = "/class/"
 MAX_SHOWN = 12
@@ -56,8 +57,12 @@ def token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now: float) -> bytes:
-    """The page. `join` is the invite of the class, `online` the keys that are connected."""
+def render(
+    room: Classroom, swarm: str, join: Invite, online: frozenset[bytes], now: float, words: bool = True
+) -> bytes:
+    """The page. `join` is the invite of the class, `online` the keys that are connected. `words`: show the
+    invite as six words too; a private swarm has others."""
+    link, said = join.link(), join.words() if words else None
     pupils = sorted(room.pupils, key=node_name)
     state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
     run, word = ("0", "Pause everybody") if room.learning else ("1", "Let everybody learn")
@@ -88,10 +93,12 @@ def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now
             "</div><dl>",
             *(f"<div><dt>{dt}</dt><dd>{escape(dd)}</dd></div>" for dt, dd in facts),
             "</dl></div>",
-            '<section class="join"><h2>Join this class</h2><p>Give this link to the class. Who joins with it ',
-            "agrees that you see its model's skills and may pause it. ",
-            "Click it to select it, or let phones read the code.</p>",
-            f'<div><code>{escape(join)}</code><img alt="The link as a QR code" src="{_qr(join)}"></div>',
+            '<section class="join"><h2>Join this class</h2><p>On the page Swarm, each pupil types ',
+            "the six words, or pastes the link. " if said else "the link. ",
+            "Who joins agrees that you see its model's skills and may pause it.</p>",
+            f'<p class="words">{said}</p>' if said else "",
+            "<p>Click the link to select it, or let phones read the code.</p>",
+            f'<div><code>{escape(link)}</code><img alt="The link as a QR code" src="{_qr(link)}"></div>',
             "</section>",
             '<div class="pair"><section><h2>Skills over time</h2>',
             "<p>New puzzles that each model solves, since it joined</p>",

@@ -34,10 +34,10 @@ from app.sapo.sets.question_set import (
 
 MAX_BYTES = 16 * 2**20
 QUESTION_COLUMNS: Sequence[str] = re.findall(
-    r"\w+", "question prompt problem input text instruction query frage aufgabe wort word term front"
+    r"\w+", "question prompt problem input text instruction query frage aufgabe wort word term front q"
 )
 ANSWER_COLUMNS: Sequence[str] = re.findall(
-    r"\w+", "answer output label target completion response solution antwort lösung back category"
+    r"\w+", "answer output label target completion response solution antwort lösung back category a"
 )
 """Names of answer columns, the likeliest first."""
 _DELIMITERS = ",;\t|"

@@ -3,6 +3,9 @@
     shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777
     shoal://join/wss/relay.example?swarm=shoal&relay=relay.example&token=t1.1800000000.any.Jx0..
 
+Where a relay is at an IPv4 address, as in a classroom, six words say the same aloud: 49 bits of address, port
+and room, and 17 that check them. They hide nothing.
+
 Scheme, host, port and path of the relay's websocket, then what a client may check or show there. Every part
 has letters that stand for themselves in a link, so nothing is ever percent-encoded.
 """
@@ -11,9 +14,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import msgspec
+from mnemonic import Mnemonic
 
 from app.swarm.wire.protocol import SOCKET_PATH
 
@@ -36,6 +42,13 @@ _ENTRIES = {
     "token": (re.compile(r"[A-Za-z0-9._-]{1,512}"), "token"),
     "room": (re.compile(r"class"), "kind of room"),
 }
+
+
+WORDS, WORD_BITS = 6, 11
+"""Words of an invite that is said aloud, or of a private swarm, and the bits of each."""
+_SPOKEN_BITS, _SPOKEN_CHECK_BITS = 49, 17
+_SPOKEN = b"shoal-spoken-invite-v1\0"
+_BETWEEN = re.compile(r"[\s,;-]+")
 
 
 class InviteError(ValueError):
@@ -74,6 +87,16 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         shown = host if f"/{path}" == SOCKET_PATH else place
         return f"{PREFIX}{scheme}/{shown}" + (f"?{entries}" if entries else "")
 
+    def words(self) -> str | None:
+        """Six words for this invite, None where no words can say it: where it holds a token, or the relay has a
+        host name, IPv6, another path or encryption."""
+        found = re.fullmatch(rf"ws://([0-9.]+)(?::([0-9]+))?{SOCKET_PATH}", self.url)
+        if found is None or self.token is not None:
+            return None
+        address, port = int(ipaddress.IPv4Address(found[1])), int(found[2] or _PORTS["ws"])
+        number = (self.room is not None) << 48 | address << 16 | port
+        return spell(number << _SPOKEN_CHECK_BITS | _spoken_check(number))
+
     def __repr__(self) -> str:
         token = "" if self.token is None else ", with a token"
         return f"<Invite {self.url}, swarm {self.swarm}, relay {self.relay}{token}>"
@@ -85,7 +108,10 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
 
 def where(text: str) -> Invite:
-    """What a person entered: an invite link, a ws:// or wss:// address, or HOST:PORT. Raises InviteError."""
+    """What a person entered: an invite link, six words, a ws:// or wss:// address, or HOST:PORT. Raises
+    InviteError."""
+    if (words := are_words(text)) is not None:
+        return _said(words)
     text = _plain(text)
     scheme, colons, _ = text.partition("://")
     if not colons:
@@ -102,6 +128,64 @@ def where(text: str) -> Invite:
     raise InviteError(
         "That isn't an invite: it begins with shoal://join/. A relay's address begins with ws:// or wss://."
     )
+
+
+def are_words(text: str) -> list[str] | None:
+    """The words of a text that is meant as six words, even if it has some more or less; None for a link or an
+    address."""
+    words = _BETWEEN.sub(" ", text[: MAX_LINK_CHARS + 1].casefold()).split()
+    return words if len(words) > 3 and len(text) <= MAX_LINK_CHARS and all(map(str.isalpha, words)) else None
+
+
+def spell(number: int) -> str:
+    """The six words of a number of 66 bits, separated by blanks."""
+    places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORDS))]
+    return " ".join(_list()[place] for place in places)
+
+
+def read_words(words: list[str]) -> int:
+    """The number of six words. Raises InviteError for another count and for words that are not in the list."""
+    if len(words) != WORDS:
+        raise InviteError(f"An invite or a private swarm has {WORDS} words; these are {len(words)}.")
+    number = 0
+    for place, word in enumerate(words, 1):
+        if word not in _places():
+            raise InviteError(f"Word {place} isn't in the list that codes are made of: check its spelling.")
+        number = number << WORD_BITS | _places()[word]
+    return number
+
+
+def is_spoken(number: int) -> bool:
+    """Whether six words with this number are an invite: its check bits are right."""
+    check = number & (1 << _SPOKEN_CHECK_BITS) - 1
+    return check == _spoken_check(number >> _SPOKEN_CHECK_BITS)
+
+
+def _said(words: list[str]) -> Invite:
+    number = read_words(words)
+    if not is_spoken(number):
+        raise InviteError(
+            "These six words are no invite: one is wrong, or two are swapped. Words of a private swarm belong "
+            "in the field for those."
+        )
+    said = number >> _SPOKEN_CHECK_BITS
+    host, port = ipaddress.IPv4Address(said >> 16 & 0xFFFFFFFF), said & 0xFFFF
+    return Invite(url=_address(f"ws://{host}:{port}"), room="class" if said >> 48 else None)
+
+
+def _spoken_check(number: int) -> int:
+    digest = sha256(_SPOKEN + number.to_bytes(_SPOKEN_BITS // 8 + 1, "big")).digest()
+    return int.from_bytes(digest[:3], "big") >> (24 - _SPOKEN_CHECK_BITS)
+
+
+@cache
+def _list() -> tuple[str, ...]:
+    return tuple(Mnemonic("english").wordlist)
+
+
+@cache
+def _places() -> dict[str, int]:
+    return {word: place for place, word in enumerate(_list())}
 
 
 def parse(link: str) -> Invite:

@@ -11,20 +11,17 @@ import base64
 import re
 import secrets
 from collections.abc import Iterable
-from functools import cache
 from hashlib import sha256
 
 import msgspec
 import nacl.pwhash
-from mnemonic import Mnemonic
 
 from app.common import signing
-from app.swarm.invite.invite import Invite
+from app.swarm.invite.invite import WORDS, Invite, InviteError, is_spoken, read_words, spell
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import Hello
 
-WORDS = 6
-_BITS, _CHECK_BITS, _WORD_BITS = 60, 6, 11
+_BITS, _CHECK_BITS = 60, 6
 
 _OPERATIONS, _MEMORY = 12, 64 * 2**20
 """Cost of one guess (argon2id). These, the salt and the names below are part of every code: never changed."""
@@ -69,8 +66,10 @@ class Private(msgspec.Struct, frozen=True):
 
 
 def new_words() -> str:
-    """Six words for a new private swarm, separated by blanks."""
-    return _spell(secrets.randbits(_BITS))
+    """Six words for a new private swarm, separated by blanks; never some that are an invite."""
+    while is_spoken(number := _checked(secrets.randbits(_BITS))):
+        continue
+    return spell(number)
 
 
 def check_words(text: str) -> str:
@@ -81,14 +80,13 @@ def check_words(text: str) -> str:
     words = re.sub(r"[\s,;-]+", " ", text.casefold()).split()
     if len(words) != WORDS:
         raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
-    places = _places()
-    for place, word in enumerate(words, 1):
-        if word not in places:
-            raise PrivateError(f"Word {place} isn't in the list that codes are made of: check its spelling.")
-    number = 0
-    for word in words:
-        number = number << _WORD_BITS | places[word]
-    if _spell(number >> _CHECK_BITS).split() != words:
+    try:
+        number = read_words(words)
+    except InviteError as error:
+        raise PrivateError(str(error)) from None
+    if is_spoken(number):
+        raise PrivateError("These six words are an invite: enter them in the field for an invite.")
+    if _checked(number >> _CHECK_BITS) != number:
         raise PrivateError(
             "Every word is in the list, but together they are no code: one is wrong, or two are swapped."
         )
@@ -117,22 +115,10 @@ def is_access_key(token: str | None) -> bool:
     return token is not None and token.startswith("a1.")
 
 
-def _spell(number: int) -> str:
+def _checked(number: int) -> int:
+    """60 bits, and 6 that check them."""
     check = int.from_bytes(sha256(_CHECK + number.to_bytes(8, "big")).digest()[:1], "big") >> (8 - _CHECK_BITS)
-    number = number << _CHECK_BITS | check
-    mask = 2**_WORD_BITS - 1
-    places = [number >> _WORD_BITS * place & mask for place in reversed(range(WORDS))]
-    return " ".join(_list()[place] for place in places)
-
-
-@cache
-def _list() -> tuple[str, ...]:
-    return tuple(Mnemonic("english").wordlist)
-
-
-@cache
-def _places() -> dict[str, int]:
-    return {word: place for place, word in enumerate(_list())}
+    return number << _CHECK_BITS | check
 
 
 # The content of `auth.invite` where a relay asks for an invite: a token.

@@ -214,6 +214,6 @@ class Tiles(QWidget):
             self._grid.setColumnStretch(at, 0)
         self._columns = columns
         for at, tile in enumerate(self._tiles):
-            self._grid.addWidget(tile, at // columns, at % columns)
+            self._grid.addWidget(tile, at // columns, at % columns, Qt.AlignmentFlag.AlignTop)
         for at in range(columns):
             self._grid.setColumnStretch(at, 1)

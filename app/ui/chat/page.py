@@ -88,7 +88,10 @@ class TryIt(Page):
 
     def show_view(self, view: View) -> None:
         self._home = view.home
+        other = bool(self._view.model and view.model) and self._view.model != view.model
         self._view = view
+        if other and self._race is not None:  # its answers are those of the model before
+            self._end_race()
         holdings = view.models
         self._door_row.setVisible(holdings is not None)
         if holdings is not None:

@@ -49,7 +49,7 @@ class ModelRow(Card):
         self._holdings = Holdings(chosen="")
         self._title, self._chip = Elided("", "heading"), Label("", "chip")
         self._about, self._begins = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
-        self._facts = Elided("", "faint")
+        self._facts = Label("", "faint", wrap=True)
         self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
         self._bar, self._far = progress_bar("", _STEPS), Label("", "soft", wrap=True)
         self._failed = Label("", "bad", wrap=True)

@@ -20,7 +20,7 @@ from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.page import WelcomePanel
 from app.ui.widgets.bend import Stat, stats_row
-from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
+from app.ui.widgets.pieces import Label, Notice, boxed, button, row
 
 SETTLED_S = 2 * 3600.0
 """Seconds after the very first start during which Shoal asks only what it has to."""
@@ -54,7 +54,7 @@ class Overview(Page):
         self._curve.put_beside(self._pond)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
-        self._foot, self._power = Elided("", "faint"), Label("", "faint")
+        self._foot, self._power = Label("", "faint", wrap=True), Label("", "faint")
         asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
         for one in asks:
             self.add(one)

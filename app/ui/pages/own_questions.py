@@ -66,7 +66,7 @@ class OwnQuestions(Card):
         about = tr(
             "Bring a table of questions and answers. Your model learns them. They stay on this computer."
         )
-        self._problem = Label("", "bad", wrap=True)
+        self._problem, self._added = Label("", "bad", wrap=True), Label("", "good", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
         self._offers: QVBoxLayout = column(gap=10)
         self._private = False
@@ -81,9 +81,12 @@ class OwnQuestions(Card):
         )
         parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
         self._list, self._class = boxed(self._sets), boxed(self._offers)
-        inside = column(*parts, self._class, self._list, self._mixed, gap=12, margins=(20, 18, 20, 18))
+        inside = column(
+            *parts, self._class, self._list, self._added, self._mixed, gap=12, margins=(20, 18, 20, 18)
+        )
         self.setLayout(inside)
         self._problem.hide()
+        self._added.hide()
         self._close()
 
     def show_view(self, view: View) -> None:
@@ -238,6 +241,9 @@ class OwnQuestions(Card):
         self._text.clear()
         self._learn((*self._on(), made.mark))
         self._show_sets()
+        self._added.tell(tr("Added. Your model practises them from its next round on."))
+        switches = {one.accessibleName(): one for one in self._list.findChildren(Switch)}
+        switches[tr("Learn {name}", name=made.name)].setFocus()
 
     def _on(self) -> tuple[str, ...]:
         return tuple(self._ask.choices.memory.questions)

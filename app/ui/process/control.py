@@ -62,6 +62,7 @@ class Control(QObject):
                 home=str(home),
                 state=state,
                 reason=waits,
+                model=(str(choices["model"]) or STARTER) if memory.asked else "",
                 willing=memory.asked and memory.willing,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
@@ -77,6 +78,7 @@ class Control(QObject):
         self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
+        self._past.other.connect(lambda sentence: self._change(news=sentence))
         link.line.connect(self._line)
         link.started.connect(self._starting)
         link.stopped.connect(self._stopped)

@@ -22,9 +22,10 @@ READING_S = 5.0
 
 
 class HistoryReader(QObject):
-    """`read` emits the History of the model that was asked for."""
+    """`read` emits the History of the model that was asked for, and `other` where it has none yet a sentence
+    about the model that learned before."""
 
-    read = Signal(object)
+    read, other = Signal(object), Signal(str)
 
     def __init__(self, home: Path) -> None:
         super().__init__()
@@ -35,9 +36,16 @@ class HistoryReader(QObject):
         """Reads it again in the background. Returns immediately."""
 
         def work() -> None:
-            found = history.read(history_of(self._home, model))
+            folder = history_of(self._home, model)
+            found, said = history.read(folder), None
+            if folder is not None and not found.rounds:
+                from app.node.history.resume import other_models
+
+                said = other_models(folder)
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self.read.emit(found)
+                if said:
+                    self.other.emit(said)
 
         self._readers = [reader for reader in self._readers if reader.is_alive()]
         self._readers.append(threading.Thread(target=work, daemon=True))

@@ -35,7 +35,7 @@ from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.view.settings import Choices
-from app.ui.view.view import Problem, View
+from app.ui.view.view import NodeStatus, Problem, View
 from app.ui.widgets.invite import follow, must_ask
 from app.ui.widgets.pieces import PlainTips
 
@@ -54,6 +54,10 @@ def adopt(home: Path, choices: Choices) -> None:
     if name and history_of(home, name) == newest:
         with contextlib.suppress(OSError, ValueError):
             choices.put("model", name)
+
+
+_AT_REST = (NodeStatus.NEW, NodeStatus.PAUSED, NodeStatus.FAILED)
+"""Closing the window then ends nothing that its owner wants to continue."""
 
 
 class Desktop:
@@ -292,7 +296,7 @@ class Desktop:
             self.window.hide()
             self._tell_tray()
             return False
-        if self.choices["close_to_tray"]:
+        if self.choices["close_to_tray"] and self.control.view.state not in _AT_REST:
             answer = self.window.ask_closing()
             if answer == "keep":
                 self.window.showMinimized()

@@ -51,7 +51,7 @@ class SwarmPage(Page):
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),
                 Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
                 Column(tr("Seen"), lambda one: ago(one.seen_at, time.time()), lambda one: one.seen_at or 0.0),
-                Column(tr("Learned from"), lambda one: number(one.groups), lambda one: one.groups, right=True),
+                Column(tr("Received"), lambda one: number(one.groups), lambda one: one.groups, right=True),
             ],
             sort=3,
         )

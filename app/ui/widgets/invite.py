@@ -20,8 +20,8 @@ class InviteField(QLineEdit):
     def __init__(self, go_on: str) -> None:
         super().__init__()
         self._go_on, self._agreeing = go_on, ""
-        self.setPlaceholderText(tr("Invite link or address"))
-        self.setAccessibleName(tr("Invite link or address"))
+        self.setPlaceholderText(tr("Invite, six words or address"))
+        self.setAccessibleName(tr("Invite, six words or address"))
         self.complaint = Label("", "bad", wrap=True)
         self.complaint.hide()
         self.words = Label("", "soft", wrap=True)
@@ -29,13 +29,15 @@ class InviteField(QLineEdit):
         self.textChanged.connect(self._again)
 
     def checked(self) -> str | None:
-        """The invite, None if it is invalid, or if it leads into a class and that was not confirmed yet: the
-        line below says why."""
-        from app.swarm.invite.invite import InviteError, where
+        """The invite, six words as a link. None if it is invalid, or if it leads into a class and that was not
+        confirmed yet: the line below says why."""
+        from app.swarm.invite.invite import InviteError, are_words, where
 
         text, wrong, room = self.text().strip(), "", None
         try:
-            room = where(text).room
+            invite = where(text)
+            room = invite.room
+            text = invite.link() if are_words(text) else text
         except InviteError as error:
             wrong = spoken(str(error))
         agreed = room is None or text == self._agreeing

@@ -35,6 +35,11 @@ def test_what_holds_no_run_is_refused_with_a_sentence(tmp_path: Path, content: s
         read_run(file)
 
 
+def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(CurveError, match="can't be read: No such file"):
+        read_run(tmp_path / "run.jsonl")
+
+
 def test_runs_of_several_engines_are_told_apart(tmp_path: Path) -> None:
     runs = []
     for engine in ("torch", "mlx", "torch"):

@@ -238,6 +238,7 @@ def test_what_it_cannot_do_is_one_sentence() -> None:
             process = command(*options)
             out, err = process.communicate(timeout=PATIENCE)
             assert (process.returncode, out, err.count("\n")) == (code, "", 1) and words in err, err
+            assert "attempting to bind" not in err, "the library's words for it"
 
 
 def test_the_relay_loads_no_model_library() -> None:

@@ -38,6 +38,7 @@ from tests.relay.page.test_page import Reader
 from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox
 
 A, B, C = (bytes([n]) * 32 for n in (1, 2, 3))
+INVITE = parse("shoal://join/ws/192.168.1.9:8777?room=class")
 
 
 class Clock:
@@ -120,7 +121,7 @@ def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
         clock.now += AWAY_S
         room.progress(number.to_bytes(32, "big"), "192.168.1.66/32", told(0.1))
     assert len(room.pupils) == 10 + KEYS_OF_A_COMPUTER and room.turned_away == 230 - KEYS_OF_A_COMPUTER
-    assert "The class is complete" in teacher.render(room, "s", "i", frozenset(), 1.0).decode()
+    assert "The class is complete" in teacher.render(room, "s", INVITE, frozenset(), 1.0).decode()
     for number in range(400):  # as many computers as an attacker may have
         clock.now += AWAY_S
         room.progress(
@@ -160,10 +161,11 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     room.published(B, "gcd")
     room.progress(B, LOOPBACK, told(0.2, gcd=0.5))
     room.progress(A, LOOPBACK, told(0.4, 5, gcd=0.3))
-    link, online = "shoal://join/ws/h:1?room=class", frozenset((A,))
-    html = teacher.render(room, "<b>shoal", link, online, 1_000.0).decode()
+    link, online, words = INVITE.link(), frozenset((A,)), str(INVITE.words())
+    html = teacher.render(room, "<b>shoal", INVITE, online, 1_000.0).decode()
     page = Reader(html)
-    for expected in (node_name(A), "40 %", "solved its first", "Pause everybody", "1 of 2", link, "<b>shoal"):
+    assert "<b>shoal" in page.text
+    for expected in (node_name(A), "40 %", "solved its first", "Pause everybody", "1 of 2", link, words):
         assert expected in page.text, expected
     assert "script" not in {tag for tag, _ in page.tags}
     drawings = [values for tag, values in page.tags if tag == "svg"]
@@ -171,7 +173,9 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     policy = HEADERS["Content-Security-Policy"]
     assert "script-src" not in policy and "default-src 'none'" in policy
     room.learning = False
-    assert "Let everybody learn" in teacher.render(room, "s", "i", frozenset(), 1_000.0).decode()
+    private = teacher.render(room, "s", INVITE, online, 1_000.0, words=False).decode()
+    assert words not in Reader(private).text  # six others let in there
+    assert "Let everybody learn" in teacher.render(room, "s", INVITE, frozenset(), 1_000.0).decode()
     assert teacher.skills(room).decode().splitlines()[1].startswith(node_name(A))
     assert FAMILIES["gcd"].title in teacher.skills(room).decode().splitlines()[0]
     assert FAMILIES["gcd"].title in teacher.discoveries(room).decode().splitlines()[1]

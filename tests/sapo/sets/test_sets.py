@@ -136,6 +136,11 @@ def test_every_form_of_a_table_gives_the_same_rows(form: str) -> None:
     assert rows(read(READABLE[form])) == CAPITALS
 
 
+def test_q_and_a_name_the_columns() -> None:
+    """The names were taken as a question."""
+    assert len(rows(read("q,a\n" + "".join(f"{n}+1,{n + 1}\n" for n in range(12))))) == 12
+
+
 def test_other_encodings_are_read() -> None:
     text = "question,answer\nVille de l'été?,Sète\n"
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):

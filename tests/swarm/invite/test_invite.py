@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import string
 
+import msgspec
 import pytest
 import rich.pretty
 from hypothesis import given
@@ -48,6 +49,42 @@ def test_a_link_says_the_whole_invite(invite: Invite) -> None:
     )  # nothing that a chat or a shell would touch but ? and &
     assert parse(link) == where(f"  {link}\n") == invite
     assert where(invite.url) == Invite(url=invite.url)
+
+
+@given(V4, st.integers(1, 65_535), st.booleans())
+def test_six_words_say_an_address_and_a_class(host: str, port: int, room: bool) -> None:
+    invite = where(f"{host}:{port}" if port != 443 else f"ws://{host}:443")
+    invite = msgspec.structs.replace(invite, room="class" if room else None)
+    words = invite.words()
+    assert words is not None and len(words.split()) == 6
+    assert where(f" {words.replace(' ', ', ').title()}\n") == invite
+
+
+def test_a_wrong_word_leads_nowhere() -> None:
+    words = str(Invite(url="ws://192.168.1.20:8777/v1/ws", room="class").words()).split()
+    for place, wrong, said in (
+        (2, "flie", "Word 3"),
+        (2, "zoo", "one is wrong"),
+        (4, words[5], "one is wrong"),
+    ):
+        with pytest.raises(InviteError, match=said):
+            where(" ".join([*words[:place], wrong, *words[place + 1 :]]))
+    with pytest.raises(InviteError, match="these are 5"):
+        where(" ".join(words[:5]))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "shoal://join/wss/192.168.1.20:8777",
+        "shoal://join/ws/relay.example:8777",
+        "shoal://join/ws/[::1]:8777",
+        "shoal://join/ws/10.0.0.1:8777/school/v1/ws",
+        "shoal://join/ws/10.0.0.1:8777?token=t1.5.any.0",
+    ],
+)
+def test_what_six_words_cannot_say_has_none(link: str) -> None:
+    assert parse(link).words() is None
 
 
 @given(st.text(max_size=80) | st.text(alphabet=string.printable, max_size=80))

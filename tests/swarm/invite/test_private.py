@@ -6,7 +6,8 @@ import rich.pretty
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.invite import private
+from app.swarm.invite import invite, private
+from app.swarm.invite.invite import Invite, InviteError, is_spoken, spell, where
 from app.swarm.invite.private import Private, PrivateError, check_words, from_token, new_words, unlock
 from app.swarm.wire.body import SwarmId
 
@@ -23,9 +24,20 @@ def test_the_words_open_the_same_swarm_everywhere_however_they_are_spaced() -> N
 
 @given(st.integers(0, 2**60 - 1))
 def test_every_code_is_six_words_that_check_each_other(number: int) -> None:
-    words = private._spell(number)
+    words = spell(private._checked(number))
+    if is_spoken(private._checked(number)):
+        return  # one of 131,072 says an invite
     assert check_words(words) == words
     assert len(words.split()) == 6
+
+
+def test_words_in_the_wrong_field_are_told_where_they_belong() -> None:
+    spoken = Invite(url="ws://192.168.1.20:8777/v1/ws", room="class").words()
+    assert spoken is not None
+    with pytest.raises(PrivateError, match="are an invite"):
+        check_words(spoken)
+    with pytest.raises(InviteError, match="private swarm"):
+        where(WORDS)
 
 
 def test_codes_are_never_the_same() -> None:
@@ -34,7 +46,7 @@ def test_codes_are_never_the_same() -> None:
 
 def test_one_wrong_word_of_the_list_is_found_63_times_of_64() -> None:
     slips = 0
-    for other in private._list():
+    for other in invite._list():
         try:
             check_words(f"abuse boss {other} battle rubber warrior")
         except PrivateError:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -73,6 +74,17 @@ def test_a_race_shows_every_puzzle_with_both_answers_and_its_score(qtbot: QtBot,
 
     press(qtbot, page, "Close")
     assert page._race is None and "Nothing asked yet" in texts(page)
+
+
+def test_a_race_of_the_model_before_is_not_shown_as_yours(qtbot: QtBot, page: TryIt) -> None:
+    page.show_view(msgspec.structs.replace(page._view, model="starter"))
+    page.race()
+    qtbot.waitUntil(lambda: "12 of 20 now" in texts(page), timeout=PATIENCE_MS)
+    page.show_view(msgspec.structs.replace(page._view, model="starter"))
+    assert page._race is not None
+    page.show_view(msgspec.structs.replace(page._view, model="HuggingFaceTB/SmolLM2-135M-Instruct"))
+    assert page._race is None
+    qtbot.waitUntil(lambda: "12 of 20 now" not in texts(page))
 
 
 def test_twenty_puzzles_that_say_little_are_told_beside_what_was_measured_on_many() -> None:

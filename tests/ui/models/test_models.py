@@ -37,6 +37,7 @@ from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
+from app.ui.widgets.pieces import Elided
 from tests.engines.hub import StandIn, serving
 from tests.node.models.test_result import learned, settings
 from tests.ui import views
@@ -114,6 +115,8 @@ def test_everything_is_said(page: Models) -> None:
         "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
         assert words in said
+    [*takes] = (one for one in page.findChildren(QLabel) if "a round takes" in one.text())
+    assert takes and not any(isinstance(one, Elided) for one in takes), "how long it takes was cut off"
     names = shown(page)
     assert "Cancel: Qwen2.5 0.5B" in names and "Retry: SmolLM2 360M" in names
     assert "Delete: Starter" not in names and "Learn with this: Starter" not in names

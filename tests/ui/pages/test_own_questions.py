@@ -25,6 +25,7 @@ from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import View
+from app.ui.widgets.selecting import Switch
 
 TABLE = (
     "question,answer\n"
@@ -95,6 +96,8 @@ def test_a_table_is_shown_then_kept_and_learned(
     assert (
         one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [((one.made.mark,), "only")]
     )
+    focus = card.focusWidget()
+    assert "Added." in said(card) and isinstance(focus, Switch), "the focus fell on the next card's button"
     card._share._group.button(1).setChecked(True)
     assert asked[-1] == ((one.made.mark,), "half")
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import sys
 import textwrap
@@ -15,6 +16,8 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.models.shelf import starter_folder
+from app.node.data.library import history_of
 from app.node.history import history
 from app.node.history.history import History
 from app.node.record import commands
@@ -143,6 +146,25 @@ def test_other_options_take_the_place_of_the_node_that_runs(
         lambda: link.running and link.pid not in (0, first) and "ws://r" in (tmp_path / "options").read_text(),
         timeout=PATIENCE_MS,
     )
+
+
+def test_a_paused_shoal_that_opens_again_says_which_model_it_has_and_that_the_other_is_safe(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
+) -> None:
+    """It showed zeros and an empty curve without a name: 77 rounds of another model looked lost."""
+    own = tmp_path / "own"
+    shutil.copytree(starter_folder(), own)
+    past = history_of(tmp_path, "starter")
+    assert past is not None
+    (past / "checkpoints" / "round-000077").mkdir(parents=True)
+    choices = Choices(tmp_path)
+    choices.put("model", str(own))
+    choices.remember(asked=True, willing=False)
+    control = Control(tmp_path, choices, make(GOOD))
+    assert control.view.model == str(own)
+    control.open()
+    qtbot.waitUntil(lambda: "up to round 77 is safe" in control.view.news, timeout=PATIENCE_MS)
+    control.close()
 
 
 def test_another_swarm_waits_for_the_round_in_flight_and_another_model_does_not(

@@ -45,7 +45,7 @@ def _walk(one: Person, url: str, folder: Path, theme: str) -> None:
         one.keys("Return")
     wait(lambda: one.sees("points") >= 2, "it learns")
     one.goes("ctrl+4", "swarm")
-    one.clicks("Invite link or address")
+    one.clicks("Invite, six words or address")
     one.types(url)
     one.keys("Return")
     wait(lambda: one.sees("taken") > 0, "it learns from the others")

@@ -318,6 +318,7 @@ def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.Monke
     desktop.window.show()
     left: list[str] = []
     monkeypatch.setattr(desktop, "quit", lambda: left.append("quit"))
+    desktop.control._change(state=NodeStatus.LEARNING)
     for answer, visible in (("stay", True), ("keep", True)):
         monkeypatch.setattr(desktop.window, "ask_closing", lambda answer=answer: answer)
         desktop.window.close()
@@ -326,6 +327,11 @@ def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.Monke
     desktop.window.close()
     QApplication.processEvents()
     assert left == ["quit"]
+    desktop.control._change(state=NodeStatus.PAUSED)
+    monkeypatch.setattr(desktop.window, "ask_closing", lambda: pytest.fail("nothing learns that could go on"))
+    desktop.window.close()
+    QApplication.processEvents()
+    assert left == ["quit", "quit"]
 
 
 def test_size_and_page_are_remembered(qapp: QApplication, tmp_path: Path) -> None:
