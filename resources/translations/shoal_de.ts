@@ -5960,8 +5960,8 @@ answer: a*b</translation>
    <translation>{text} ist keine Adresse eines Hubs:</translation>
   </message>
   <message>
-   <source>give one such as {HUB}.</source>
-   <translation>Nimm eine wie {HUB}.</translation>
+   <source>give one such as {HUB_URL}.</source>
+   <translation>Nimm eine wie {HUB_URL}.</translation>
   </message>
   <message>
    <source>What {host} says about {id} can't be understood:</source>
@@ -6232,8 +6232,8 @@ answer: a*b</translation>
    <translation>Gib diesen einen anderen Namen.</translation>
   </message>
   <message>
-   <source>{MOST} question sets are kept at most.</source>
-   <translation>Mehr als {MOST} Fragensammlungen gehen nicht.</translation>
+   <source>{MAX_SETS} question sets are kept at most.</source>
+   <translation>Mehr als {MAX_SETS} Fragensammlungen gehen nicht.</translation>
   </message>
   <message>
    <source>Remove one first.</source>
@@ -6420,8 +6420,8 @@ answer: a*b</translation>
    <translation>Du wolltest schwerere Rätsel.</translation>
   </message>
   <message>
-   <source>{STATE} can't be read: {error}</source>
-   <translation>{STATE} lässt sich nicht lesen: {error}</translation>
+   <source>{STATE_FILE} can't be read: {error}</source>
+   <translation>{STATE_FILE} lässt sich nicht lesen: {error}</translation>
   </message>
   <message>
    <source>This version of Shoal has other puzzles, so the curve starts over.</source>
@@ -6948,8 +6948,8 @@ answer: a*b</translation>
    <translation>{name} ist keine Antwort auf {name2}.</translation>
   </message>
   <message>
-   <source>The trainer's memory has grown to {held_mb} MB over {WINDOW} steps.</source>
-   <translation>Der Speicher des Trainers ist in {WINDOW} Schritten auf {held_mb} MB gewachsen.</translation>
+   <source>The trainer's memory has grown to {held_mb} MB over {TREND_STEPS} steps.</source>
+   <translation>Der Speicher des Trainers ist in {TREND_STEPS} Schritten auf {held_mb} MB gewachsen.</translation>
   </message>
   <message>
    <source>Nothing smaller is left:</source>
@@ -8068,8 +8068,8 @@ answer: a*b</translation>
    <translation>Füge eine Einladung oder die Adresse eines Relays ein.</translation>
   </message>
   <message>
-   <source>it is longer than {LONGEST} characters.</source>
-   <translation>Sie ist länger als {LONGEST} Zeichen.</translation>
+   <source>it is longer than {MAX_LINK_CHARS} characters.</source>
+   <translation>Sie ist länger als {MAX_LINK_CHARS} Zeichen.</translation>
   </message>
   <message>
    <source>Copy the link alone.</source>
@@ -8628,8 +8628,8 @@ answer: a*b</translation>
    <translation>Wähle cpu oder auto.</translation>
   </message>
   <message>
-   <source>The MLX engine doesn't know the architecture {kind} of {name} (it knows {KNOWN}):</source>
-   <translation>Die Engine MLX kennt die Bauart {kind} von {name} nicht (sie kennt {KNOWN}):</translation>
+   <source>The MLX engine doesn't know the architecture {kind} of {name} (it knows {KNOWN_TYPES}):</source>
+   <translation>Die Engine MLX kennt die Bauart {kind} von {name} nicht (sie kennt {KNOWN_TYPES}):</translation>
   </message>
   <message>
    <source>choose the torch engine.</source>
