@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 
 import aiohttp
 import msgspec
-from resolving import Found, ReleaseError, least, locked, output, resolve
+from resolving import ResolvedFile, ReleaseError, least, locked, output, resolve
 
 from app.common import signing
 from app.install.packs.manifest import PackManifest, Trust, offer, plain, read_manifest
@@ -80,7 +80,7 @@ def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> 
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         asked = [(path, True) for path in wanted.requirements] or _chosen(wanted, Path(work))
-        resolved: dict[str, list[Found]] = {}
+        resolved: dict[str, list[ResolvedFile]] = {}
         for python in wanted.pythons:
             rows = [
                 found
@@ -145,7 +145,7 @@ def _chosen(wanted: PackRequest, work: Path) -> list[tuple[Path, bool]]:
     return [(exact, False), (whole, True)]
 
 
-def _check_torch(wanted: PackRequest, rows: Sequence[Found]) -> None:
+def _check_torch(wanted: PackRequest, rows: Sequence[ResolvedFile]) -> None:
     """Whether it is PyTorch's build for the pack: an index's usual one is for NVIDIA cards on Linux, and for
     processors elsewhere. Raises ReleaseError."""
     version = next((row.version for row in rows if row.name == "torch"), "")
@@ -159,7 +159,7 @@ def _check_torch(wanted: PackRequest, rows: Sequence[Found]) -> None:
 
 def _resolved(
     wanted: PackRequest, python: str, requirements: Path, whole: bool, more: Sequence[str]
-) -> list[Found]:
+) -> list[ResolvedFile]:
     options = [*more, *([] if whole else ["--no-deps"])]
     if wanted.system:
         rows = locked(wanted.uv, wanted.system, python, requirements, options)
@@ -172,9 +172,9 @@ def _resolved(
     return [row for row in rows if any(fnmatchcase(plain(row.name), one) for one in wanted.listed.patterns)]
 
 
-def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]:
+def merged(resolved: dict[str, list[ResolvedFile]], sizes: dict[str, int]) -> list[Row]:
     """Each file once, with the Pythons it is for; none where all take it."""
-    takers: dict[Found, list[str]] = {}
+    takers: dict[ResolvedFile, list[str]] = {}
     for python, rows in resolved.items():
         for found in dict.fromkeys(rows):
             takers.setdefault(found, []).append(python)

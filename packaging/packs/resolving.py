@@ -29,7 +29,7 @@ class ReleaseError(Exception):
     """Says what is missing and what to do, in one sentence."""
 
 
-class ResolvedPackages(NamedTuple):
+class ResolvedFile(NamedTuple):
     """What pip would install."""
 
     name: str
@@ -42,9 +42,7 @@ class ResolvedPackages(NamedTuple):
         return unquote(urlsplit(self.url).path).rpartition("/")[2]
 
 
-def locked(
-    uv: str, system: str, python: str, requirements: Path, options: Sequence[str]
-) -> list[ResolvedPackages]:
+def locked(uv: str, system: str, python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedFile]:
     """What uv would install on another system: wheels only. Raises ReleaseError."""
     fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
     platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
@@ -64,11 +62,11 @@ def locked(
         digest = best.get("hashes", {}).get("sha256", "")
         if not digest and not url.startswith("file:"):
             raise ReleaseError(f"The index names no SHA-256 for {one['name']}: take one that does.")
-        rows.append(ResolvedPackages(one["name"], one["version"], url, digest or _digest(url)))
+        rows.append(ResolvedFile(one["name"], one["version"], url, digest or _digest(url)))
     return rows
 
 
-def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedPackages]:
+def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedFile]:
     """What this Python's pip would install for a requirement file: wheels only. Raises ReleaseError."""
     fixed = [
         "--dry-run",
@@ -88,7 +86,7 @@ def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Res
         name = one["metadata"]["name"]
         if not digest and not info["url"].startswith("file:"):
             raise ReleaseError(f"The index names no SHA-256 for {name}: take one that does.")
-        found = ResolvedPackages(name, one["metadata"]["version"], info["url"], digest or _digest(info["url"]))
+        found = ResolvedFile(name, one["metadata"]["version"], info["url"], digest or _digest(info["url"]))
         if not found.file.endswith(".whl"):
             raise ReleaseError(
                 f"There is no wheel of {name} {found.version} for {python}: build one, then add it."

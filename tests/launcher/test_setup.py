@@ -42,7 +42,7 @@ def test_a_fresh_folder_is_set_up_and_standard_output_belongs_to_the_command(fir
     assert Path(told["prefix"]) == first_start.project / ".venv"
     assert told["packages"] == ["tinydep", "tinygym"]
     assert told["environment"] == {"TOKENIZERS_PARALLELISM": "false"}
-    assert "putting 1 packages in place" in err and "done" in err
+    assert "putting 1 package in place" in err and "done" in err
     assert not (first_start.project / ".venv" / UNFINISHED).exists()
 
 

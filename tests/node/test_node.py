@@ -366,7 +366,7 @@ def test_the_snapshot_holds_what_views_show(bench: Bench) -> None:
     snapshot = bench.node.snapshot
     assert snapshot.safe_round == 2 and snapshot.round == 3 and snapshot.last_round == 2
     assert [point.round for point in snapshot.curve] == [0, 2]
-    assert snapshot.families[0].title == "Sums" and snapshot.families[0].solved is not None
+    assert snapshot.families[0].title == "Sums" and snapshot.families[0].latest is not None
     assert len(snapshot.answers) == 4 and snapshot.answers[0].question
     assert snapshot.engine.name == "fake"
 

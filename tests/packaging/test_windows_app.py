@@ -31,7 +31,7 @@ pytestmark = [
 STAND_IN = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from app.desktop.windows import handing as handing_windows
+from app.desktop import windows as handing_windows
 if sys.argv[3] == "apart":
     handing_windows.end_together = lambda *_: False
 sys.exit(handing_windows.stand_in([sys.executable, "-c", sys.argv[2]], dict(os.environ)))

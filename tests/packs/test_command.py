@@ -58,7 +58,7 @@ def test_an_offline_folder_holds_everything(host: Host, key: Path, tmp_path: Pat
     done = pack(tmp_path / "packs", "install", "--offline", stick, "--key", key, "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and events[-1]["event"] == "done" and events[-1]["pack"] == "cpu-1.0"
-    assert {"event", "stage", "percent", "have", "total", "sentence"} == set(events[0])
+    assert {"event", "stage", "percent", "have", "total", "sentence"} <= set(events[0])
     assert not host.asked and Path(events[-1]["python"]).exists()
 
 

@@ -135,9 +135,13 @@ def release() -> Any:
 def test_each_file_comes_once_with_the_pythons_it_is_for() -> None:
     tool = release()
     assert doctest.testmod(tool).failed == 0
-    both = tool.Found("a", "1", "https://example.org/a-1-py3-none-any.whl", "0" * 64)
-    older = tool.Found("b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp311-cp311-linux_x86_64.whl", "1" * 64)
-    newer = tool.Found("b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp313-cp313-linux_x86_64.whl", "2" * 64)
+    both = tool.ResolvedFile("a", "1", "https://example.org/a-1-py3-none-any.whl", "0" * 64)
+    older = tool.ResolvedFile(
+        "b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp311-cp311-linux_x86_64.whl", "1" * 64
+    )
+    newer = tool.ResolvedFile(
+        "b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp313-cp313-linux_x86_64.whl", "2" * 64
+    )
     resolved = {"3.11": [both, older], "3.13": [both, newer]}
     rows = tool.merged(resolved, {found.url: 10 for found in (both, older, newer)})
     assert [(row["file"], row.get("pythons")) for row in rows] == [
@@ -204,8 +208,8 @@ def test_pytorchs_build_is_that_of_the_pack() -> None:
         ("cuda", "windows-x86_64", "2.13.0", "for processors"),
         ("mlx", "macos-aarch64", "2.13.0", ""),
     ):
-        wanted = tool.Wanted(*[None] * len(tool.Wanted._fields))._replace(name=name, system=system)
-        rows = [tool.Found("torch", version, "", "")]
+        wanted = tool.PackRequest(*[None] * len(tool.PackRequest._fields))._replace(name=name, system=system)
+        rows = [tool.ResolvedFile("torch", version, "", "")]
         if said:
             with pytest.raises(tool.ReleaseError, match=said):
                 tool._check_torch(wanted, rows)

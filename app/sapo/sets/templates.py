@@ -135,7 +135,7 @@ def parse(text: str) -> tuple[Template, ...]:
 
     >>> [times] = parse("What is {a} times {b}?\\na: 2-4\\nb: 2-3\\nanswer: a*b\\nwork: {a} * {b} = {answer}")
     >>> times.size, times.filled((2, 1))
-    (6, Filled(question='What is 4 times 3?', answer='12', work='4 * 3 = 12', values=('4', '3')))
+    (6, FilledTemplate(question='What is 4 times 3?', answer='12', work='4 * 3 = 12', values=('4', '3')))
     >>> [plural] = parse("Plural of {w}?\\nw: cat=cats, mouse=mice\\nanswer: {w=}")
     >>> plural.filled((1,)).answer
     'mice'

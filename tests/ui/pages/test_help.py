@@ -167,8 +167,8 @@ def test_installers_carry_the_pages() -> None:
         for one in source.body
         if isinstance(one, ast.Assign)
         and isinstance(one.targets[0], ast.Name)
-        and one.targets[0].id in ("CARRIED", "LEFT_OUT")
+        and one.targets[0].id in ("BUNDLED", "LEFT_OUT")
     }
     for path in FILES[1:]:
         name = path.relative_to(ROOT).as_posix()
-        assert name.startswith(known["CARRIED"]) and not name.startswith(known["LEFT_OUT"])
+        assert name.startswith(known["BUNDLED"]) and not name.startswith(known["LEFT_OUT"])
