@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 
 import aiohttp
 import msgspec
-from resolving import ResolvedFile, ReleaseError, least, locked, output, resolve
+from resolving import ReleaseError, ResolvedFile, least, locked, output, resolve
 
 from app.common import signing
 from app.install.packs.manifest import PackManifest, Trust, offer, plain, read_manifest
