@@ -217,7 +217,8 @@ from app.node.record import events
 from app.sapo.families import FAMILIES
 from tests.node.bench import Bench
 bench = Bench(Path(sys.argv[1]))
-bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=dict.fromkeys(FAMILIES, 0))
+families = dict.fromkeys(FAMILIES, 0)
+bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
 """
 
 
