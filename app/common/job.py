@@ -59,7 +59,7 @@ Read = Progress | Waiting | Done | Failed
 
 
 def read(line: bytes) -> Read | None:
-    """The event of a line; None for what is none of the four."""
+    """The event of a line; None for a line that holds no Progress, Waiting, Done or Failed."""
     try:
         return msgspec.json.decode(line, type=Read)
     except msgspec.MsgspecError:

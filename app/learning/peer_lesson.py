@@ -61,8 +61,8 @@ MIN_AUTHORS = 2
 PASSES = 2
 """How often a lesson goes over its answers (LOG.md)."""
 FINISHED, TRIES = 0.5, 3
-"""Lessons go on in a family that one of them opened until this share of its trial's answers is right, or until
-so many in a row have gained nothing."""
+"""FINISHED: share of right answers in a family's trial from which on no further lesson is given in it. TRIES:
+lessons in a row without a gain after which none is given either."""
 EVERY, AGAIN, DOUBLINGS = 2, 10, 4
 """Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and
@@ -314,16 +314,22 @@ def harms(
     before: Sequence[FamilyTrial],
     after: Sequence[FamilyTrial],
     everyday: tuple[float | None, float | None],
+    untaught: float | None = None,
 ) -> bool:
     """Whether a lesson cost more than it may: from trials of the active families, and the perplexity of
-    everyday replies, before and after it (None for a model that does not talk).
+    everyday replies, before and after it and `untaught`, before the first round (None for a model that does not
+    talk, or where it is unknown). Several lessons together may cost no more than one.
 
     >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
     (False, True, True)
+    >>> harms([was], [was], (20.8, 21.2), 20.0), harms([was], [was], (22.0, 21.9), 20.0)
+    (True, False)
     """
     first, last = everyday
-    talk = first is not None and last is not None and last > (1 + TALK_LOSS) * first
+    talk = False
+    if first is not None and last is not None:
+        talk = last > max(first, (1 + TALK_LOSS) * min(first, untaught or first))
     was, now = _share(before), _share(after)
     answers = max(1, sum(one.answers for one in after))
     error = math.sqrt((was * (1 - was) + now * (1 - now)) / answers)

@@ -16,8 +16,9 @@ from engines.contract import Batch, Row, TokenSequence
 PASSES = 4
 """Passes over all answers; more if these are few (see LEAST_STEPS)."""
 OWN_PASSES = 2
-"""The same for the owner's answers to a question set, of which there are more (placement.OWN_ROWS). They are to
-be learned, and not only their form, so such a lesson goes to its end and holds small talk beside them."""
+"""Passes over the owner's answers to a question set, of which there are more (placement.OWN_ROWS). Their
+content is to be learned, not only their form, so such a lesson takes all its steps, with small talk held beside
+them."""
 PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8

@@ -59,6 +59,8 @@ class LessonTrial:
     lesson: list[FamilyTrial]
     own: list[FamilyTrial]
     everyday: float | None
+    untaught: float | None
+    """The same perplexity before the first round, if it is known."""
     round: int
     first: int
     """The number of its first question in each family."""
@@ -66,7 +68,7 @@ class LessonTrial:
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
     """Whether a lesson is kept: its families got better, and nothing else got worse."""
-    harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday))
+    harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
     return not harm and peer_lesson.better(before.lesson, after.lesson)
 
 
@@ -249,6 +251,7 @@ class ActiveFamilies:
             lesson=[tried[family] for family in lesson.levels],
             own=[tried[family] for family in levels if family not in lesson.levels],
             everyday=everyday,
+            untaught=state.everyday,
             round=state.round,
             first=first,
         )

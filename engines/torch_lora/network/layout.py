@@ -40,7 +40,7 @@ def pack(
     sequences_S: Sequence[tuple[Tokens, Tokens]], device: torch.device, least_shared: int | None = None
 ) -> Layout:
     """Packs sequences that passed `check_tokens`. Predicted tokens come out in the order of the sequences.
-    Prompts share a common beginning from `least_shared` tokens on, or never if it is None."""
+    Prompts that begin with the same `least_shared` or more tokens share them; with None, none do."""
     prompt_of: dict[tuple[int, ...], int] = {}
     owner = [prompt_of.setdefault(tuple(prompt), len(prompt_of)) for prompt, _ in sequences_S]
     prompts = list(prompt_of)
