@@ -33,8 +33,9 @@ SHORTEST_ROUND_S = 30.0
 a slow node's rounds count as they are."""
 MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
 """Groups that wait for a lesson, and their bytes of memory."""
-WAITING_OF_FAMILY = 64
-"""Maximum groups of one family that wait; at most half of them of one author."""
+WAITING_OF_FAMILY = 192
+"""Maximum groups of one family that wait, enough for the lesson that is taught and for the next two; at most
+half of them of one author."""
 _QUESTIONS = 8192
 """Number of questions remembered, of groups that arrived in this run."""
 
