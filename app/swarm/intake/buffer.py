@@ -207,7 +207,10 @@ class PeerBuffer:
         if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
             self._forget_oldest(of_family)
         while len(self._waiting) > MOST_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
-            (largest, _), *_ = Counter(map(_family, self._waiting.values())).most_common(1)
+            bytes_of = Counter[str]()
+            for one in self._waiting.values():
+                bytes_of[_family(one)] += size(one)
+            largest = max(bytes_of, key=bytes_of.__getitem__)
             self._forget_oldest([one for one in self._waiting.values() if _family(one) == largest])
 
     def _forget_oldest(self, groups: Sequence[PeerGroup]) -> None:
