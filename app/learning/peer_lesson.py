@@ -248,8 +248,7 @@ def resting_families(found: Placement, round: int) -> list[str]:
     return [
         one.family
         for one in found.lessons
-        if (failures := one.failures - PATIENCE) >= 0
-        and round - one.round < AGAIN << min(failures, DOUBLINGS)
+        if (failures := one.failures - PATIENCE) >= 0 and round - one.round < AGAIN << min(failures, DOUBLINGS)
     ]
 
 
