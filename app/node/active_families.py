@@ -191,11 +191,11 @@ class ActiveFamilies:
         candidates = self._healer.candidates
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.waiting_groups() if _family(group) in candidates]
-        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys())
+        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys(), self._swarm.vouches)
         if unread.parts:
             read = await unlikeliness(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
-        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats))
+        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
         found = self._found
         return peer_lesson.next_lesson(waiting, found, state.round, self._swarm.vouches) if waiting else None
 

@@ -18,6 +18,8 @@ FRAME_BYTES = 64 * KB
 BATCH_BYTES = 512 * KB
 """Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
 BATCH_FRAME = BATCH_BYTES + 4 * KB
+LARGE_GROUP = 5_000
+"""Bytes of a large group: a client asks for as many bytes as so many of these, or for a frame."""
 HANDOUT_CHARS = 384 * KB
 """Characters of a question set that a class hands out; written as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
