@@ -162,8 +162,8 @@ def _said(words: list[str]) -> Invite:
     number = read_words(words)
     if not is_spoken(number):
         raise InviteError(
-            "These six words are no invite: one is wrong, or two are swapped. Words of a private swarm belong "
-            "in the field for those."
+            "These six words aren't an invite: one is wrong, or two are swapped. The words of a private swarm "
+            "go with --private."
         )
     said = number >> _SPOKEN_CHECK_BITS
     host, port = ipaddress.IPv4Address(said >> 16 & 0xFFFFFFFF), said & 0xFFFF
