@@ -28,8 +28,7 @@ from app.learning.peer_lesson import ENOUGH, LEAST, PeerAnswer
 from app.sapo import seeds
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, Question, QuestionError, draw, generate
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.swarm.identity.identity import Identity
 from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchivedGroup
