@@ -1,10 +1,9 @@
 """The cost of the window: time to its first frame, memory of window and node, processor time while paused, and
 the frames of a long curve under the pointer.
 
-Qt runs in processes of its own (app.ui.shell.measure), on this computer's display, else on a display that Xvfb
-draws into memory, else on Qt's offscreen platform; the figures say on which. The node is the real one and
-learns a few rounds with the starter model before it is paused.
-"""
+Qt runs in processes of its own (app.bench.runs.window_inside), on this computer's display, else on a display
+that Xvfb draws into memory, else on Qt's offscreen platform; the figures say on which. The node is the real one
+and learns a few rounds with the starter model before it is paused."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ BUDGET = {
 """DESIGN section 8."""
 
 BORN = "SHOAL_BENCH_BORN"
-"""As app.ui.shell.measure reads it."""
+"""As app.bench.runs.window_inside reads it."""
 PATIENCE_S = 600
 _DIGITS = {
     "first_frame_s": 2,
@@ -113,7 +112,7 @@ def prepare(home: Path) -> None:
 def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, Any]:
     """What one process found out. Raises BenchError."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.ui.shell.measure", str(home), *options],
+        [sys.executable, "-m", "app.bench.runs.window_inside", str(home), *options],
         cwd=ROOT,
         env={**os.environ, **where, BORN: repr(time.time())},
         capture_output=True,

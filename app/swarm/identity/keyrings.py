@@ -18,7 +18,7 @@ from app.swarm.identity.identity import Identity, IdentityError
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
-"""The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
+"""The one other entry that Shoal keeps under that service (app/cli/models.py)."""
 PATIENCE_S = 60.0
 """Seconds that a person may take with the keyring's own dialog before the node starts without it."""
 _REAL = frozenset(
