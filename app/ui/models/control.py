@@ -184,7 +184,7 @@ class ModelControl(JobControl[Holdings]):
 
         def finish(code: int) -> None:
             if code:
-                self._fail(model, self._doer.complaint or tr("That didn't work. Nothing was changed."))
+                self._fail(model, spoken(self._doer.complaint) or tr("That didn't work. Nothing was changed."))
             elif model == self.state.chosen:
                 self.past_changed.emit()
             self.awake.emit()
