@@ -46,6 +46,8 @@ ENOUGH, LEAST = 48, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""
 FAMILIES, ANSWERS = 5, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
+NEW_BESIDE = 1
+"""New families in a lesson that goes on with others."""
 ANSWERS_READ = 6
 """Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
 a whole answer) are taught: of eight families that were taught, these four gained most (LOG.md)."""
@@ -63,10 +65,11 @@ PASSES = 2
 FINISHED, TRIES = 0.5, 3
 """FINISHED: share of right answers in a family's trial from which on no further lesson is given in it. TRIES:
 lessons in a row without a gain after which none is given either."""
-EVERY, AGAIN, DOUBLINGS = 2, 10, 4
+EVERY, AGAIN, DOUBLINGS, PATIENCE = 2, 10, 4, 2
 """Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
-AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and
-twice as many after each further failure."""
+AGAIN, because a lesson takes as long as several rounds. A family in which PATIENCE lessons in a row gained
+nothing waits AGAIN rounds, and twice as many after each further failure: one lesson of 48 answers is often too
+short for a gain that its trial could show."""
 TRIAL_QUESTIONS = 12
 """Questions of each family that a trial asks, the same before and after a lesson."""
 OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
@@ -199,10 +202,12 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float]) -> tuple[str, 
 def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
     """The lesson cut down to FAMILIES, those whose answers are likeliest to the model: `nats` is, by family,
     the mean of minus the log-probability of a whole answer; families that could not be read come last. New
-    ones are taught only up to MOST_ACTIVE."""
+    ones are taught only up to MOST_ACTIVE, and beside families in which lessons go on only NEW_BESIDE of them:
+    what is far costs as many steps as what is near, and gains nothing yet (LOG.md)."""
     parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
     new = [one for one in parts if one.family not in found.in_play]
-    over = new[max(0, MOST_ACTIVE - len(found.in_play)) :]
+    room = MOST_ACTIVE - len(found.in_play)
+    over = new[max(0, room if len(new) == len(parts) else min(room, NEW_BESIDE)) :]
     return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
 
 
@@ -243,7 +248,7 @@ def resting_families(found: Placement, round: int) -> list[str]:
     return [
         one.family
         for one in found.lessons
-        if one.failures and round - one.round < AGAIN << min(one.failures - 1, DOUBLINGS)
+        if (failures := one.failures - PATIENCE) >= 0 and round - one.round < AGAIN << min(failures, DOUBLINGS)
     ]
 
 

@@ -212,10 +212,13 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     nearly = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(5, 1), tried(1, 1)), start)
     assert not nearly.joined and [one.failures for one in nearly.lessons] == [0, 1]
     soon = next_lesson(groups, nearly, start + EVERY, nobody)
+    assert soon is not None and list(soon.levels) == ["gcd", "lcm"], "one lesson without a gain is too few"
+    still = replace(nearly, lessons=tuple(replace(one, failures=2 * one.failures) for one in nearly.lessons))
+    soon = next_lesson(groups, still, start + EVERY, nobody)
     assert soon is not None and list(soon.levels) == ["gcd"], "what gained is taught again soon"
     assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
     failed, at = FOUND, start
-    for wait in (AGAIN, 2 * AGAIN, 4 * AGAIN):
+    for wait in (AGAIN, AGAIN, 2 * AGAIN):
         failed = peer_lesson.after_lesson(failed, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), at)
         assert not failed.joined and len(failed.lessons) == 2
         assert next_lesson(groups, failed, at + wait - 1, nobody) is None

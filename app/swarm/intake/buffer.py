@@ -33,8 +33,9 @@ SHORTEST_ROUND_S = 30.0
 a slow node's rounds count as they are."""
 MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
 """Groups that wait for a lesson, and their bytes of memory."""
-WAITING_OF_FAMILY = 64
-"""Maximum groups of one family that wait; at most half of them of one author."""
+WAITING_OF_FAMILY = 192
+"""Maximum groups of one family that wait, enough for the lesson that is taught and for the next two; at most
+half of them of one author."""
 _QUESTIONS = 8192
 """Number of questions remembered, of groups that arrived in this run."""
 
@@ -206,7 +207,10 @@ class PeerBuffer:
         if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
             self._forget_oldest(of_family)
         while len(self._waiting) > MOST_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
-            (largest, _), *_ = Counter(map(_family, self._waiting.values())).most_common(1)
+            bytes_of = Counter[str]()
+            for one in self._waiting.values():
+                bytes_of[_family(one)] += size(one)
+            largest = max(bytes_of, key=bytes_of.__getitem__)
             self._forget_oldest([one for one in self._waiting.values() if _family(one) == largest])
 
     def _forget_oldest(self, groups: Sequence[PeerGroup]) -> None:
