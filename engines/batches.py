@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from engines.contract import Batch, EngineError, Row, StepStats
-from engines.progress import progress
+from engines.contract import Batch, EngineError, Row, StepStats, progress
 
 Tokens = list[int]
 Done = TypeVar("Done")

@@ -129,6 +129,10 @@ def size(path: Path) -> int:
     return total
 
 
+DISK_SPARE = 500 * 10**6
+"""Bytes of disk that must stay free: a full disk stops more than Shoal."""
+
+
 def free(path: Path) -> int:
     """Bytes free on the disk that holds `path`, or will hold it. Raises OSError."""
     while not path.exists():

@@ -1,7 +1,7 @@
-"""The commands that people are told to run when an engine's library is missing or broken.
+"""The commands that people are told to run: how this copy of Shoal is started, and how it is repaired.
 
-In a checkout the set-up mends it; in an installed app the engine is a pack, which can be repaired.
-app/common/remedy.py says the same for the application, of which engines know nothing."""
+A checkout is started with ./shoal, and its set-up repairs it. An installed app is started by what its installer
+put there; its engine is a pack, which can be repaired. The application uses this through app.common.remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 VARIABLE = "SHOAL_COMMAND"
-"""Environment variable: the command that starts an installed app in a terminal; its program sets it."""
+"""Environment variable: the command that starts an installed app in a terminal; its program sets it for all its
+processes."""
 PACK_FILE = "shoal-pack.json"
 """A file that marks the Python environment of an installed app's engine pack."""
 
@@ -25,9 +26,15 @@ def installed() -> bool:
     return bool(getattr(sys, "frozen", False)) or packed()
 
 
-def command(words: str) -> str:
+def name() -> str:
+    """The command without this copy's location, for texts that others read too."""
+    return "shoal" if installed() else "./shoal"
+
+
+def command(words: str = "") -> str:
     """What to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" where that is installed."""
-    return f"{(os.environ.get(VARIABLE) or 'shoal') if installed() else './shoal'} {words}"
+    own = os.environ.get(VARIABLE, "") if installed() else ""
+    return f"{own or name()} {words}".rstrip()
 
 
 def repair(engine: str = "", note: str = "") -> str:
@@ -35,3 +42,8 @@ def repair(engine: str = "", note: str = "") -> str:
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"
+
+
+def reinstall(note: str = "") -> str:
+    """How to repair the application itself, likewise."""
+    return "install Shoal again" if installed() else f"run {command('setup')}{note}"

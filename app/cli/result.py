@@ -67,7 +67,7 @@ def _write(args: argparse.Namespace) -> int:
     from app.common import files
     from app.common.home import home
     from app.models.shelf import locate
-    from app.node.models import result, result_page, trained
+    from app.node.models import result, result_making, result_page, trained
     from app.swarm.identity.storage import open_identity
 
     data, to = home(args.home), args.out.expanduser().with_suffix(".json")
@@ -75,7 +75,7 @@ def _write(args: argparse.Namespace) -> int:
     _check_free(to, page)
     model = locate(args.model or _latest(data), data)
     with tempfile.TemporaryDirectory(prefix="shoal-result-") as place:
-        made = result.make(trained.newest(data, model, Path(place) / "safe"), model)
+        made = result_making.make(trained.newest(data, model, Path(place) / "safe"), model)
     signer = asyncio.run(open_identity(data))
     if signer.note:
         say(f"shoal result: {signer.note}", sys.stderr)
@@ -158,7 +158,7 @@ def _said(found: VerifiedResult, own: str) -> list[str]:
 def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     from app.common.home import home
     from app.models.shelf import locate
-    from app.node.models import result, trained
+    from app.node.models import result, result_making, trained
 
     then, data = found.result, home(args.home)
     if why := result.obstacle(then):
@@ -168,7 +168,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
             "The result doesn't say where its base model is: name its folder with --model."
         )
     model = locate(args.model or then.base.name, data)
-    if result.weights_digest(model) != then.base.sha256:
+    if result_making.weights_digest(model) != then.base.sha256:
         raise result.ResultError(
             f"{model.name} has other weights here than in the result, so playing it again would say nothing: "
             "name the folder of the right ones with --model."
@@ -184,7 +184,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
             if args.engine:
                 words[words.index("--engine") + 1] = args.engine
             _play(words, new, then, line)
-        now = result.make(trained.newest(new, model, Path(place) / "safe"), model)
+        now = result_making.make(trained.newest(new, model, Path(place) / "safe"), model)
         compared = result.compare(then, now)
     if args.json:
         told = {"event": "again", "agrees": compared.agrees, "equal": compared.equal, "points": compared.points}

@@ -35,7 +35,7 @@ from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
-    from app.node.swarm.joining import Joins
+    from app.node.swarm.choice import SwarmToJoin
 from app.cli._live import LiveTerminal, LiveView, play
 
 SUMMARY = "learn without a window, with a view in this terminal"
@@ -167,7 +167,7 @@ def main(args: argparse.Namespace) -> int:
             home,
             own,
             hear,
-            swarm=_swarm(plan, home, joins, sets) if joins else _imported(home),
+            swarm=_swarm(plan, home, joins, sets),
             hold=args.hold,
             governed=args.rules,
             sets=[one.file for one in sets],
@@ -228,10 +228,10 @@ def _refuse(args: argparse.Namespace) -> None:
         )
 
 
-def _joins(args: argparse.Namespace) -> Joins:
+def _joins(args: argparse.Namespace) -> SwarmToJoin:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
     from app.common.process.surroundings import FROM_STDIN, piped
-    from app.node.swarm.joining import Joins
+    from app.node.swarm.choice import SwarmToJoin
 
     relays = [piped() if one == FROM_STDIN else one for one in args.relay or ()]
     private = None
@@ -244,18 +244,21 @@ def _joins(args: argparse.Namespace) -> Joins:
             private = ask_private()
         except (AccessError, PrivateError) as error:
             raise UsageError(str(error)) from error
-    return Joins.named(relays, private)
+    return SwarmToJoin.named(relays, private)
 
 
 def _swarm(
-    plan: settings.Settings, home: Path, joins: Joins, sets: Sequence[question_sets.KeptSet]
-) -> NodeSwarm:
+    plan: settings.Settings, home: Path, joins: SwarmToJoin | None, sets: Sequence[question_sets.KeptSet]
+) -> NodeSwarm | None:
+    """The swarm to learn with; alone, the groups that were imported from a file, if there are any."""
+    if joins is None and not (home / "archive.jsonl").exists():
+        return None
     from app.node.rules.preferences import Preferences
     from app.node.swarm.member import SwarmMember
 
     return SwarmMember(
         home,
-        lambda say: joins.find(home, say),
+        (lambda say: joins.find(home, say)) if joins is not None else None,
         recipe=RECIPES[plan.recipe],
         external=plan.external,
         families=(*plan.families, *plan.others),
@@ -263,15 +266,6 @@ def _swarm(
         people=lambda: bool(Preferences(home).values["people"]),
         shared=lambda: [one.made for one in sets if one.shared],
     )
-
-
-def _imported(home: Path) -> NodeSwarm | None:
-    """Groups that were imported from a file, for a node alone."""
-    if not (home / "archive.jsonl").exists():
-        return None
-    from app.node.swarm.imported import SoloGroups
-
-    return SoloGroups(home)
 
 
 def _reading(model: str) -> Callable[[float], None]:

@@ -1,44 +1,9 @@
-"""The commands that people are told to run: how this copy of Shoal is started, and how it is repaired.
+"""The commands that people are told to run (engines.remedy, where engines find them too)."""
 
-A checkout is started with ./shoal, and its set-up repairs it. An installed app is started by what its installer
-put there; its engine is a pack, which can be repaired, and everything else is replaced by installing it again.
-engines/remedy.py says the same for the engines, which must not import the application."""
-
-from __future__ import annotations
-
-import os
-import sys
-from pathlib import Path
-
-VARIABLE = "SHOAL_COMMAND"
-"""Environment variable: the command that starts an installed app in a terminal; its program sets it for all its
-processes."""
-_MARK = "shoal-pack.json"  # app.install.packs.place.MARK
-
-
-def installed() -> bool:
-    """Whether an installed app runs, with its own Python or with that of its engine pack."""
-    return bool(getattr(sys, "frozen", False)) or (Path(sys.prefix) / _MARK).exists()
-
-
-def name() -> str:
-    """The command without this copy's location, for texts that others read too."""
-    return "shoal" if installed() else "./shoal"
-
-
-def command(words: str = "") -> str:
-    """What to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" where that is installed."""
-    own = os.environ.get(VARIABLE, "") if installed() else ""
-    return f"{own or name()} {words}".rstrip()
-
-
-def repair(note: str = "") -> str:
-    """How to repair the engine, for the middle of a sentence; `note` is added if the set-up does it."""
-    if installed():
-        return f"repair the engine in Shoal's window, or with {command('pack repair')}"
-    return f"run {command('setup')}{note}"
-
-
-def reinstall(note: str = "") -> str:
-    """How to repair the application itself, likewise."""
-    return "install Shoal again" if installed() else f"run {command('setup')}{note}"
+from engines.remedy import PACK_FILE as PACK_FILE
+from engines.remedy import VARIABLE as VARIABLE
+from engines.remedy import command as command
+from engines.remedy import installed as installed
+from engines.remedy import name as name
+from engines.remedy import reinstall as reinstall
+from engines.remedy import repair as repair

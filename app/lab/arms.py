@@ -40,7 +40,7 @@ EXTRAS: dict[str, ArmOption] = {
 """By name. `-guard`: no defences against peers' text;
 `+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`
 (`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
-every two groups that have something to teach (`sapo.minibatches`). `+foes=poison30`:
+every two groups that have something to teach (`sapo.weighing`). `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.attackers`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
 Extras and recipes whose question is answered are gone: their studies are text (REPORT.md, LOG.md)."""
 

@@ -25,8 +25,7 @@ from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import report
 from app.lab.rounds.experiment import Experiment
 from app.lab.swarm import LabSwarm
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 
 OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
 """A fresh swarm for a plan and a seed: new adapters, same base."""

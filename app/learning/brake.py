@@ -2,8 +2,8 @@
 chance while peers' answers are mixed in, it learns without them for a while.
 
 It uses figures of own answers alone, so no peer can influence it; the price is that harm is found only after it
-is done. Own rounds are put together in windows of LOOK, and each is held against what was before
-it, the latest windows weighing most. It has fallen where it lies lower by more than LEAST and by SURE
+is done. Own rounds are put together in windows of WINDOW_ROUNDS, and each is compared with what was
+before it, the latest windows weighing most. It has fallen where it lies lower by more than LEAST and by SURE
 standard errors of the difference, a group counting as one observation (its answers are alike). A fall too
 slow for this is found by the held-out curve (`app.learning.flat.torn`). Pure functions.
 """
@@ -22,7 +22,7 @@ WINDOW_ROUNDS = 5
 """Rounds in a window."""
 SURE, LEAST = 4.0, 0.1
 """Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
-(tests/learning/test_vigil.py)."""
+(tests/learning/test_brake.py)."""
 DECAY = 0.8
 """Share of the past sums that is kept when a window is added to them."""
 ALONE, DOUBLINGS = 20, 4

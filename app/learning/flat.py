@@ -63,7 +63,8 @@ class RoundFigures(Protocol):
 
 
 def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
-    """Why the last LOOK rounds taught hardly anything; None if they did teach, or are too few to tell."""
+    """Why the last ROUNDS_JUDGED rounds taught hardly anything; None if they did teach, or are too few to
+    tell."""
     last = [one for one in rounds if one.own_groups][-ROUNDS_JUDGED:]
     groups = sum(one.own_groups for one in last)
     if len(last) < ROUNDS_JUDGED or sum(one.informative_own for one in last) > TAUGHT_NOTHING_SHARE * groups:
@@ -98,8 +99,8 @@ def torn(curve: Sequence[Score]) -> bool:
 
 
 def levelled(curve: Sequence[Score]) -> bool:
-    """Whether the last STEADY measurements rise by no more than chance: their least-squares rise, in shares, is
-    below its own standard error and below _LITTLE.
+    """Whether the last CURVE_POINTS measurements rise by no more than chance: their least-squares rise, in
+    shares, is below its own standard error and below _LITTLE.
 
     >>> levelled([Score(share=0.5, stderr=0.03)] * 8)
     True

@@ -23,7 +23,7 @@ import msgspec
 
 from app.learning.brake import watched
 from app.learning.state import LearningState
-from app.sapo import forms, minibatches
+from app.sapo import forms
 from app.sapo.advantages import mean_centred
 from app.sapo.defences import Habits, observe, trusted
 from app.sapo.forms import Form, FormTrend
@@ -34,6 +34,7 @@ from app.sapo.weighing import (
     TrainGroup,
     WeighedGroups,
     Weights,
+    deal_minibatches,
     learning_rate,
     mean_logprob,
     running_logprob,
@@ -116,7 +117,7 @@ def lesson(
         _peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)
     ]
     rows_P = [rows_G for rows_G in (*own_rows_P, *peer_rows_P) if rows_G]
-    dealt = minibatches.dealt(rows_P, weighed.steps, order)
+    dealt = deal_minibatches(rows_P, weighed.steps, order)
     return Lesson(
         state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,

@@ -20,7 +20,7 @@ ANSWERS_PER_QUESTION = 4
 """Answers per question. More questions tell more of a family, and give a lesson more to choose from, than more
 answers to one question."""
 LEAST_ANY = 0.1
-"""Share of questions with a right answer among ANSWERS below which a family has to wait."""
+"""Share of questions with a right answer among ANSWERS_PER_QUESTION below which a family has to wait."""
 JOINS_ANY = 0.5
 """The same for a family that joins the active ones later: it has no lesson of its own."""
 JOIN_EVERY = 10

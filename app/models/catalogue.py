@@ -17,8 +17,7 @@ from typing import Annotated
 import msgspec
 
 from engines.contract import EngineError
-from engines.models.folder import ModelSettings
-from engines.models.needs import Shape
+from engines.models.folder import ModelSettings, Shape
 
 FILE = Path(__file__).resolve().parents[2] / "resources" / "models.json"
 STARTER = "starter"

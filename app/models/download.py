@@ -25,10 +25,9 @@ from app.models.catalogue import Entry, Package, find
 from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, UnfinishedDownload
 from engines.contract import EngineError
-from engines.files import held
+from engines.files import DISK_SPARE, held
 from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
-from engines.models.needs import DISK_SPARE
 
 HANDOVER_S = 2.0
 """Seconds that a download being cancelled may take to end."""

@@ -16,7 +16,7 @@ import msgspec
 
 from engines.contract import EngineError
 from engines.files import read_json
-from engines.models.needs import Shape
+from engines.models.folder import Shape
 from engines.sound import sound
 
 _MOST = 200
@@ -223,10 +223,7 @@ def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
     shape, problem, size = None, "", 0
     try:
         opened = open_folder(folder)
-        known = read_architecture(opened.config)
-        size = opened.weight_bytes
-        if known is not None:
-            shape = Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__})
+        size, shape = opened.weight_bytes, read_architecture(opened.config)
     except EngineError as error:
         if name or not any(folder.glob("*.safetensors")):
             return None  # of a download that was cut short, say

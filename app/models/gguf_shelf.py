@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import discard, held, in_bytes, size, write_json
-from engines.models.needs import DISK_SPARE
+from engines.files import DISK_SPARE, discard, held, in_bytes, size, write_json
 
 if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan

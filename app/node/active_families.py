@@ -190,14 +190,14 @@ class ActiveFamilies:
         known = {*self._found.in_play, *resting} - set(peer_lesson.unfinished(self._found))
         candidates = self._healer.candidates
         wanted = [one for one in candidates if one not in known]
-        waiting = [group for group in self._swarm.waiting_groups() if _family(group) in candidates]
+        waiting = [group for group in self._swarm.buffer.waiting_groups() if _family(group) in candidates]
         unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys())
         if unread.parts:
             read = await unlikeliness(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
         self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats))
-        found = self._found
-        return peer_lesson.next_lesson(waiting, found, state.round, self._swarm.vouches) if waiting else None
+        found, vouches = self._found, self._swarm.buffer.vouches
+        return peer_lesson.next_lesson(waiting, found, state.round, vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
         """This model's own right answers that are mixed into a lesson, from its `latest` groups, newest first.
@@ -259,7 +259,7 @@ class ActiveFamilies:
     def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
         """The groups of authors' first answers to each family that a lesson brought on, to be shown."""
         assert self._swarm is not None
-        waiting = {group.id: group for group in self._swarm.waiting_groups()}
+        waiting = {group.id: group for group in self._swarm.buffer.waiting_groups()}
         found: dict[str, PeerGroup] = {}
         for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
             if peer_lesson.gained(first, last):

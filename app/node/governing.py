@@ -18,10 +18,9 @@ import msgspec
 from app.common import files
 from app.desktop.energy import EnergyMeter
 from app.desktop.facts import DesktopFacts
-from app.node.models.thinning import GB, thin
+from app.node.data.contents import GB, thin
 from app.node.record import commands, events
-from app.node.record.effort import EFFORTS, Dial
-from app.node.record.reasons import Reason
+from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.snapshot import Energy, Ruling
 from app.node.rules.energy import PERIOD_S as METER_S
 from app.node.rules.energy import SAVE_S, EnergyRecord

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from app.common.rate import wait_s
 from app.install.packs import place as packs
-from app.node.record.effort import Effort
 from app.node.record.errors import NodeError, room_on_disk
+from app.node.record.reasons import Effort
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
 from app.node.rules.preferences import Preferences

@@ -42,8 +42,7 @@ from app.node.history.resume import (
 )
 from app.node.record import events
 from app.node.record.errors import DiskFullError, room_on_disk
-from app.node.record.figures import questions_mark
-from app.node.record.records import JOINED_QUESTIONS, Probe
+from app.node.record.records import JOINED_QUESTIONS, Probe, questions_mark
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
@@ -218,7 +217,7 @@ class TrainingRun:
         if state.round == 0 and (other := other_models(self._folder)):
             sentences.append(other)
         if self._swarm is not None:
-            self._swarm.remember_used(self._store.used())
+            self._swarm.buffer.remember_used(self._store.used())
         self.watch.ready(engine, self.state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
@@ -250,7 +249,7 @@ class TrainingRun:
             await self._keep(played)
         except (TrainerDied, DiskFullError, asyncio.CancelledError) as end:
             if self._swarm is not None:
-                self._swarm.give_back(blamed=isinstance(end, TrainerDied))
+                self._swarm.buffer.give_back(blamed=isinstance(end, TrainerDied))
             raise
         if played.refusal is not None:
             self.telling.note(f"Round {played.state.round} {played.refusal}")

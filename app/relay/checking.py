@@ -25,8 +25,7 @@ from app.relay.standing import LEAST_WEIGHT, Ban, Source, Standings
 from app.relay.store.backplane import Unavailable
 from app.relay.store.window import Window
 from app.sapo.questions import QuestionError, UnsoundQuestion
-from app.sapo.scoring.sandbox import Sandbox, SandboxError
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, score_group
 from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import Refused
 

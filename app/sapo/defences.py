@@ -45,9 +45,9 @@ _FADE = 0.95
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
     """What own finished answers are like; all figures follow the latest few hundred of them.
 
-    `lowest_W` is, for each of WINDOWS, the mean log-prob that the most improbable window of all but RARE of the
-    answers stays above. `length` is the number of tokens that all but LONG stay within. `characters` are all
-    that were ever used, `seen` how many were counted."""
+    `lowest_W` is, for each of WINDOWS, the mean log-prob that the most improbable window of all but RARE_SHARE
+    of the answers stays above. `length` is the number of tokens that all but LONG_SHARE stay within.
+    `characters` are all that were ever used, `seen` how many were counted."""
 
     lowest_W: tuple[float, ...]
     length: float

@@ -79,8 +79,8 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def signs_F(self) -> Signs:
         """The direction in which own groups move each figure. A sum of n changes without a direction is beyond
-        SURE of its standard errors in one case of 22; a smaller one gives 0, or None with fewer than FEW
-        groups.
+        SURE of its standard errors in one case of 22; a smaller one gives 0, or None with fewer than
+        MIN_GROUPS.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F

@@ -61,7 +61,7 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
 
 
 def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[int]:
-    """At most PEOPLE groups of people, in addition to the `j`: each person equally likely, with the same
+    """At most MAX_PEOPLE groups of people, in addition to the `j`: each person equally likely, with the same
     doubts."""
     fresh = [
         position

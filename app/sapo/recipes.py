@@ -1,5 +1,5 @@
 """Recipes: the choices by which a round's groups become weights, as one record each. `app.sapo.weighing` and
-`app.sapo.mixing` go by them.
+`app.sapo.mixing` follow them.
 
 `faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated
 as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
@@ -59,7 +59,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """Step size if all own groups are uninformative, so that only peers' groups teach."""
     groups_per_step: int | None = None
     """A round's groups that carry weight are dealt out to optimiser steps of about this many
-    (`sapo.minibatches`); None: one step takes them all, as in the paper."""
+    (`weighing.deal_minibatches`); None: one step takes them all, as in the paper."""
 
     falls: int | None = None
     """The learning rate falls as 1 / sqrt(1 + steps / falls) with a learner's optimiser steps, to a quarter of

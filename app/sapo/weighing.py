@@ -3,6 +3,7 @@
 `weigh`: own groups get their advantages; peers' groups get theirs, times gates (likelihood, defences) and
 without the part that would change the form of own answers; both are divided by the batch's denominator; peers'
 part is scaled down to the own part's mass where the recipe caps it. Groups without contrast weigh nothing.
+`deal_minibatches` then deals the groups that do out to optimiser steps.
 
 Left out: ratios to an old policy (the engine clips where a recipe wants it) and the learning rate, which stands
 beside the weights because Adam would normalise it away.
@@ -16,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, sqrt
+from random import Random
+from typing import TypeVar
 
 import msgspec
 
-from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
 from app.sapo.forms import MIN_PUSH_KEPT, Form, Signs, project_push
 from app.sapo.groups import informative
@@ -60,7 +62,8 @@ levels."""
 
 def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
     """Rate of a node's next optimiser step: `base`, warmed up over the first WARM_UP steps, times
-    `WeighedGroups.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least LOWEST of it.
+    `WeighedGroups.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least MIN_RATE_SHARE
+    of `base`.
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
@@ -94,7 +97,7 @@ class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
     right_P: tuple[tuple[int, int], ...] = ()
     """How many right answers of each peer group were taken and how many kept out."""
     steps: int = 1
-    """Optimiser steps that the groups are dealt out to (`sapo.minibatches`). Weights are multiplied by it, so
+    """Optimiser steps that the groups are dealt out to (`deal_minibatches`). Weights are multiplied by it, so
     that in each step they are means over its own groups."""
 
 
@@ -134,7 +137,7 @@ def weigh(
     alone = own_mass == 0.0 and peer_mass > 0.0
     peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
     teaching = sum(part.weighs for part in (*own_P, *peer_P))
-    steps = minibatches.steps(teaching, recipe.groups_per_step)
+    steps = minibatch_count(teaching, recipe.groups_per_step)
     right_P = tuple(part.judged(1) for part in peer_P)
     return WeighedGroups(
         own=tuple(part.times(steps) for part in own_P),
@@ -301,3 +304,41 @@ def _share(recipe: Recipe, own_P: Sequence[_Part], peer_P: Sequence[_Part]) -> f
         if finished
     )
     return 1.0 / max(1, tokens)
+
+
+# Minibatches: how many optimiser steps a round's groups are worth.
+#
+# Adam moves the weights about as far whether a batch holds one group with something to teach or five, so with
+# one step a round peers' groups make that step less noisy and do not take the model further. Here the size of a
+# batch is fixed instead and more groups make more steps. The later steps of a round are off their policy by the
+# earlier ones: a few steps of a LoRA.
+
+Dealt = TypeVar("Dealt")
+
+
+def minibatch_count(groups: int, per_step: int | None) -> int:
+    """Number of optimiser steps for this number of groups with a weight, about `per_step` groups in each; None:
+    one step for all.
+
+    >>> [minibatch_count(groups, 2) for groups in (0, 1, 2, 3, 4, 5, 8)], minibatch_count(8, None)
+    ([0, 1, 1, 2, 2, 3, 4], 1)
+    """
+    if per_step is None:
+        return min(1, groups)
+    return max(min(1, groups), (groups + per_step // 2) // per_step)
+
+
+def deal_minibatches(groups: Sequence[Dealt], steps: int, rng: Random) -> list[list[Dealt]]:
+    """The groups of each step, in random order, so that own groups and peers' mix. No step is empty.
+
+    >>> deal_minibatches("ab", 1, Random(0)), deal_minibatches("", 2, Random(0))
+    ([['a', 'b']], [])
+    >>> [len(part) for part in deal_minibatches("abcde", 2, Random(0))]
+    [3, 2]
+    >>> [len(part) for part in deal_minibatches("ab", 3, Random(0))]
+    [1, 1]
+    """
+    order = list(groups)
+    if steps > 1:
+        rng.shuffle(order)
+    return [order[step::steps] for step in range(min(steps, len(order)))]

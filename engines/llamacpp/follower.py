@@ -3,7 +3,7 @@
 There are two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M
 parameters in 8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than with
 a separate adapter (4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). If
-this version of llama.cpp is not in KNOWN, the adapter stays separate."""
+this version of llama.cpp is not in KNOWN_VERSIONS, the adapter stays separate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SOURCES = 10
 
 
 class _Node(ctypes.Structure):
-    """The first fields of ggml_tensor (ggml.h of the versions in KNOWN)."""
+    """The first fields of ggml_tensor (ggml.h of the versions in KNOWN_VERSIONS)."""
 
     _fields_ = (
         ("type", ctypes.c_int),

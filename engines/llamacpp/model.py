@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.contract import AdapterError, EngineError
+from engines.contract import AdapterError, EngineError, progress
 from engines.facts import FEATURES, ISA, features, isa
-from engines.progress import progress
 from engines.remedy import command, installed, packed, repair
 
 # llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.

@@ -77,7 +77,7 @@ def pack(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> Layout:
 
 
 def _size(length: int) -> int:
-    """The class of a length: GRAIN times a power of two.
+    """The class of a length: MIN_BLOCK times a power of two.
 
     >>> [_size(length) for length in (1, 8, 9, 17, 33)]
     [8, 8, 16, 32, 64]

@@ -25,12 +25,11 @@ from engines.batches import (
     step_stats,
     weighted_rows,
 )
-from engines.contract import Batch, Row, StepStats
+from engines.contract import Batch, Row, StepStats, progress
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.layout import Block, Layout, pack
 from engines.mlx_lora.network import MEMORY, Network
 from engines.mlx_lora.sampler import PromptCache
-from engines.progress import progress
 
 # Log-probabilities and the weighted loss over completion positions, in chunks of rows.
 #

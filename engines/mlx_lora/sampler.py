@@ -15,10 +15,9 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.contract import EngineError
+from engines.contract import EngineError, progress
 from engines.mlx_lora.network import MEMORY, Network
 from engines.models.tokens import Sampled, Told
-from engines.progress import progress
 
 # A batch of completions under way: each prompt is read once, its keys and values are repeated for its rows.
 #

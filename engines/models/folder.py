@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -156,20 +156,64 @@ class Rope(msgspec.Struct, frozen=True, kw_only=True):
     original_context: int = 8192
 
 
-class Architecture(msgspec.Struct, frozen=True, kw_only=True):
-    """A Llama-like decoder: its sizes, `eps` of the norms, `tied` when the head is the embedding."""
+Size = Annotated[int, msgspec.Meta(ge=1)]
 
-    family: str
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    inner: int
-    vocabulary: int
-    context: int
-    eps: float
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Llama-like decoder's sizes, as in its config.json; `tied` when the head is the embedding."""
+
+    family: Literal["qwen2", "qwen3", "llama"]
+    hidden: Size
+    layers: Size
+    heads: Size
+    kv_heads: Size
+    head_dim: Size
+    inner: Size
+    vocabulary: Size
+    context: Size
     tied: bool
+
+    @property
+    def linear_parameters(self) -> int:
+        """The parameters of the matrices that LoRA adapts, without biases."""
+        attention = self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
+        return self.layers * (attention + 3 * self.hidden * self.inner)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, a tied head counted once.
+
+        >>> Shape(family="qwen2", hidden=896, layers=24, heads=14, kv_heads=2, head_dim=64, inner=4864,
+        ...       vocabulary=151936, context=32768, tied=True).parameters
+        494032768
+        """
+        embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
+        norms = self.layers * 2 * self.hidden + self.hidden
+        more = {"qwen2": self.head_dim * (self.heads + 2 * self.kv_heads), "qwen3": 2 * self.head_dim}
+        return embeddings + self.linear_parameters + norms + self.layers * more.get(self.family, 0)
+
+    def adapter_parameters(self, rank: int) -> int:
+        """LoRA of that rank on all seven matrices of every layer."""
+        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        sides = 2 * (self.hidden + queries) + 2 * (self.hidden + keys) + 3 * (self.hidden + self.inner)
+        return self.layers * rank * sides
+
+    def row_bytes(self, tokens: int, itemsize: int) -> int:
+        """One sampled row: its keys and values, and its logits in fp32 three times over."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * tokens * itemsize + 12 * self.vocabulary
+
+    def token_bytes(self, checkpointing: bool, itemsize: int) -> int:
+        """What the learner keeps of one token until its backward pass."""
+        heads = (3 * self.heads + 4 * self.kv_heads) * self.head_dim
+        layer = 2 * self.hidden + heads + 2 * self.inner
+        kept = self.layers * (self.hidden if checkpointing else layer) + 2 * layer
+        return kept * itemsize
+
+
+class Architecture(Shape, frozen=True, kw_only=True):
+    """A Llama-like decoder: its sizes, `eps` of the norms, and its rotary settings."""
+
+    eps: float
     rope: Rope
 
 

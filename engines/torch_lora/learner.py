@@ -23,8 +23,7 @@ from engines.batches import (
     step_stats,
     weighted_rows,
 )
-from engines.contract import Batch, EngineError, Row, StepStats
-from engines.progress import progress
+from engines.contract import Batch, EngineError, Row, StepStats, progress
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network.network import Network

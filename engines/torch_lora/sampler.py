@@ -16,9 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from engines.batches import MemoryErrors
-from engines.contract import EngineError
+from engines.contract import EngineError, progress
 from engines.models.tokens import Sampled, Told
-from engines.progress import progress
 from engines.torch_lora.network.adapter import fold
 from engines.torch_lora.network.device import is_out_of_memory
 from engines.torch_lora.network.layout import Tokens

@@ -5817,6 +5817,38 @@ answer: a*b</translation>
    <translation>Nimm eine andere Kopie.</translation>
   </message>
   <message>
+   <source>It needs {least} of memory, and this computer can give {most}.</source>
+   <translation>Braucht {least} Arbeitsspeicher; dieser Computer kann {most} geben.</translation>
+  </message>
+  <message>
+   <source>It takes {disk} of disk, and {disk_free} are free:</source>
+   <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
+  </message>
+  <message>
+   <source>free up some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>It needs {least} of memory, and {free} are free now:</source>
+   <translation>Braucht {least} Arbeitsspeicher; jetzt {free} frei:</translation>
+  </message>
+  <message>
+   <source>close other programs.</source>
+   <translation>Schließ andere Programme.</translation>
+  </message>
+  <message>
+   <source>It runs, though slower: {learning} of memory would be good, {free} are free.</source>
+   <translation>Läuft, aber langsamer: {learning} Arbeitsspeicher wären gut, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>It fits:</source>
+   <translation>Passt:</translation>
+  </message>
+  <message>
+   <source>it takes {takes} of memory, and {free} are free.</source>
+   <translation>Braucht {takes} Arbeitsspeicher, {free} sind frei.</translation>
+  </message>
+  <message>
    <source>{name} can't be read.</source>
    <translation>{name} lässt sich nicht lesen.</translation>
   </message>
@@ -6011,6 +6043,26 @@ answer: a*b</translation>
   <message>
    <source>Learned {family} from {name} and {others} more.</source>
    <translation>{family} gelernt von {name} und {others} weiteren.</translation>
+  </message>
+  <message>
+   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
+   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
+  </message>
+  <message>
+   <source>The data folder takes {after}; its limit is {cap} GB.</source>
+   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
+  </message>
+  <message>
+   <source>The rest is what your model learned, and models you downloaded.</source>
+   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
+  </message>
+  <message>
+   <source>Delete models you don't need, or raise the limit.</source>
+   <translation>Lösche Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+  </message>
+  <message>
+   <source>The data folder was over its limit of {cap} GB.</source>
+   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
   </message>
   <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
@@ -6425,14 +6477,6 @@ answer: a*b</translation>
    <translation>Ollama lässt sich hier nicht starten ({strerror}). Der Export selbst liegt in {folder}.</translation>
   </message>
   <message>
-   <source>This model was begun with an older Shoal that noted too little for a result:</source>
-   <translation>Dieses Modell hat mit einem älteren Shoal angefangen, das für ein Ergebnis zu wenig notiert hat:</translation>
-  </message>
-  <message>
-   <source>start over with it, or take another model.</source>
-   <translation>Fang mit ihm neu an oder nimm ein anderes Modell.</translation>
-  </message>
-  <message>
    <source>It also learned from other models' answers, and those can't be played again.</source>
    <translation>Es hat auch aus Antworten anderer Modelle gelernt, und die lassen sich nicht noch einmal spielen.</translation>
   </message>
@@ -6451,14 +6495,6 @@ answer: a*b</translation>
   <message>
    <source>use Shoal {shoal} to play it again.</source>
    <translation>Nimm Shoal {shoal}, um es noch einmal zu spielen.</translation>
-  </message>
-  <message>
-   <source>Nothing was measured yet, so there is no result:</source>
-   <translation>Noch wurde nichts gemessen, also gibt es kein Ergebnis:</translation>
-  </message>
-  <message>
-   <source>let it learn a few rounds, then try again.</source>
-   <translation>Lass es ein paar Runden lernen und versuch es dann noch einmal.</translation>
   </message>
   <message>
    <source>The signature doesn't fit:</source>
@@ -6529,24 +6565,20 @@ answer: a*b</translation>
    <translation>Diese Version von Shoal setzt {names} anders, darum lassen sich die Zahlen nicht vergleichen.</translation>
   </message>
   <message>
-   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
-   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
+   <source>This model was begun with an older Shoal that noted too little for a result:</source>
+   <translation>Dieses Modell hat mit einem älteren Shoal angefangen, das für ein Ergebnis zu wenig notiert hat:</translation>
   </message>
   <message>
-   <source>The data folder takes {after}; its limit is {cap} GB.</source>
-   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
+   <source>start over with it, or take another model.</source>
+   <translation>Fang mit ihm neu an oder nimm ein anderes Modell.</translation>
   </message>
   <message>
-   <source>The rest is what your model learned, and models you downloaded.</source>
-   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
+   <source>Nothing was measured yet, so there is no result:</source>
+   <translation>Noch wurde nichts gemessen, also gibt es kein Ergebnis:</translation>
   </message>
   <message>
-   <source>Delete models you don't need, or raise the limit.</source>
-   <translation>Lösche Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
-  </message>
-  <message>
-   <source>The data folder was over its limit of {cap} GB.</source>
-   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
+   <source>let it learn a few rounds, then try again.</source>
+   <translation>Lass es ein paar Runden lernen und versuch es dann noch einmal.</translation>
   </message>
   <message>
    <source>What was learned can't be read ({reason}):</source>
@@ -6623,10 +6655,6 @@ answer: a*b</translation>
   <message>
    <source>The disk that holds {home} is full, so learning waits:</source>
    <translation>Die Festplatte mit {home} ist voll, deshalb wartet das Lernen:</translation>
-  </message>
-  <message>
-   <source>free up some space.</source>
-   <translation>Schaff etwas Platz.</translation>
   </message>
   <message>
    <source>It looks again every {AGAIN_S} seconds and continues by itself.</source>
@@ -6781,22 +6809,6 @@ answer: a*b</translation>
    <translation>Nenne mit --relay ein anderes.</translation>
   </message>
   <message>
-   <source>This computer's clock and the relay's are {apart} apart.</source>
-   <translation>Die Uhr dieses Computers und die des Relays gehen {apart} auseinander.</translation>
-  </message>
-  <message>
-   <source>Check this computer's date and time.</source>
-   <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
-  </message>
-  <message>
-   <source>Next try in {next_try_s} s.</source>
-   <translation>Nächster Versuch in {next_try_s} s.</translation>
-  </message>
-  <message>
-   <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
-   <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
-  </message>
-  <message>
    <source>You're in a class:</source>
    <translation>Du bist in einer Klasse:</translation>
   </message>
@@ -6825,16 +6837,32 @@ answer: a*b</translation>
    <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
   </message>
   <message>
-   <source>{key} says it learned {title} from your model.</source>
-   <translation>{key} sagt, es hat {title} von deinem Modell gelernt.</translation>
-  </message>
-  <message>
    <source>Your teacher offers you questions.</source>
    <translation>Deine Lehrkraft bietet dir Fragen an.</translation>
   </message>
   <message>
    <source>Look at them on Skills before you add them.</source>
    <translation>Sieh sie bei Können an, bevor du sie hinzufügst.</translation>
+  </message>
+  <message>
+   <source>This computer's clock and the relay's are {apart} apart.</source>
+   <translation>Die Uhr dieses Computers und die des Relays gehen {apart} auseinander.</translation>
+  </message>
+  <message>
+   <source>Check this computer's date and time.</source>
+   <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
+  </message>
+  <message>
+   <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
+   <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
+  </message>
+  <message>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>{key} says it learned {title} from your model.</source>
+   <translation>{key} sagt, es hat {title} von deinem Modell gelernt.</translation>
   </message>
   <message>
    <source>{number} models say they learned {title} from yours.</source>
@@ -8949,34 +8977,6 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
-   <source>It needs {least} of memory, and this computer can give {most}.</source>
-   <translation>Braucht {least} Arbeitsspeicher; dieser Computer kann {most} geben.</translation>
-  </message>
-  <message>
-   <source>It takes {disk} of disk, and {disk_free} are free:</source>
-   <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
-  </message>
-  <message>
-   <source>It needs {least} of memory, and {free} are free now:</source>
-   <translation>Braucht {least} Arbeitsspeicher; jetzt {free} frei:</translation>
-  </message>
-  <message>
-   <source>close other programs.</source>
-   <translation>Schließ andere Programme.</translation>
-  </message>
-  <message>
-   <source>It runs, though slower: {learning} of memory would be good, {free} are free.</source>
-   <translation>Läuft, aber langsamer: {learning} Arbeitsspeicher wären gut, {free} sind frei.</translation>
-  </message>
-  <message>
-   <source>It fits:</source>
-   <translation>Passt:</translation>
-  </message>
-  <message>
-   <source>it takes {takes} of memory, and {free} are free.</source>
-   <translation>Braucht {takes} Arbeitsspeicher, {free} sind frei.</translation>
-  </message>
-  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
@@ -9439,6 +9439,14 @@ answer: a*b</translation>
   <message>
    <source>The scoring process does not start ({reason}): {how}.</source>
    <translation>Die Prüfung der Antworten startet nicht ({reason}): {how}.</translation>
+  </message>
+  <message>
+   <source>This group has {completions_G} completions, but {finished_G} marks of having ended:</source>
+   <translation>Diese Gruppe hat {completions_G} Antworten, aber {finished_G} Angaben, ob sie zu Ende sind:</translation>
+  </message>
+  <message>
+   <source>leave it out.</source>
+   <translation>Lass sie weg.</translation>
   </message>
   <message>
    <source>The scoring process was closed:</source>

@@ -15,12 +15,12 @@ import pytest
 
 from app.cli import models as command
 from app.cli.models import _list_placed, _row
+from app.models.fit import Fit, FitVerdict, MemoryRoom
 from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
 from app.node.data.home import held, model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.healing import titles
 from engines.files import write_json
-from engines.models.needs import Fit, FitVerdict, MemoryRoom
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,7 +22,6 @@ from app.models.shelf import locate
 from app.node.trainer import link
 from app.sapo.scoring import sandbox
 from engines import opening
-from engines import remedy as engines_remedy
 from engines.contract import EngineError
 from tests.ui.screen.installed import stand_in
 
@@ -36,7 +35,6 @@ HERE = {
 }
 """What is for those who have a checkout."""
 SAID = {
-    "app/common/remedy.py": "./shoal",
     "engines/remedy.py": "./shoal",
     "app/install/updates/installed.py": "./shoal",
     "app/cli/__main__.py": "of Shoal's source with ./shoal, which installs everything.",
@@ -165,16 +163,10 @@ def test_help_names_what_this_copy_has(kind: str) -> None:
 def test_what_is_typed_is_what_the_program_has_handed_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(remedy.VARIABLE, "/opt/100%/shoal")
     if kind == CHECKOUT:
-        assert remedy.command("doctor") == engines_remedy.command("doctor") == "./shoal doctor"
+        assert remedy.command("doctor") == "./shoal doctor"
         return
-    assert remedy.command("doctor") == engines_remedy.command("doctor") == "/opt/100%/shoal doctor"
+    assert remedy.command("doctor") == "/opt/100%/shoal doctor"
     assert "(/opt/100%/shoal doctor says why)" in help_of_run()
-
-
-def test_engines_say_what_the_application_says(kind: str) -> None:
-    assert engines_remedy.VARIABLE == remedy.VARIABLE
-    assert engines_remedy.installed() is remedy.installed() is (kind != CHECKOUT)
-    assert engines_remedy.repair() == remedy.repair()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for the installed app is a shell script")

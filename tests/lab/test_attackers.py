@@ -17,8 +17,7 @@ from app.lab.starter.corpus import WORK
 from app.sapo.asking import messages, shows_work
 from app.sapo.defences import CHECKS, LENGTH_FACTOR, Habits, observe, trusted
 from app.sapo.questions import generate
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.contract import TokenSequence
 from tests.lab.fake_swarm import END, FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN

@@ -20,8 +20,7 @@ import pytest
 
 from app.lab.arms import parse_arm
 from app.lab.rounds.experiment import Experiment
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import varied
 

@@ -25,8 +25,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.contract import Batch, Completion, EngineInfo, Messages, StepStats
 from tests.lab.fake_swarm import FakeSwarm
 from tests.node.bench import SETTINGS
@@ -89,6 +88,7 @@ class Pool:
 
     def __init__(self, node: int, published: Published) -> None:
         self.node, self.published, self.records = node, published, PeerRecords()
+        self.buffer = self
         self.number = 0
         self.had: set[Coordinates] = set()
 

@@ -28,8 +28,8 @@ from engines.contract import (
     Messages,
     StepStats,
     TokenSequence,
+    progress,
 )
-from engines.progress import progress
 
 TROUBLE = os.environ.get("FAKE_TROUBLE", "")
 SAMPLER = os.environ.get("FAKE_SAMPLER", "")

@@ -17,8 +17,8 @@ from app.node import governing
 from app.node import node as node_module
 from app.node.governing import FactsFile
 from app.node.record import commands, events
-from app.node.record.effort import EFFORTS, Dial, Effort
 from app.node.record.errors import NodeError
+from app.node.record.reasons import EFFORTS, Dial, Effort
 from app.node.record.snapshot import Phase, doing
 from app.node.rules.orders import Orders, Snooze
 from app.node.rules.preferences import DEFAULTS

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from app.node.data.home import held, identity, model_folder, model_mark
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
-from app.node.record.figures import questions_mark, shuffled
-from app.node.round.round import prompts_at_once, take_steps
+from app.node.record.records import questions_mark
+from app.node.round.round import prompts_at_once, shuffled, take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo import minibatches
 from app.sapo.groups import informative
 from app.sapo.recipes import RECIPES, Recipe
-from app.sapo.weighing import TrainGroup, WeighError, running_logprob, weigh
+from app.sapo.weighing import (
+    TrainGroup,
+    WeighError,
+    deal_minibatches,
+    minibatch_count,
+    running_logprob,
+    weigh,
+)
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
 
@@ -41,8 +47,8 @@ def total(weights) -> float:  # type: ignore[no-untyped-def]
 def test_minibatches_whatever_the_sizes() -> None:
     for groups in range(12):
         for per_step in (None, 1, 2, 3, 5):
-            steps = minibatches.steps(groups, per_step)
-            parts = minibatches.dealt(range(groups), steps, Random(groups))
+            steps = minibatch_count(groups, per_step)
+            parts = deal_minibatches(range(groups), steps, Random(groups))
             assert sorted(one for part in parts for one in part) == list(range(groups))
             assert len(parts) == steps and all(parts)
             assert max(map(len, parts), default=0) - min(map(len, parts), default=0) <= 1

@@ -13,12 +13,12 @@ import msgspec
 
 from app.chat import messages
 from app.models.catalogue import entries
+from app.models.fit import Fit, FitVerdict, MemoryRoom, fits, needs
 from app.models.shelf import PartialDownload
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
-from app.node.record.effort import EFFORTS, Dial
-from app.node.record.reasons import Reason
+from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
 from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
@@ -31,7 +31,6 @@ from app.ui.view.view import Fetch, Holdings, NodeStatus, Persona, Problem, Serv
 from app.ui.welcome.machine import TrialReport
 from app.ui.welcome.machine import TriedEngine as Measured
 from engines.contract import EngineInfo
-from engines.models.needs import Fit, FitVerdict, MemoryRoom, fits, needs
 
 NOW = time.time()
 SIX = "final satisfy salute enhance since monitor"

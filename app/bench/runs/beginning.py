@@ -16,8 +16,7 @@ from app.sapo.asking import BRIEF, TAGGED, Example, messages
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Question, draw
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.contract import Engine, TooLongError
 from engines.models.folder import read_settings
 from engines.opening import open_engine

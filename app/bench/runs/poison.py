@@ -32,8 +32,7 @@ from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
 from app.sapo.groups import Group
 from app.sapo.probe import probe_questions
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.models.folder import read_settings
 from engines.opening import open_engine
 

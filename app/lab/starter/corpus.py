@@ -15,8 +15,7 @@ from app.sapo.asking import messages, shows_work
 from app.sapo.groups import ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, QuestionError, generate
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS
 from engines.contract import Engine
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from app.models.catalogue import full_name
+from app.models.fit import Dtype, Fit, MemoryRoom
 from app.models.shelf import PartialDownload, locate
 from app.node.data.home import model_folder, model_mark
 from engines.contract import EngineError
-from engines.models.needs import Dtype, Fit, MemoryRoom
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,37 +4,25 @@ A file is one JSON object: `key`, `signature` and `result`. The signature (Ed255
 exact bytes of `result` in the file, so a file holds as it stands or not at all. It says who wrote it, not that
 it is true: that is what playing it again is for. Nothing of the owner's is in it: no text but answers to
 generated puzzles, no path, no time of day; questions of one's own are counted under one name.
+
+Light to import, for a window that reads one; app.node.models.result_making makes it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
-import time
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import psutil
 
 from app.common import signing
 from app.common.remedy import command
-from app.common.text import safe, safe_line
-from app.install.updates.installed import version
+from app.common.text import safe_line
 from app.models.catalogue import STARTER
-from app.node.data.home import model_mark
-from app.node.history import flips
-from app.node.models.trained import PlayedRun, TrainedModel
 from app.node.record.errors import NodeError
-from app.node.record.settings import Settings, starting_levels
 from app.sapo.probe import Score, interval
 from app.sapo.questions import VERSION
-from app.sapo.sets.question_set import is_own
 from app.swarm.identity.identity import Identity, node_name
-from engines.contract import EngineInfo
-from engines.models.folder import open_folder, read_settings
 
 MAX_FILE_BYTES = 2**22
 """Bytes of a file that are read."""
@@ -44,7 +32,7 @@ OWN_SETS = "questions of one's own"
 """What all question sets are called: their names say what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
-_EXAMPLES, _EXAMPLE = 3, 400
+EXAMPLES, EXAMPLE_CHARS = 3, 400
 """Flips of each kind that are shown, and the characters of each text."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -52,7 +40,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 Few = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 Figure = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 Short = Annotated[str, msgspec.Meta(max_length=200)]
-Text = Annotated[str, msgspec.Meta(max_length=_EXAMPLE + 1)]
+Text = Annotated[str, msgspec.Meta(max_length=EXAMPLE_CHARS + 1)]
 Command = Annotated[str, msgspec.Meta(max_length=4000)]
 Digest = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Mark = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{8}\Z")]
@@ -139,7 +127,7 @@ class FlipCounts(_Part, frozen=True, kw_only=True):
     difference: Annotated[float, msgspec.Meta(ge=-1, le=1)]
     error: Share
     chance: Share
-    examples: Annotated[tuple[Example, ...], msgspec.Meta(max_length=2 * _EXAMPLES)] = ()
+    examples: Annotated[tuple[Example, ...], msgspec.Meta(max_length=2 * EXAMPLES)] = ()
 
 
 class Machine(_Part, frozen=True, kw_only=True):
@@ -206,169 +194,6 @@ class VerifiedResult(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
 
 
-# ---- made
-
-
-def make(found: TrainedModel, model: Path) -> Result:
-    """The result of what was learned in the folder `found.place` from the model in `model`. Raises ResultError
-    where nothing was measured, or an older Shoal noted too little."""
-    if found.last is None or not found.runs:
-        raise ResultError(
-            "Nothing was measured yet, so there is no result: let it learn a few rounds, then try again."
-        )
-    info = _engine(found.runs[-1])
-    base = Base(
-        name=_settings(found.runs[-1]).public_model,
-        sha256=weights_digest(model),
-        mark=model_mark(model),
-        parameters=info.parameters,
-    )
-    from engines.models.lora import ADAPTER  # it loads numpy, which a window that reads results needs not
-
-    offered = starting_levels(model, read_settings(model).families)
-    played = tuple(_stretches(found.runs, offered))
-    own = any(OWN_SETS in one.families for one in played)
-    last, state = found.last, found.state
-    result = Result(
-        shoal=version(),
-        questions=state.questions,
-        day=time.strftime("%Y-%m-%d"),
-        base=base,
-        adapter=_digest([found.folder / ADAPTER]),
-        rounds=state.round,
-        steps=state.steps,
-        answers=state.completions,
-        tokens=state.tokens,
-        seconds=round(state.seconds, 1),
-        from_peers=found.peer_groups + found.peer_lessons,
-        played=played,
-        questions_mark=last.questions_mark,
-        curve=tuple(
-            MeasuredPoint(
-                round=one.round,
-                pass_at_1=round(one.share, 6),
-                stderr=round(one.stderr, 6),
-                questions=one.questions,
-                lenient=round(one.lenient, 6),
-            )
-            for one in found.curve
-        ),
-        families={_public(name): round(share, 6) for name, share in last.families.items()},
-        flips=_flips(found, last.questions_mark, own),
-        machine=Machine(
-            system=platform.system(),
-            processor=platform.machine(),
-            cores=os.cpu_count() or 0,
-            memory_gb=round(psutil.virtual_memory().total / 2**30),
-        ),
-    )
-    return msgspec.structs.replace(result, repeat=tuple(repeating(result)))
-
-
-def _stretches(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[RunSegment]:
-    """Runs that go on where the one before ended, with the same settings, are one."""
-    last: RunSegment | None = None
-    for run in runs:
-        settings, engine = _settings(run), _engine(run)
-        one = RunSegment(
-            first_round=run.first_round if last is None else last.first_round,
-            last_round=run.last_round,
-            seed=settings.seed,
-            solo=settings.solo,
-            recipe=settings.recipe,
-            groups=settings.groups,
-            external=settings.external,
-            completions=settings.completions,
-            max_tokens=settings.max_tokens,
-            learning_rate=settings.learning_rate,
-            rank=settings.rank,
-            families={_public(name): level for name, level in settings.families.items()},
-            every=settings.families == offered,
-            place=settings.place,
-            probe_every=settings.probe_every,
-            probe_questions=settings.probe_questions,
-            shuffled_rewards=settings.shuffled_rewards,
-            engine=engine.name,
-            sampler=engine.sampler,
-            device=safe_line(engine.device, 100),
-            dtype=engine.dtype,
-            threads=engine.threads,
-        )
-        if last is not None and one != msgspec.structs.replace(last, last_round=run.last_round):
-            yield last
-            one = msgspec.structs.replace(one, first_round=run.first_round)
-        last = one
-    if last is not None:
-        yield last
-
-
-def _settings(run: PlayedRun) -> Settings:
-    try:
-        return msgspec.convert(run.settings, Settings)
-    except msgspec.ValidationError as error:
-        raise _too_old() from error
-
-
-def _engine(run: PlayedRun) -> EngineInfo:
-    try:
-        return msgspec.convert(run.engine, EngineInfo)
-    except msgspec.ValidationError as error:
-        raise _too_old() from error
-
-
-def _too_old() -> ResultError:
-    return ResultError(
-        "This model was begun with an older Shoal that noted too little for a result: start over with it, or "
-        "take another model."
-    )
-
-
-def _public(family: str) -> str:
-    return OWN_SETS if is_own(family) else family
-
-
-def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
-    """Without examples where questions of one's own are among them."""
-    flipped = flips.read(found.place, mark)
-    if flipped is None or flipped.latest > found.state.round:
-        return None
-    kinds = () if own else (flipped.gained, flipped.lost)
-    pairs = [pair for kind in kinds for pair in kind[:: len(kind) // _EXAMPLES or 1][:_EXAMPLES]]
-    return FlipCounts(
-        first=flipped.first,
-        latest=flipped.latest,
-        questions=len(flipped.pairs),
-        gained=len(flipped.gained),
-        lost=len(flipped.lost),
-        difference=round(flipped.difference, 6),
-        error=round(min(1.0, flipped.error), 6),
-        chance=round(flipped.chance, 6),
-        examples=tuple(
-            Example(
-                question=safe(pair.question, _EXAMPLE),
-                before=safe(pair.before, _EXAMPLE),
-                after=safe(pair.after, _EXAMPLE),
-                now=pair.now,
-            )
-            for pair in pairs
-        ),
-    )
-
-
-def weights_digest(model: Path) -> str:
-    """SHA-256 of the weight files in the order of their names: of a single one, the hash that hubs show too."""
-    return _digest(open_folder(model).files)
-
-
-def _digest(paths: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        with path.open("rb") as file:
-            while chunk := file.read(2**20):
-                digest.update(chunk)
-    return digest.hexdigest()
-
-
 def sign(result: Result, identity: Identity) -> bytes:
     """The file's content."""
     body = msgspec.json.format(msgspec.json.encode(result), indent=1)
@@ -376,9 +201,6 @@ def sign(result: Result, identity: Identity) -> bytes:
     return msgspec.json.encode(
         SignedResult(key=identity.key.hex(), signature=signature, result=msgspec.Raw(body))
     )
-
-
-# ---- read
 
 
 def verify(content: bytes) -> VerifiedResult:
@@ -419,7 +241,7 @@ def read(path: Path) -> VerifiedResult:
     return verify(content)
 
 
-# ---- played again
+# Played again: with which options of `./shoal run`, why not, and whether two results agree.
 
 
 def options(one: RunSegment, model: str, seed: int | None) -> list[str]:

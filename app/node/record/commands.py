@@ -10,7 +10,7 @@
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
 {"command":"snooze","tomorrow":true}
-{"command":"insist","seconds":600}                 with rules: so long it learns whatever else runs
+{"command":"insist","seconds":600}                 with rules: it learns that long, whatever else runs
 {"command":"contribute_when_idle","on":true}
 {"command":"dial","to":"quiet"}
 {"command":"settings","changed":{"idle_s":300}}    keys and values of app.node.rules.preferences; all or none of

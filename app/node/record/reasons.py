@@ -1,8 +1,11 @@
-"""Why a node runs or does not: one reason at a time, with the sentence that every view shows."""
+"""Why a node runs or does not: one reason at a time, with the sentence that every view shows. And how much of
+the computer it takes while it runs: the dial Quiet, Balanced, Full."""
 
 from __future__ import annotations
 
 from enum import Enum
+
+import msgspec
 
 
 class Reason(Enum):
@@ -106,3 +109,32 @@ class Reason(Enum):
     FINISHING = "finishing", "Finishing this round, then stopping.", "finishing this round"
     ANYWAY = "anyway", "Keeps learning while you work until {until}.", "learning until {until}"
     RUNNING = "running", "Learning.", "learning"
+
+
+class Dial(Enum):
+    QUIET = "quiet"
+    BALANCED = "balanced"
+    FULL = "full"
+
+
+class Effort(msgspec.Struct, frozen=True, kw_only=True):
+    """How hard the trainer may work. It changes only the speed, never what is learned."""
+
+    rest: float
+    """Seconds to rest for every second of work, taken between steps: 1 halves heat and noise."""
+    thread_share: float
+    """Share of the cores."""
+    batch_share: float
+    """Share of the measured budget of tokens at once, and with it of memory."""
+
+    def rest_s(self, worked_s: float) -> float:
+        """Seconds to rest after `worked_s` seconds of work, at most as long as the owner would wait for a
+        stop."""
+        return min(5.0, self.rest * max(0.0, worked_s))
+
+
+EFFORTS: dict[Dial, Effort] = {
+    Dial.QUIET: Effort(rest=1.0, thread_share=0.25, batch_share=0.5),
+    Dial.BALANCED: Effort(rest=0.25, thread_share=0.5, batch_share=1.0),
+    Dial.FULL: Effort(rest=0.0, thread_share=1.0, batch_share=1.0),
+}

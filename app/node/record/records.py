@@ -1,15 +1,18 @@
 """Rows of the history. A round and a probe are each one record: what the history keeps, what `--json` tells,
 and what every view shows. A figure is declared here and measured in app.node.round.keeping or
-app.node.round.probing."""
+app.node.round.probing. And the words for what everyday language does meanwhile."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from hashlib import sha256
 from typing import Any, ClassVar, Self
 
 import msgspec
 
 from app.sapo.probe import Score
-from app.sapo.questions import Coordinates
+from app.sapo.questions import Coordinates, QuestionPrompt
 
 JOINED_QUESTIONS = 24
 """Held-out questions of each family that joined after the placement: they are measured beside the curve, which
@@ -17,7 +20,8 @@ stays with the families that it began with."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
-    """`KEPT` names what is the history's alone; `DERIVED` has the names under which properties are told."""
+    """`KEPT` names the fields that only the history has; `DERIVED` maps a name in the event to the property it
+    is taken from."""
 
     KEPT: ClassVar[tuple[str, ...]] = ()
     DERIVED: ClassVar[dict[str, str]] = {}
@@ -212,3 +216,55 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     last_round: int | None
     outcome: str | None
     engine: str
+
+
+def share(flags: Iterable[object]) -> float:
+    """Share of true ones, 0 of none.
+
+    >>> share([1, 0, True, False]), share([])
+    (0.5, 0.0)
+    """
+    values = [bool(flag) for flag in flags]
+    return sum(values) / len(values) if values else 0.0
+
+
+def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
+    """Eight characters that change with the set of questions: probes over other questions are another curve."""
+    coordinates = sorted(question.coordinates for question in questions)
+    return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]
+
+
+class Speech(Enum):
+    """How everyday language fared."""
+
+    KEPT = "kept"
+    WORSE = "worse"
+    LOST = "lost"
+
+
+def speech(rise: float) -> Speech:
+    """What a rise of perplexity means, as a share of what it was.
+
+    >>> speech(0.05).value, speech(0.12).value, speech(0.3).value
+    ('kept', 'worse', 'lost')
+    """
+    return Speech.KEPT if rise <= 0.05 else Speech.WORSE if rise <= 0.2 else Speech.LOST
+
+
+def speech_sentence(rise: float) -> str:
+    """What a rise of the perplexity, as a share, means for people.
+
+    >>> speech_sentence(0.012), speech_sentence(-0.03)
+    ('It speaks as well as before. Everyday replies surprise it 1 % more.', \
+'It speaks as well as before. Everyday replies surprise it 3 % less.')
+    >>> speech_sentence(0.3)
+    'It is losing everyday language. Everyday replies surprise it 30 % more.'
+    """
+    how = {
+        Speech.KEPT: "It speaks as well as before.",
+        Speech.WORSE: "It speaks a little worse than before.",
+        Speech.LOST: "It is losing everyday language.",
+    }[speech(rise)]
+    if rise < 0:
+        return f"{how} Everyday replies surprise it {abs(100 * rise):.0f} % less."
+    return f"{how} Everyday replies surprise it {100 * rise:.0f} % more."

@@ -8,7 +8,7 @@ from enum import Enum
 import msgspec
 
 from app.common.text import span
-from app.node.record.effort import Effort
+from app.node.record.reasons import Effort
 from app.node.record.records import GroupRow, Probe, Round
 from app.swarm.wire.limits import LineMessage
 from engines.contract import EngineInfo

@@ -20,8 +20,7 @@ from app.learning.state import tallies
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, room_on_disk
-from app.node.record.figures import share
-from app.node.record.records import GroupRow, Round
+from app.node.record.records import GroupRow, Round, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import SafeRound
 from app.node.round.round import PlayedRound

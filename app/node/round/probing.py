@@ -11,8 +11,7 @@ import time
 from collections.abc import Sequence
 
 from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
-from app.node.record.figures import questions_mark, share
-from app.node.record.records import Probe
+from app.node.record.records import Probe, questions_mark, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language

@@ -27,15 +27,14 @@ from typing import Protocol
 import msgspec
 
 from app.learning.choosing import PeerGroup, whole_group
-from app.learning.lesson import Lesson, OwnTokens, WeighedGroups, lesson
+from app.learning.lesson import Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
 from app.learning.questions import own_questions
 from app.learning.state import climbed
-from app.node.record.figures import shuffled
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.peers import NO_PEER_GROUPS, MixedGroups, NodeSwarm, mixed_groups, peer_texts
+from app.node.round.peers import YOU, NodeSwarm
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import seeds
@@ -44,12 +43,11 @@ from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup, lone
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.sets.question_set import is_own
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
-# The optimiser steps of a round: one, or one for every few groups (`app.sapo.minibatches`).
+# The optimiser steps of a round: one, or one for every few groups (`app.sapo.weighing`).
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,19 @@ class RoundTools:
     """Small talk whose likelihood the steps hold in place."""
     owner_P: Sequence[PeerGroup] = ()
     """The owner's own answers that may teach in this round."""
+
+
+@dataclass(frozen=True)
+class MixedGroups:
+    """Peer groups that fit, as tokens of this node's model."""
+
+    groups_P: list[PeerGroup]
+    read_P: list[PeerTokens]
+    unfit: int = 0
+    """Groups left out because a completion or the prompt is too long for this model."""
+
+
+NO_PEER_GROUPS = MixedGroups(groups_P=[], read_P=[])
 
 
 @dataclass(frozen=True)
@@ -266,6 +277,20 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     )
 
 
+def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
+    """A control: the same rewards, dealt out at random among the group's finished completions.
+
+    The rewards then say nothing about the answers, so a curve that still rises would not be learning.
+    """
+    finished = [at for at, done in enumerate(scored.group.finished_G) if done]
+    dealt = [scored.rewards_G[at] for at in finished]
+    Random(seed).shuffle(dealt)
+    rewards_G = list(scored.rewards_G)
+    for at, reward in zip(finished, dealt, strict=True):
+        rewards_G[at] = reward
+    return msgspec.structs.replace(scored, rewards_G=tuple(rewards_G))
+
+
 def max_answer_tokens(state: NodeState, settings: Settings) -> int:
     """Maximum tokens of an answer."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
@@ -313,19 +338,41 @@ async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> 
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
     if tools.peers is not None and tools.settings.external and not before.vigil.alone:
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
-        groups_P += tools.peers.take_groups(recipe, tools.settings.external, rng)
+        groups_P += tools.peers.buffer.take_groups(recipe, tools.settings.external, rng)
     try:
         lessons_P = await _lessons(tools, before, groups_P)
         if not lessons_P:
             return NO_PEER_GROUPS, None
         readings_P = await tools.link.read(
-            [peer_texts(group, lesson, before.way) for group, lesson in lessons_P],
+            [
+                PeerTexts(
+                    prompt=messages(group.question, before.way),
+                    completions_G=lesson.group.completions_G,
+                    finished_G=lesson.group.finished_G,
+                )
+                for group, lesson in lessons_P
+            ],
             max_answer_tokens(before, tools.settings),
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
         return NO_PEER_GROUPS, f"took nothing from peers: {error}"
     return mixed_groups(lessons_P, readings_P), None
+
+
+def mixed_groups(
+    lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
+) -> MixedGroups:
+    """The groups that fit, each with its lesson and its tokens."""
+    fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
+    return MixedGroups(
+        groups_P=[group for group, _, _ in fitting],
+        read_P=[
+            PeerTokens(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            for group, lesson, reading in fitting
+        ],
+        unfit=len(lessons_P) - len(fitting),
+    )
 
 
 async def _lessons(

@@ -24,8 +24,7 @@ from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round import round as stepping
-from app.node.round.peers import NO_PEER_GROUPS
-from app.node.round.round import PlayedRound, RoundTools, StepsTaken, max_answer_tokens
+from app.node.round.round import NO_PEER_GROUPS, PlayedRound, RoundTools, StepsTaken, max_answer_tokens
 from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from app.desktop.facts import DesktopFacts
-from app.node.record.effort import Dial
-from app.node.record.reasons import Reason
+from app.node.record.reasons import Dial, Reason
 from app.node.rules.orders import Orders
 from app.node.rules.setting import Schedule
 

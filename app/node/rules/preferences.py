@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.common import files
-from app.node.record.effort import Dial
-from app.node.record.reasons import Reason
+from app.node.record.reasons import Dial, Reason
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.setting import ANY_TIME, AS_AT_FIRST, Schedule, Setting, from_week, parse_span, refusal

@@ -16,8 +16,7 @@ import msgspec
 
 from app.common.text import stopwatch
 from app.desktop.facts import DesktopFacts
-from app.node.record.effort import EFFORTS, Effort
-from app.node.record.reasons import Reason
+from app.node.record.reasons import EFFORTS, Effort, Reason
 from app.node.rules.causes import ALWAYS_BLOCKING, LOAD_CAUSES, POWER_CAUSES, Cause, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze
 

@@ -17,8 +17,7 @@ from app.learning.choosing import PeerGroup
 from app.node.round.peers import YOU
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Coordinates, QuestionError
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import hashed
 from app.swarm.intake.reasons import unsafe
 from app.swarm.wire.limits import COMPLETION

@@ -1,4 +1,4 @@
-"""Which swarm a node joins when none was named: its last relay, one on this network, or its own.
+"""Which swarm a node joins: the one its owner named, else its last relay, one on this network, or its own.
 
 `choose` decides and does nothing; `anywhere` looks around, decides, and hosts a relay if that is the decision.
 """
@@ -10,16 +10,18 @@ import contextlib
 import ipaddress
 import urllib.parse
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from app.node.record.errors import UsageError
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
 from app.node.swarm.member import Find, NowhereError
 from app.swarm.client.places import KnownRelays
-from app.swarm.invite.invite import Invite
+from app.swarm.invite.invite import Invite, InviteError, where
 from app.swarm.invite.private import Private, joining
 
 if TYPE_CHECKING:
@@ -27,6 +29,37 @@ if TYPE_CHECKING:
 
 REACH_S = 2.0
 RELAYS = "relays.json"
+
+
+@dataclass(frozen=True)
+class SwarmToJoin:
+    """What the owner wants. Without `invites`: the last relay, one on this network, or one that this node
+    hosts."""
+
+    invites: tuple[Invite, ...]
+    private: Private | None
+
+    @classmethod
+    def named(cls, relays: Sequence[str], private: Private | None) -> SwarmToJoin:
+        """Parses addresses and invite links. Raises UsageError."""
+        try:
+            invites = [where(text) for text in relays]
+        except InviteError as error:
+            raise UsageError(str(error)) from error
+        return cls(
+            invites=tuple(one if private is None else joining(private, one) for one in invites), private=private
+        )
+
+    def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
+        """See `app.node.swarm.member.Find`."""
+        if self.invites:
+            return _these(self.invites)
+        return anywhere(home, private=self.private, say=say)()
+
+
+@asynccontextmanager
+async def _these(invites: Sequence[Invite]) -> AsyncIterator[Sequence[Invite]]:
+    yield invites
 
 
 class SwarmChoice(msgspec.Struct, frozen=True, kw_only=True):

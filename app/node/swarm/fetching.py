@@ -37,6 +37,8 @@ PULL_S, AGAIN_S = 6.0, 2.0
 come at once."""
 SOON_S, IDLE_S = 1.0, 15.0
 """After a sample that brought nothing: soon at first, doubling, as a swarm that has just begun fills fast."""
+LOOK_S = 1.0
+"""Between two looks whether groups are wanted."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
@@ -101,7 +103,7 @@ class PeerFetcher:
         """`open_intake` makes the check for a swarm, whose id is known after the first connection."""
         self._client, self._open_intake, self.buffer = client, open_intake, buffer
         self._recipe, self._external, self.families = recipe, external, tuple(families)
-        self._wake, self._round_over = asyncio.Event(), asyncio.Event()
+        self._round_over = asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
         self.for_lessons: tuple[str, ...] = ()
@@ -121,22 +123,15 @@ class PeerFetcher:
         started."""
         empty = 0
         while True:
-            self._wake.clear()
             swarm, fetched = self._client.status.swarm, None
             if swarm is not None and self._client.status.connected and not self.resting:
                 await self._fetch_for_lessons(swarm)
                 fetched = await self._fetch(swarm)
-            if fetched is None:  # offline, resting, or enough is ready: until a round takes some
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(1.0):
-                        await self._wake.wait()
+            if fetched is None:  # offline, resting, or enough is ready
+                await asyncio.sleep(LOOK_S)
                 continue
             empty = 0 if fetched else empty + 1
             await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
-
-    def on_take(self) -> None:
-        """A round has taken groups, so more may be fetched."""
-        self._wake.set()
 
     def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
         """A round with these own groups is saved: others may have published something meanwhile."""

@@ -9,23 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from random import Random
 
 import msgspec
 
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import PeerGroup
 from app.node.history import history
-from app.node.record.events import Event
-from app.node.record.records import Probe
-from app.node.record.snapshot import SwarmView
-from app.node.round.peers import OwnGroup
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, ScoredGroup, informative
-from app.sapo.questions import VERSION, Coordinates
-from app.sapo.recipes import Recipe
+from app.sapo.groups import Group, informative
+from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
 from app.swarm.identity.identity import Identity, IdentityError
 from app.swarm.identity.storage import public_identity
@@ -46,9 +40,9 @@ _AT_ONCE = 256
 """Groups that are checked in one go, after which they can be taught."""
 
 
-async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[str]) -> None:
-    """Adds imported groups to a buffer, now and whenever the owner imports more, and their authors to
-    `vouched`. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds
+async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
+    """Adds imported groups to a buffer, now and whenever the owner imports more; the owner vouches for their
+    authors. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds
     report as well."""
     seen: float | None = None
     left: list[ArchivedGroup] = []
@@ -61,7 +55,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[st
             while left and buffer.sorts:
                 for line, group in await asyncio.to_thread(_checked, home, sandbox, left[:_AT_ONCE]):
                     if isinstance(group, PeerGroup):
-                        vouched.add(line.group.pk)
+                        buffer.vouched.add(line.group.pk)
                         buffer.add(group)
                 del left[:_AT_ONCE]
         except (OSError, ArchiveError, SandboxResting):
@@ -116,60 +110,3 @@ def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[Archive
             body = Body.of(group, row.rewards_G, SWARM, number, time.time_ns() // 1_000_000)
             told[at.family, at.level] += 1
             yield ArchivedGroup(swarm=SWARM, group=seal(body, identity.seed(), "zlib"))
-
-
-class SoloGroups:
-    """The `NodeSwarm` of a node that learns alone and has an imported file: it serves lessons and does nothing
-    else."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._buffer = PeerBuffer(lambda: time.time_ns() // 1_000_000)
-        self._vouched: set[str] = set()
-        self._feeding: asyncio.Task[None] | None = None
-
-    def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
-        self._feeding = asyncio.create_task(feed(self._home, sandbox, self._buffer, self._vouched))
-
-    def practise_families(self, families: Iterable[str]) -> None:
-        self._buffer.practise(families)
-
-    def solved_families(self) -> frozenset[str]:
-        return self._buffer.solved
-
-    def waiting_groups(self) -> list[PeerGroup]:
-        return self._buffer.waiting_groups()
-
-    def vouches(self, key: str) -> bool:
-        return key in self._vouched
-
-    def settle_lesson(self, groups: Sequence[str]) -> None:
-        self._buffer.settle_lesson(groups)
-
-    def remember_used(self, used: Iterable[Coordinates]) -> None:
-        self._buffer.used.update(used)
-
-    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        return []
-
-    def give_back(self, blamed: bool = True) -> None: ...
-
-    def settle_round(
-        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
-    ) -> None: ...
-
-    def want_for_lessons(self, families: Sequence[str]) -> None: ...
-
-    def rest(self, resting: bool) -> None: ...
-
-    def report_probe(self, probe: Probe) -> None: ...
-
-    async def flush(self) -> None: ...
-
-    def share(self, scored: ScoredGroup) -> bool:
-        return False
-
-    async def close(self) -> None:
-        if self._feeding is not None:
-            self._feeding.cancel()
-            await asyncio.wait({self._feeding})

@@ -17,11 +17,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
 from statistics import mean
-from urllib.parse import urlsplit
 
 from app.common.rate import wait_s
-from app.common.text import span
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import JudgedGroup
 from app.node.data import question_sets
 from app.node.record import events
 from app.node.record.errors import DiskFullError
@@ -29,9 +27,8 @@ from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
 from app.node.round.peers import OwnGroup
 from app.node.swarm.fetching import PeerFetcher
-from app.node.swarm.hosting import own_relays, reached_by_others
 from app.node.swarm.imported import feed
-from app.sapo.families import FAMILIES
+from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -41,7 +38,7 @@ from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus, Status
-from app.swarm.identity.identity import IdentityError, node_name
+from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
 from app.swarm.intake.buffer import PeerBuffer
@@ -60,8 +57,6 @@ _AGAIN_S, _LONGEST_AGAIN_S = 30.0, 900.0
 prompt, so it comes seldom."""
 _PROMPT_S, _PROMPT_PATIENCE_S = 2.0, 600.0
 """A keyring that is silent for this long waits for a person, and a key in it is waited for up to the second."""
-CLOCKS_S = 300.0
-"""Clock differences below this many seconds do no harm, since groups are valid for hours."""
 _EARLY = 64
 """Groups kept while the key is still being loaded."""
 _GIVEN = 4096
@@ -79,13 +74,14 @@ class NowhereError(Exception):
 
 
 class SwarmMember:
-    """The `NodeSwarm` of a node with a relay (app.node.round.peers). `folder` holds the key's record, the
-    outbox and the relays met before; `find` gets a function that says a sentence to the owner."""
+    """The `NodeSwarm` of a node (app.node.round.peers). `folder` holds the key's record, the outbox and the
+    relays met before; `find` gets a function that says a sentence to the owner. Without `find` there is no
+    relay: it has only groups that were imported from a file, and publishes and shows nothing."""
 
     def __init__(
         self,
         folder: Path,
-        find: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Sequence[Invite]]],
+        find: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Sequence[Invite]]] | None,
         *,
         recipe: Recipe,
         external: int,
@@ -103,40 +99,37 @@ class SwarmMember:
         self._own = tuple(family for family in families if is_own(family))
         self._agreed, self._private = shared, False
         self._for_lessons: tuple[str, ...] = ()
-        self._view = SwarmView(sentence="Looking for a swarm.")
-        self._explained = ""
-        self._clocks_told = False
         self._resting = self._in_class = False
         self._probe: Probe | None = None
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
         self._fetcher: PeerFetcher | None = None
-        self._buffer = PeerBuffer(self._now_ms)
+        self.buffer = PeerBuffer(self._now_ms, people=people)
         self._outbox: Outbox | None = None
         self._given: deque[Coordinates] = deque()
-        self._guarded = False
-        self._vouched: set[str] = set()
-        """Authors in files that the owner imported."""
-        self._published = self._acknowledged_before = 0
+        self._published = 0
         self._round_s: float | None = None
         self._settled_at: float | None = None
         self._rng = Random()
-        self._receipts, self._people = receipts, people
+        self._receipts = receipts
         self._thanked = ReceiptCounter(folder)
+        self.reporter = SwarmReporter(folder, recipe, self._thanked)
+        self._life: asyncio.Task[None] | None = None
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
     ) -> None:
-        self._sandbox, self._tell, self._show = sandbox, tell, show
-        show(self._view)
-        self._life = asyncio.create_task(self._live(), name="swarm")
-        self._feeding = asyncio.create_task(feed(self._folder, sandbox, self._buffer, self._vouched))
+        self._sandbox = sandbox
+        self._feeding = asyncio.create_task(feed(self._folder, sandbox, self.buffer))
+        if self._find is not None:
+            self.reporter.open(tell, show)
+            self._life = asyncio.create_task(self._live(), name="swarm")
 
     def practise_families(self, families: Iterable[str]) -> None:
         families = tuple(families)
         self._families = _puzzles(families)
         self._own = tuple(family for family in families if is_own(family))
-        self._buffer.practise(families)
+        self.buffer.practise(families)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
 
@@ -145,33 +138,16 @@ class SwarmMember:
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
-    def waiting_groups(self) -> list[PeerGroup]:
-        return self._buffer.waiting_groups()
-
-    def vouches(self, key: str) -> bool:
-        return self._guarded or key in self._vouched or self._buffer.records.stands(key)
-
     def settle_lesson(self, groups: Sequence[str]) -> None:
-        taught = self._buffer.settle_lesson(groups)
+        taught = self.buffer.settle_lesson(groups)
         if self._client is not None and self._receipts():
             self._client.thank(list(groups))
-            self._client.thank_for_lessons(one for one in taught if one[0] not in self._vouched)
+            self._client.thank_for_lessons(one for one in taught if one[0] not in self.buffer.vouched)
         self._refresh()
 
     def solved_families(self) -> frozenset[str]:
         status = self._client.status if self._client is not None else None
-        return self._buffer.solved | frozenset(status.families or () if status else ())
-
-    def remember_used(self, used: Iterable[Coordinates]) -> None:
-        self._buffer.used.update(used)
-
-    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        if self._fetcher is not None:
-            self._fetcher.on_take()
-        return self._buffer.take_groups(recipe, most, rng, self._people())
-
-    def give_back(self, blamed: bool = True) -> None:
-        self._buffer.give_back(blamed)
+        return self.buffer.solved | frozenset(status.families or () if status else ())
 
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
@@ -186,8 +162,8 @@ class SwarmMember:
         length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
         self._settled_at = now
         mean = length if self._round_s is None else self._round_s
-        self._round_s = self._buffer.round_s = (1 - _LATEST) * mean + _LATEST * length
-        learned = self._buffer.settle_used(judged_P)
+        self._round_s = self.buffer.round_s = (1 - _LATEST) * mean + _LATEST * length
+        learned = self.buffer.settle_used(judged_P)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
             self._fetcher.on_round_over([own for own in own_P if not is_own(own.question.coordinates.family)])
@@ -196,7 +172,7 @@ class SwarmMember:
             with contextlib.suppress(OSError):  # a figure, which the next round writes again
                 self._thanked.save()
         self._refresh()
-        self._tell(self._figures())
+        self._tell_figures()
 
     def _now_ms(self) -> int:
         """The relay's clock, or this computer's before the first connection."""
@@ -222,7 +198,7 @@ class SwarmMember:
             return False
         self._published += 1
         self._given.append(scored.group.coordinates)
-        self._buffer.used.add(scored.group.coordinates)
+        self.buffer.remember_used([scored.group.coordinates])
         return True
 
     def rest(self, resting: bool) -> None:
@@ -235,7 +211,7 @@ class SwarmMember:
 
     async def _hand_over(self, connected_s: float, alone_s: float) -> None:
         began = time.monotonic()
-        while self._client is not None and not self._life.done():
+        while self._client is not None and self._life is not None and not self._life.done():
             status = self._client.status
             patience = connected_s if status.connected else alone_s
             if not status.waiting + status.held or time.monotonic() - began > patience:
@@ -244,10 +220,11 @@ class SwarmMember:
 
     async def close(self) -> None:
         await self._hand_over(_LAST_WORDS_S, 0.0)
-        self._tell(self._figures())
-        self._life.cancel()
-        self._feeding.cancel()
-        await asyncio.wait({self._life, self._feeding}, timeout=_CLOSE_S)
+        self._tell_figures()
+        ending = {task for task in (self._life, self._feeding) if task is not None}
+        for task in ending:
+            task.cancel()
+        await asyncio.wait(ending, timeout=_CLOSE_S)
         if self._outbox is not None:
             self._outbox.close()
 
@@ -266,15 +243,16 @@ class SwarmMember:
                 why = f"Sharing stopped because of a mistake in Shoal ({type(_first(errors)).__name__})."
             steady = time.monotonic() - began > _LONGEST_AGAIN_S
             failures = 1 if steady else failures + 1
-            self._alone(why)
+            self.reporter.explain_alone(why)
             await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
 
     async def _share(self) -> None:
         """Runs until an error. Raises IdentityError, NowhereError, OutboxError and SandboxError, in an
         ExceptionGroup or alone."""
+        assert self._find is not None
         kept = await self._key()
-        self._introduce(kept)
-        async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
+        self.reporter.introduce(kept)
+        async with self._find(self.reporter.say) as invites, asyncio.TaskGroup() as together:
             client, fetcher = self._join(kept, invites)
             together.create_task(client.run())
             together.create_task(fetcher.run())
@@ -287,7 +265,7 @@ class SwarmMember:
         opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:
             if not (await asyncio.wait({opening}, timeout=_PROMPT_S))[0]:
-                self._explain(
+                self.reporter.explain(
                     "Sharing waits for your system's keyring: answer its prompt. Your model learns meanwhile."
                 )
             return await opening
@@ -296,22 +274,9 @@ class SwarmMember:
         finally:
             opening.cancel()
 
-    def _introduce(self, kept: StoredIdentity) -> None:
-        identity = kept.identity
-        before = self._view.name
-        self._view = SwarmView(name=identity.name, sentence="Looking for a swarm.")
-        self._show(self._view)
-        if before == identity.name:
-            return
-        self._tell(
-            events.IdentityNamed(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value)
-        )
-        if kept.note:
-            self.say(kept.note)
-
     def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, PeerFetcher]:
         identity = kept.identity
-        self._guarded = any(invite.token is not None for invite in invites)
+        self.buffer.vouches_for_all = any(invite.token is not None for invite in invites)
         self._private = bool(invites) and all(is_access_key(invite.token) for invite in invites)
         if self._outbox is None:
             self._outbox = Outbox(self._folder / "outbox.sqlite")
@@ -326,13 +291,13 @@ class SwarmMember:
             thanked=self._thanked,
             handed=self._handed_out,
         )
-        self._acknowledged_before = client.status.acknowledged
+        self.reporter.joined(client.status.acknowledged, self.buffer.vouches_for_all)
         fetcher = PeerFetcher(
             client,
             lambda swarm: Intake(
                 self._sandbox, swarm, own_keys, families=self._known, sets=lambda: self._shared
             ),
-            self._buffer,
+            self.buffer,
             self._recipe,
             self._external,
             self._asked_for,
@@ -359,9 +324,9 @@ class SwarmMember:
         """Makes the check refuse copies of what this node published, under whatever name."""
         for own in own_P:
             if len(self._given) == _GIVEN:
-                self._buffer.used.discard(self._given.popleft())
+                self.buffer.used.discard(self._given.popleft())
             self._given.append(own.question.coordinates)
-        self._buffer.used.update(self._given)
+        self.buffer.remember_used(self._given)
 
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
         """Publishes as many of a round's informative groups as the relay accepts, chosen at random. Rounds
@@ -378,18 +343,7 @@ class SwarmMember:
             self._published += self._client.publish(group, own.scored.rewards_G)
 
     def _linked(self, link: ConnectionStatus) -> None:
-        if link.state == "connected":
-            self._explained = ""  # the same trouble is news again
-        self._tell(
-            events.LinkChanged(
-                state=link.state,
-                url=link.url,
-                relay=link.relay,
-                swarm=link.swarm,
-                sentence=link.sentence,
-                retry_s=link.retry_s,
-            )
-        )
+        self.reporter.linked(link)
         self._refresh()
 
     async def _keep_showing(self) -> None:
@@ -400,87 +354,24 @@ class SwarmMember:
     def _refresh(self) -> None:
         if self._client is None or self._fetcher is None:
             return
-        status, fetcher, buffer = self._client.status, self._fetcher, self._buffer
-        self._meet_class(status)
-        self._tell_pupils()
-        soon = status.next_try_s is not None and status.next_try_s >= 1
-        sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
-        if clocks := self._compare_clocks(status):
-            sentence = f"{sentence} {clocks}"
-        thanked = self._thanked.today
-        view = SwarmView(
-            name=self._view.name,
-            helped=len(thanked.keys),
-            helped_with=thanked.groups,
-            taught=self._thanked.taught,
-            pupils=self._thanked.pupils,
-            connected=status.connected,
-            relay=status.relay or "",
-            sentence=sentence,
-            in_class=status.in_class,
-            class_paused=status.learning is False,
-            online=max(0, (status.peers or 1) - 1),
-            ready=buffer.count_ready(self._recipe),
-            taken=buffer.taken,
-            taken_last=buffer.taken_last,
-            sources=len(buffer.authors),
-            given=status.acknowledged - self._acknowledged_before,
-            given_ever=status.acknowledged,
-            waiting=status.waiting + status.held,
-            received=fetcher.received,
-            refused=dict(fetcher.refused),
-            invite=self._invite(status),
-            peers=tuple(fetcher.peers.values()),
-            open_port=self._open_port(status),
-            relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
-            bytes_per_hour=self._client.ledger.sent_bytes,
-            received_per_hour=self._client.ledger.received_bytes,
-            messages=self._client.ledger.messages,
-        )
-        if view != self._view:
-            self._view = view
-            self._show(view)
+        self._meet_class(self._client.status)
+        self.reporter.tell_pupils(self._receipts())
+        self.reporter.refresh(self._client, self._fetcher)
 
-    def _compare_clocks(self, status: Status) -> str:
-        """A sentence if this computer's clock and the relay's differ by CLOCKS_S or more, told once. Shoal
-        stamps groups with the relay's time, so nothing is lost by it."""
-        if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
-            return ""
-        apart = span(abs(status.clock_offset_ms) / 1000)
-        sentence = (
-            f"This computer's clock and the relay's are {apart} apart. Check this computer's date and time."
-        )
-        if not self._clocks_told:
-            self._clocks_told = True
-            self.say(sentence)
-        return sentence
+    def _tell_figures(self) -> None:
+        if self._life is not None:
+            waiting = len(self._early)
+            self.reporter.tell_figures(self._client, self._fetcher, self.buffer, self._published, waiting)
 
     def _meet_class(self, status: Status) -> None:
         """Tells the class what the model can do, each time it connects."""
         if status.in_class and not self._in_class:
-            self.say(
+            self.reporter.say(
                 "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
             )
             if self._probe is not None:
                 self.report_probe(self._probe)
         self._in_class = status.in_class
-
-    def _tell_pupils(self) -> None:
-        """Says which other models say that they learned a family from this one: the first of each, and then
-        when there are twice as many."""
-        news = self._thanked.news()
-        if not news:
-            return
-        with contextlib.suppress(OSError):
-            self._thanked.save()
-        if not self._receipts():
-            return
-        for family, key in news:
-            number, title = self._thanked.taught[family], FAMILIES[family].title.lower()
-            if number == 1:
-                self.say(f"{node_name(bytes.fromhex(key))} says it learned {title} from your model.")
-            elif number.bit_count() == 1:
-                self.say(f"{number} models say they learned {title} from yours.")
 
     def _handed_out(self, content: str) -> None:
         """The class's question set waits for its owner to look at it."""
@@ -488,7 +379,8 @@ class SwarmMember:
         def keep() -> None:
             if question_sets.offer(self._folder, content):
                 loop.call_soon_threadsafe(
-                    self.say, "Your teacher offers you questions. Look at them on Skills before you add them."
+                    self.reporter.say,
+                    "Your teacher offers you questions. Look at them on Skills before you add them.",
                 )
 
         async def kept() -> None:
@@ -497,57 +389,6 @@ class SwarmMember:
 
         loop = asyncio.get_running_loop()
         self._keeping = loop.create_task(kept())
-
-    def _open_port(self, status: Status) -> int | None:
-        """The port, if the relay in use is hosted by this computer."""
-        url = urlsplit(status.url or "")
-        own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
-        return url.port if own else None
-
-    def _invite(self, status: Status) -> str:
-        """The invite to the relay in use. A personal token is not passed on."""
-        if not status.connected or status.url is None or self._guarded:
-            return ""
-        url, room = status.url, "class" if status.in_class else None
-        if self._open_port(status) is not None:
-            url = reached_by_others(url)
-        return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()
-
-    def _figures(self) -> events.SwarmDone:
-        status = self._client.status if self._client is not None else None
-        fetcher = self._fetcher
-        return events.SwarmDone(
-            round=0,
-            connected=status is not None and status.connected,
-            published=self._published,
-            received=fetcher.received if fetcher else 0,
-            accepted=fetcher.accepted if fetcher else 0,
-            refused=dict(fetcher.refused) if fetcher else {},
-            ready=self._buffer.count_ready(self._recipe),
-            created=status.created if status else 0,
-            acknowledged=status.acknowledged if status else 0,
-            waiting=status.waiting if status else 0,
-            held=(status.held if status else 0) + len(self._early),
-            dropped=status.dropped if status else 0,
-            peers=status.peers if status else None,
-            window=status.window if status else None,
-            stored=status.stored if status else None,
-        )
-
-    def _alone(self, why: str) -> None:
-        self._explain(f"{why} Your model learns on its own meanwhile; Shoal tries again by itself.")
-
-    def _explain(self, sentence: str) -> None:
-        """Shows why there is no swarm now. A sentence that was just told is shown but not told again."""
-        self._view = SwarmView(name=self._view.name, sentence=sentence)
-        self._show(self._view)
-        if sentence != self._explained:
-            self.say(sentence)
-        self._explained = sentence
-
-    def say(self, sentence: str) -> None:
-        """Tells the owner a sentence, while the node is open."""
-        self._tell(events.NodeNote(round=0, sentence=sentence))
 
 
 def _puzzles(families: Iterable[str]) -> tuple[str, ...]:

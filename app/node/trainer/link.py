@@ -22,8 +22,8 @@ from app.common.process import surroundings as secrets
 from app.common.process.stopping import out_of_reach
 from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import span
-from app.node.record.effort import Effort
 from app.node.record.errors import DiskFullError
+from app.node.record.reasons import Effort
 from app.node.trainer import messages, solo
 from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
 from engines import waiting

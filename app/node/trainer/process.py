@@ -24,13 +24,12 @@ import msgspec
 
 from app.common.process.memory import hold, trim
 from app.common.process.priority import settle
-from app.node.record.effort import Effort
 from app.node.record.errors import says_disk_full
+from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
 from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_output, send
 from engines import opening
-from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence
-from engines.progress import progress
+from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
 from engines.sound import sound
 
 # Peers' text as tokens of this node's own model: the tokenizer is in this process.
@@ -115,7 +114,7 @@ MEMORY = "SHOAL_MEMORY"
 """Environment variable: bytes of memory that this process may have in all; none or 0 for no limit."""
 
 EFFORT = "SHOAL_EFFORT"
-"""Environment variable: how much of the computer to take, an app.node.record.effort.Effort as JSON."""
+"""Environment variable: how much of the computer to take, an app.node.record.reasons.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
 """Opens an engine from (model path, rank, seed)."""

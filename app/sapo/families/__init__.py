@@ -9,7 +9,7 @@ them for it alone, and `./shoal bench puzzles NAME` measures it. What several fa
 `contents`, in `wording` and in `app.sapo.reading`.
 
 A ladder is part of a question's meaning: when the questions of a level change, or their wording, or what a
-family takes for their content, which decides what is held out, LADDER goes up by one, and peers with another
+family takes for their content, which decides what is held out, LEVELS goes up by one, and peers with another
 ladder politely ignore each other's questions. A new family changes no one's questions.
 """
 

@@ -22,8 +22,9 @@ import msgspec
 
 from app.common import remedy
 from app.common.process.surroundings import surroundings, working_folder
-from app.sapo.asking import MAX_ANSWER
+from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families.family import clamp
+from app.sapo.groups import Group, ScoredGroup, binary_rewards
 from app.sapo.questions import Coordinates, QuestionError, QuestionPrompt, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scoring.pipe import (
     Judge,
@@ -244,6 +245,21 @@ class Sandbox:
     def _number(self) -> int:
         self._numbers += 1
         return self._numbers
+
+
+def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
+    """A group, own or peer's, with this node's verdicts: the answers are taken out, scored in the sandbox and
+    made binary. Nothing the sender claimed is used. Blocking: from
+    asyncio call it through `asyncio.to_thread`. Raises QuestionError, and ValueError when the group is not
+    whole."""
+    if len(group.completions_G) != len(group.finished_G):
+        raise ValueError(
+            f"This group has {len(group.completions_G)} completions, but {len(group.finished_G)} marks of "
+            "having ended: leave it out."
+        )
+    answers_G = [extract_answer(completion) for completion in group.completions_G]
+    scores_G = tuple(sandbox.score(group.coordinates, answers_G))
+    return ScoredGroup(group=group, scores_G=scores_G, rewards_G=binary_rewards(scores_G, group.finished_G))
 
 
 class _Lost(Exception):

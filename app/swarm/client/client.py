@@ -1,7 +1,7 @@
 """A node's end of the swarm: one connection to one of its relays, kept up, with all that goes over it.
 
-Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay can be
-had, and a sample that cannot be had now is None. A lost connection is an ordinary event.
+Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay has
+acknowledged them, and a sample that no relay gives now is None. A lost connection is an ordinary event.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from app.sapo.groups import Group
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
 from app.swarm.client.joining import Joined, ProofsOfWork, join
-from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
 from app.swarm.client.receipts import Complaint, ReceiptCounter, Reporter
-from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.status import ConnectionStatus, Ledger, Status
 from app.swarm.client.underway import Publisher, SampleLimiter
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from app.common import authorities
 from app.common.authorities import system_proxy, without_password
 from app.common.text import MAX_QUOTED, safe_line
-from app.swarm.client.ledger import Ledger
+from app.swarm.client.status import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
 from app.swarm.wire.frames import from_relay, to_frame

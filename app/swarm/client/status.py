@@ -1,11 +1,35 @@
-"""The state of a node's connection to its swarm, for views, and its changes, for the history."""
+"""What the owner may see of a node's connection: its state and the changes of it, how much went over it in the
+last hour, and the latest messages word for word.
+
+The ledger costs a node a few additions a message. Bytes are turned into text only when somebody asks, and the
+proof of an invite is removed before anything is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+import binascii
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import Any, Literal
 
 import msgspec
+
+from app.swarm.wire.limits import BODY, KIND, LineMessage
+
+MAX_MESSAGES = 20
+"""Messages kept, half of them sent and half received, so that a relay's figures, which come every ten seconds,
+do not push out what left this computer."""
+MAX_BYTES = 64 * 1024
+"""Bytes kept of all messages together, again half for each way."""
+MAX_MESSAGE_BYTES = 16 * 1024
+"""Bytes kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly
+ever."""
+HOUR_MIN = 60
+HIDDEN = "(hidden: it opens the swarm)"
+UNPACKED = "\n\nthe same body before it was compressed:\n"
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,3 +75,121 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the owner joined as a student and this relay is a class's."""
     learning: bool | None = None
     """Whether its teacher lets everybody learn; None outside a class, or before it is known."""
+
+
+class _KeptMessage(msgspec.Struct, frozen=True):
+    number: int
+    at: float
+    size: int
+    raw: bytes
+
+
+class _Direction:
+    """The latest messages of one direction."""
+
+    __slots__ = ("bytes", "kept", "minutes")
+
+    def __init__(self) -> None:
+        self.minutes: deque[tuple[int, int]] = deque(maxlen=HOUR_MIN)
+        """Minute and bytes, the oldest first; none for a minute in which nothing went."""
+        self.kept: deque[_KeptMessage] = deque()
+        self.bytes = 0
+
+    def count(self, minute: int, size: int) -> None:
+        if self.minutes and self.minutes[-1][0] == minute:
+            size += self.minutes.pop()[1]
+        self.minutes.append((minute, size))
+
+    def keep(self, one: _KeptMessage) -> None:
+        self.kept.append(one)
+        self.bytes += len(one.raw)
+        while len(self.kept) > MAX_MESSAGES // 2 or self.bytes > MAX_BYTES // 2:
+            self.bytes -= len(self.kept.popleft().raw)
+
+
+class Ledger:
+    """The traffic of one client, over all its connections. Messages themselves are counted, without the
+    overhead of TCP, TLS and the websocket."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        self._clock, self._wall = clock, wall
+        self._out, self._in = _Direction(), _Direction()
+        self._numbers = count()
+        self._shown: tuple[LineMessage, ...] | None = ()
+
+    def record_sent(self, frame: bytes) -> None:
+        self._note(self._out, frame)
+
+    def record_received(self, frame: bytes) -> None:
+        self._note(self._in, frame)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes sent in the last 60 minutes, including the current one."""
+        return self._hour(self._out)
+
+    @property
+    def received_bytes(self) -> int:
+        return self._hour(self._in)
+
+    @property
+    def messages(self) -> tuple[LineMessage, ...]:
+        """The latest messages, newest last. The same tuple until another message is sent or received."""
+        if self._shown is None:
+            numbered = sorted([*_told(self._out, True), *_told(self._in, False)], key=lambda one: one[0])
+            self._shown = tuple(message for _, message in numbered)
+        return self._shown
+
+    def _hour(self, way: _Direction) -> int:
+        oldest = int(self._clock() // 60) - HOUR_MIN
+        return sum(size for minute, size in way.minutes if minute > oldest)
+
+    def _note(self, way: _Direction, frame: bytes) -> None:
+        way.count(int(self._clock() // 60), len(frame))
+        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:MAX_MESSAGE_BYTES]
+        way.keep(_KeptMessage(next(self._numbers), self._wall(), len(frame), raw))
+        self._shown = None
+
+
+def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
+    """The newest messages that fit, newest first."""
+    room = MAX_BYTES // 2
+    for one in reversed(way.kept):
+        message = _message(one.at, outgoing, one.size, one.raw)
+        room -= len(message.text.encode())
+        if room < 0:
+            return
+        yield one.number, message
+
+
+def _kind(raw: bytes) -> str:
+    found = KIND.match(raw)
+    return found[1].decode() if found else "?"
+
+
+def _without_proof(frame: bytes) -> bytes:
+    """An `auth` message without the proof that this node was invited. Its signature is valid for one challenge
+    only."""
+    auth: dict[str, Any] = msgspec.json.decode(frame)
+    if auth.get("invite") is not None:
+        auth["invite"] = HIDDEN
+    return msgspec.json.encode(auth)
+
+
+def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
+    kind, text = _kind(raw), raw.decode(errors="replace")
+    if size > MAX_MESSAGE_BYTES:
+        text += f" … ({size - len(raw)} bytes more)"
+    elif outgoing and kind == "pub":
+        text += _unpacked(raw)
+    return LineMessage(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
+
+
+def _unpacked(raw: bytes) -> str:
+    """The text of a group that was sent compressed; it is this node's own."""
+    pub: dict[str, Any] = msgspec.json.decode(raw)
+    if pub.get("enc") != "zlib":
+        return ""
+    return UNPACKED + zlib.decompressobj().decompress(binascii.a2b_base64(pub["body"]), BODY).decode()

@@ -52,8 +52,10 @@ class PeerBuffer:
         most_bytes: int = MOST_BYTES,
         per_peer: int = PER_PEER,
         oldest_s: float = OLDEST_S,
+        people: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.now_ms = now_ms
+        """`people`: whether a round may take a person's group on top of the others."""
+        self.now_ms, self._people = now_ms, people
         self._most, self._most_bytes, self._per_peer, self._oldest_s = most, most_bytes, per_peer, oldest_s
         self._ready: dict[str, PeerGroup] = {}
         self._by_author: Counter[str] = Counter()
@@ -72,6 +74,10 @@ class PeerBuffer:
         """Groups trained on: in this run, and in the latest round."""
         self.authors: set[str] = set()
         """Keys of the authors they came from."""
+        self.vouched: set[str] = set()
+        """Keys of authors whom the owner vouches for, by importing a file of theirs."""
+        self.vouches_for_all = False
+        """Whether the owner vouches for every author: in a private swarm."""
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -92,6 +98,11 @@ class PeerBuffer:
         else:
             self._keep_waiting(group)
         return True
+
+    def remember_used(self, questions: Iterable[Coordinates]) -> None:
+        """Groups with these questions were used before this start, or are this node's own: copies of them are
+        refused."""
+        self.used.update(questions)
 
     def practise(self, families: Iterable[str]) -> None:
         """The node trains on these families from now on: groups of others wait, also those that came before
@@ -117,6 +128,11 @@ class PeerBuffer:
     def waiting_groups(self) -> list[PeerGroup]:
         """Groups of families that the node does not train on, in the order of arrival."""
         return list(self._waiting.values())
+
+    def vouches(self, key: str) -> bool:
+        """Whether an author is trusted enough to teach a lesson without a second author: one whom the owner
+        vouches for, or whose answers were learned from before."""
+        return self.vouches_for_all or key in self.vouched or self.records.stands(key)
 
     def settle_lesson(self, ids: Iterable[str]) -> list[tuple[str, str]]:
         """These groups have been taught; their authors count among those learned from. Returns each author's
@@ -150,11 +166,12 @@ class PeerBuffer:
             for offer in self.offers()
         )
 
-    def take_groups(self, recipe: Recipe, most: int, rng: Random, people: bool = True) -> list[PeerGroup]:
-        """Chooses at most `most` ready groups for a round, and one of a person on top unless `people` is False.
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        """Chooses at most `most` ready groups for a round, and one of a person on top, if `people` are wanted.
         They are then out."""
         offers, groups = self.offers(), list(self._ready.values())
         chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
+        people = self._people()
         self._out = [group for group in chosen if people or not lone(group.scored.rewards_G)]
         for group in self._out:
             self._remove(group.id)

@@ -26,8 +26,7 @@ from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
-from app.sapo.scoring.sandbox import Sandbox, SandboxResting
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, SandboxResting, score_group
 from app.sapo.sets.question_set import is_own
 from app.swarm.identity import identity
 from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe

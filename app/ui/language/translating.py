@@ -73,7 +73,7 @@ _UNSEEN = {
     "app/common/signing.py": "a fault in the source",
 }
 """Files of the node whose sentences no window shows."""
-_PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")
+_PHRASES = ("engines/remedy.py", "app/node/rules/setting.py")
 """Files whose texts are parts of sentences."""
 _PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
 """Other parts of sentences."""

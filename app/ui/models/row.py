@@ -10,6 +10,7 @@ from shutil import which
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu
 
+from app.models.fit import FitVerdict
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
@@ -33,7 +34,6 @@ from app.ui.widgets.pieces import (
     relook,
     row,
 )
-from engines.models.needs import FitVerdict
 
 _STEPS = 1000
 

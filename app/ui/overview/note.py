@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from app.learning import flat
+from app.models.fit import FitVerdict
 from app.node.data.library import ModelEntry
 from app.node.history.milestones import Milestone
 from app.ui.frame.frame import Actions, open_milestone
@@ -21,7 +22,6 @@ from app.ui.view import model_words, words
 from app.ui.view.settings import Choices, PutAway
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Card, Elided, IconButton, Label, boxed, button, column, row
-from engines.models.needs import FitVerdict
 
 RACE_AT, RACE_UNTIL = 20, 60
 """Rounds between which a new model's race is offered."""

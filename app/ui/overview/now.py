@@ -7,7 +7,7 @@ import contextlib
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
-from app.node.record.effort import Dial
+from app.node.record.reasons import Dial
 from app.node.rules.causes import ALWAYS_BLOCKING
 from app.node.rules.preferences import RULE_OF
 from app.ui.frame.frame import Actions, pauses

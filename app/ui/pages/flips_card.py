@@ -11,7 +11,7 @@ from app.common.text import safe
 from app.node.history import flips
 from app.node.history.flips import AnswerPair, Flips
 from app.node.models.result_page import certainty, headline
-from app.node.record import figures
+from app.node.record import records
 from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, number, tr
@@ -63,7 +63,7 @@ class FlipsCard(Card):
         self._headline.say(headline(now / many, was / many, found.first, tr, number))
         self._sure.say(certainty(found.difference, found.error, found.chance, tr, number))
         rise = last.everyday_rise
-        self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
+        self._speech.tell(spoken(records.speech_sentence(rise)) if rise is not None else "")
         gained, lost = len(self._found.gained), len(self._found.lost)
         self._buttons[GAINED].setText(counted("{n} now right", "{n} now right", gained))
         self._buttons[LOST].setText(counted("{n} now wrong", "{n} now wrong", lost))

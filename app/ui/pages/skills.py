@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from app.node.record import figures
+from app.node.record import records
 from app.node.record.snapshot import FamilyView
 from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
@@ -57,7 +57,7 @@ class Skills(Page):
         self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
-        self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
+        self._speech.tell(spoken(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
         now = (view.families, view.waiting)
         if now != self._shown:

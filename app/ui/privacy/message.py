@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from app.common.text import safe
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import UNPACKED
+from app.swarm.client.status import UNPACKED
 from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import BODY, LineMessage
 from app.ui.frame.frame import Actions

@@ -6,11 +6,11 @@ from __future__ import annotations
 import time
 
 from app.models.catalogue import STARTER, find
+from app.models.fit import FitVerdict
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
 from app.ui.view.view import Fetch, Transfer
-from engines.models.needs import FitVerdict
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:

@@ -14,11 +14,10 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engines.contract import EngineError
-from engines.models.folder import KNOWN_TYPES, Architecture, Rope, read_architecture
+from engines.models.folder import KNOWN_TYPES, Architecture, Rope, Shape, read_architecture
 from engines.models.gguf import header, tokenizer
 from engines.models.gguf.header import WORDS, Header
 from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved, rope_factors
-from engines.models.needs import Shape
 
 _CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM"}
 _FACTORS = (8.0, 32.0, 4.0, 16.0)

@@ -20,7 +20,7 @@ from mnemonic import Mnemonic
 
 from app.sapo.groups import Group
 from app.sapo.questions import draw
-from app.swarm.client.ledger import Ledger
+from app.swarm.client.status import Ledger
 from app.swarm.client.underway import _packed
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal

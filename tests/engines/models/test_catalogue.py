@@ -10,11 +10,7 @@ import pytest
 import torch
 
 from app.models.catalogue import FILE, Catalogue, catalogue, entries, find
-from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, busy
-from engines.contract import EngineError
-from engines.files import held, write_json
-from engines.models.folder import count_parameters, open_folder, read_architecture
-from engines.models.needs import (
+from app.models.fit import (
     MERGED_BELOW,
     FitVerdict,
     MemoryNeeds,
@@ -25,6 +21,10 @@ from engines.models.needs import (
     memory_here,
     needs,
 )
+from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, busy
+from engines.contract import EngineError
+from engines.files import held, write_json
+from engines.models.folder import count_parameters, open_folder, read_architecture
 from engines.torch_lora.network.device import SMALL
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.native import NativeNetwork

@@ -11,8 +11,7 @@ from app.lab.arms import parse_arm
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.rounds.experiment import Experiment
 from app.sapo.asking import BRIEF, TAGGED
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.contract import TokenSequence
 from tests.lab.fake_swarm import END, FakeSwarm
 

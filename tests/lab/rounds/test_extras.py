@@ -13,8 +13,7 @@ from app.lab.rounds.experiment import Experiment
 from app.lab.rounds.extras import ROUND_EXTRAS
 from app.models.shelf import locate
 from app.sapo.questions import VERSION
-from app.sapo.scoring.sandbox import Sandbox
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import sampling_seed
 from engines.models.folder import read_settings
 

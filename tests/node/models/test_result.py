@@ -18,7 +18,7 @@ from app.node.history import checkpoint, flips
 from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.history.history import FILE
 from app.node.history.store import Store
-from app.node.models import result, result_page, trained
+from app.node.models import result, result_making, result_page, trained
 from app.node.models.result import OWN_SETS, Result, ResultError
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
@@ -81,7 +81,7 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
     )
     checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.VERSION))
     checkpoint.publish(unfinished, folder / "checkpoints", last)
-    return result.make(trained.newest(home, STARTER, home / "copy"), STARTER)
+    return result_making.make(trained.newest(home, STARTER, home / "copy"), STARTER)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_result_says_what_was_done_and_how_to_repeat_it(made: Result) -> None:
     assert (made.rounds, made.seeds, made.base.name, made.from_peers) == (4, (7,), "starter", 0)
     assert [point.pass_at_1 for point in made.curve] == [0.2, 0.5] and made.last.interval == (0.4216, 0.5784)
     assert made.flips is not None and (made.flips.gained, made.flips.lost) == (30, 0)
-    assert made.base.sha256 == result.weights_digest(STARTER)
+    assert made.base.sha256 == result_making.weights_digest(STARTER)
     assert made.repeat == (
         "./shoal run --solo --model starter --rounds 4 --seed 7 --engine torch --local 16 "
         "--probe-questions 256 --home NEW",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,8 @@ from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import OwnGroup, default_external, mixed_groups
+from app.node.round.peers import OwnGroup, default_external
+from app.node.round.round import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
@@ -53,6 +55,7 @@ class Shelf:
 
     def __init__(self, groups: Sequence[PeerGroup]) -> None:
         self.shelf, self.out = list(groups), []
+        self.buffer: Any = self
         self.used: list[PeerGroup] = []
         self.published: list[ScoredGroup] = []
         self.diary: list[str] = []
@@ -112,8 +115,8 @@ class Shelf:
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")
 
-    def remember_used(self, used: Iterable[Coordinates]) -> None:
-        self.remembered = list(used)
+    def remember_used(self, questions: Iterable[Coordinates]) -> None:
+        self.remembered = list(questions)
 
     def report_probe(self, probe: Probe) -> None:
         self.shares.append(probe.share)

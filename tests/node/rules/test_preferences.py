@@ -12,12 +12,12 @@ import pytest
 from app.cli import run
 from app.common import files
 from app.node.record import settings
-from app.node.record.effort import Dial
+from app.node.record.reasons import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
 from app.node.rules.setting import NO_HOURS, HourSpan, Schedule
-from app.node.swarm.joining import Joins
+from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
 
 
@@ -164,8 +164,8 @@ def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:
         seed=None,
         shuffled_rewards=False,
     )
-    swarm = cast(SwarmMember, run._swarm(plan, tmp_path, Joins.named((), None), ()))
-    switches = (swarm._people, swarm._receipts)
+    swarm = cast(SwarmMember, run._swarm(plan, tmp_path, SwarmToJoin.named((), None), ()))
+    switches = (swarm.buffer._people, swarm._receipts)
     assert [like() for like in switches] == [True, True]
     Preferences(tmp_path).change({"people": False, "receipts": False})
     assert [like() for like in switches] == [False, False]

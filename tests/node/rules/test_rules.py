@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.desktop.facts import FIELDS, DesktopFacts
-from app.node.record.effort import EFFORTS, Dial
-from app.node.record.reasons import Reason
+from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, POWER_CAUSES, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS

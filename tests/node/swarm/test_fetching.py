@@ -16,13 +16,16 @@ import pytest
 
 from app.common.rate import Bucket
 from app.learning.choosing import JudgedGroup, PeerGroup
+from app.node.record.events import NodeNote
 from app.node.round.peers import OwnGroup
 from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher, oldest_s, wanted
 from app.node.swarm.member import SwarmMember
+from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
+from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import IntakeResult
@@ -261,9 +264,11 @@ def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
     fetcher = made(relay)
     fetch(fetcher, lambda: fetcher.accepted == 9)
     assert ready(fetcher) == 3, "people's keep no others from being fetched"
-    taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1), people=False)
+    fetcher.buffer._people = lambda: False
+    taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
     assert [lone(one.scored.rewards_G) for one in taken] == [False, False]
     settle(fetcher, 60.0)
+    fetcher.buffer._people = lambda: True
     taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
     assert sorted(lone(one.scored.rewards_G) for one in taken) == [False, True], "one as soon as it is on"
 
@@ -303,15 +308,14 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
         external=2,
         families=("gcd",),
     )
-    swarming._tell = swarming._show = lambda anything: None  # type: ignore[method-assign]
     mine, other = checked(1, peer="c" * 64), checked(2)
     question = QuestionPrompt(coordinates=mine.scored.group.coordinates, text=mine.question, held_out=False)
     swarming.settle_round([OwnGroup(question=question, scored=mine.scored)], 5.0)
-    swarming._buffer.now_ms = lambda: NOW_MS
+    swarming.buffer.now_ms = lambda: NOW_MS
     fetcher = PeerFetcher(
         Relay([[mine, other]]),  # type: ignore[arg-type]
         lambda swarm: Check(),  # type: ignore[arg-type,return-value]
-        swarming._buffer,
+        swarming.buffer,
         RECIPES["default"],
         2,
         ("gcd",),
@@ -320,40 +324,35 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     assert take(fetcher) == ["question 2"]
 
 
-def telling_member(folder: Path) -> tuple[SwarmMember, list[str]]:
-    """A member without a relay, and the sentences that it says."""
-    member = SwarmMember(
-        folder,
-        lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
-        recipe=RECIPES["default"],
-        external=2,
-        families=("gcd",),
-    )
+def telling_reporter(folder: Path) -> tuple[SwarmReporter, list[str]]:
+    """A reporter, and the sentences that it says."""
     told: list[str] = []
-    member.say = told.append  # type: ignore[method-assign]
-    member._tell = member._show = lambda anything: None  # type: ignore[method-assign]
-    return member, told
+    reporter = SwarmReporter(folder, RECIPES["default"], ReceiptCounter(folder))
+    reporter.open(
+        lambda event: told.append(event.sentence) if isinstance(event, NodeNote) else None, lambda view: None
+    )
+    return reporter, told
 
 
 def test_the_same_trouble_is_told_once_and_again_after_a_connection(tmp_path: Path) -> None:
-    member, told = telling_member(tmp_path)
+    reporter, told = telling_reporter(tmp_path)
     for _ in range(2):
-        member._alone("The outbox is in use.")
+        reporter.explain_alone("The outbox is in use.")
     assert len(told) == 1
-    member._linked(
+    reporter.linked(
         ConnectionStatus(state="connected", url="ws://a/v1/ws", relay="r", swarm="shoal", sentence="")
     )
-    member._alone("The outbox is in use.")
+    reporter.explain_alone("The outbox is in use.")
     assert len(told) == 2
 
 
 def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
-    member, told = telling_member(tmp_path)
+    reporter, told = telling_reporter(tmp_path)
     apart = SimpleNamespace(connected=True, clock_offset_ms=-86_400_000)
-    shown = [member._compare_clocks(apart) for _ in range(2)]  # type: ignore[arg-type]
+    shown = [reporter._compare_clocks(apart) for _ in range(2)]  # type: ignore[arg-type]
     assert shown[0] == shown[1] and "24 h" in shown[0] and told == shown[:1]
     near = SimpleNamespace(connected=True, clock_offset_ms=2_000)
-    assert member._compare_clocks(near) == ""  # type: ignore[arg-type]
+    assert reporter._compare_clocks(near) == ""  # type: ignore[arg-type]
 
 
 def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
@@ -432,7 +431,6 @@ def test_nothing_is_fetched_while_the_node_rests() -> None:
         await asyncio.sleep(0.3)
         assert not relay.asked
         fetcher.resting = False
-        fetcher.on_take()
         async with asyncio.timeout(120):
             while not relay.asked:
                 await asyncio.sleep(0.01)

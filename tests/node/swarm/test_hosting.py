@@ -4,7 +4,6 @@ its own, so that nothing else on this network plays a part."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import secrets
@@ -22,11 +21,12 @@ import psutil
 import pytest
 
 from app.node.swarm.hosting import Hosting, HostingError, kept_port, own_relays
-from app.node.swarm.member import SwarmMember
+from app.node.swarm.reporting import SwarmReporter
 from app.sapo.recipes import RECIPES
 from app.swarm.client.client import Client
 from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.client.outbox import Outbox
+from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.invite.discovery import lan_address
 from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import Private
@@ -149,19 +149,13 @@ def test_the_link_that_the_window_shows_is_good_on_other_computers(tmp_path: Pat
     async def story() -> None:
         hosting = await Hosting.start(tmp_path, private=private, lan=True)
         try:
-            member = SwarmMember(
-                tmp_path,
-                lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
-                recipe=RECIPES["default"],
-                external=2,
-                families=("gcd",),
-            )
-            member._guarded = False  # so that it shows a link, which greet completes by the six words
+            # as if it had not joined by a token: it shows a link, which greet completes by the six words
+            reporter = SwarmReporter(tmp_path, RECIPES["default"], ReceiptCounter(tmp_path))
             here = Client([hosting.own], ANN, Outbox(tmp_path / "ann.db"), memory=tmp_path / "ann.json")
             status = msgspec.structs.replace(
                 here.status, connected=True, url=hosting.own.url, relay=hosting.own.relay
             )
-            link = parse(member._invite(status))
+            link = parse(reporter.invite(status))
             assert urlsplit(link.url).hostname == lan_address()
             hello, _ = await greet(link, private)
             assert hello.relay == hosting.own.relay

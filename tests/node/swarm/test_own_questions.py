@@ -22,7 +22,7 @@ from app.cli.__main__ import main
 from app.node.data import question_sets
 from app.node.record.records import Round
 from app.node.round.peers import OwnGroup
-from app.node.swarm.joining import Joins
+from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, QuestionPrompt
@@ -118,7 +118,7 @@ def test_nothing_of_a_set_is_on_the_wire(tmp_path: Path) -> None:
         with listened_to(relay.url) as (url, frames):
             member = SwarmMember(
                 bench.home,
-                lambda say: Joins.named([url], None).find(bench.home, say),
+                lambda say: SwarmToJoin.named([url], None).find(bench.home, say),
                 recipe=RECIPES["default"],
                 external=2,
                 families=(MADE.family_name, "chain_sum"),

@@ -29,8 +29,7 @@ from app.sapo.questions import (
 )
 from app.sapo.scoring import sandbox as module
 from app.sapo.scoring.pipe import MAX_FRAME, Judge, PipeError, frame
-from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
-from app.sapo.scoring.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting, score_group
 
 ROOT = Path(__file__).resolve().parents[3]
 STAND_IN = Path(__file__).with_name("stand_in_child.py")

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.swarm.client.ledger import HIDDEN, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_MESSAGES, UNPACKED, Ledger
+from app.swarm.client.status import HIDDEN, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_MESSAGES, UNPACKED, Ledger
 from app.swarm.client.underway import _packed
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import mint

@@ -15,9 +15,10 @@ import pytest
 
 from app.common.files import transaction
 from app.learning.choosing import PeerGroup
-from app.node.swarm.imported import SoloGroups
+from app.node.swarm.member import SwarmMember
 from app.relay.store.archive import Archive
 from app.sapo.families import FAMILIES
+from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.identity.identity import Identity
 from app.swarm.intake import archive, intake
@@ -174,12 +175,12 @@ def test_a_node_alone_lets_imported_groups_wait_for_a_lesson(tmp_path: Path, san
     assert archive.keep(tmp_path, lines[2:]) == 5
 
     async def wait() -> list[str]:
-        alone = SoloGroups(tmp_path)
+        alone = SwarmMember(tmp_path, None, recipe=RECIPES["default"], external=0, families=())
         alone.open(sandbox, lambda event: None, lambda view: None)
         alone.practise_families(["chain_sum"])
-        while len(waiting := alone.waiting_groups()) < 5:
+        while len(waiting := alone.buffer.waiting_groups()) < 5:
             await asyncio.sleep(0.05)
-        assert alone.vouches(ANN.key.hex()) and not alone.vouches(BOB.key.hex())
+        assert alone.buffer.vouches(ANN.key.hex()) and not alone.buffer.vouches(BOB.key.hex())
         await alone.close()
         return [group.peer for group in waiting]
 

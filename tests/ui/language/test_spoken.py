@@ -13,8 +13,8 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 
 from app.learning.placement import Placement
 from app.node import healing
-from app.node.models import thinning
-from app.node.record import figures
+from app.node.data import contents
+from app.node.record import records
 from app.node.record.errors import no_room
 from app.node.trainer import link
 from app.sapo.asking import Way
@@ -69,10 +69,10 @@ def said() -> Iterator[str]:
         yield f"{died} It restarts and plays round 3 again. It uses 50 % of its memory for a step now."
         yield f"{died} That happened 3 times in a row: {died.remedy} Round 2 is safe."
     yield f"{no_room(Path('/h'))} Round 4 is safe."
-    yield thinning._sentence(5 * 10**9, 10**9, 2 * 10**9)
-    yield thinning._sentence(5 * 10**9, 4 * 10**9, 2 * 10**9)
+    yield contents._sentence(5 * 10**9, 10**9, 2 * 10**9)
+    yield contents._sentence(5 * 10**9, 4 * 10**9, 2 * 10**9)
     for rise in (-0.02, 0.1, 0.4):
-        yield figures.speech_sentence(rise)
+        yield records.speech_sentence(rise)
     yield healing.placed(Placement(way=Way(name="plain"), families={"gcd": 0, "chain_sum": 1}))
     yield healing.placed(Placement(way=Way(name="plain"), families={}))
     for text in ("", "x y", "shoal://join/", "http://a", "ws://a:0", "mailto:a"):

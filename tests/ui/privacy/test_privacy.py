@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.sapo.questions import Coordinates, generate
-from app.swarm.client.ledger import MAX_MESSAGE_BYTES, Ledger
+from app.swarm.client.status import MAX_MESSAGE_BYTES, Ledger
 from app.swarm.identity.identity import node_name
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame

@@ -1,0 +1,193 @@
+"""Makes a result (app.node.models.result) from what a model learned in this data folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from app.common.text import safe, safe_line
+from app.install.updates.installed import version
+from app.node.data.home import model_mark
+from app.node.history import flips
+from app.node.models.result import (
+    EXAMPLE_CHARS,
+    EXAMPLES,
+    OWN_SETS,
+    Base,
+    Example,
+    FlipCounts,
+    Machine,
+    MeasuredPoint,
+    Result,
+    ResultError,
+    RunSegment,
+    repeating,
+)
+from app.node.models.trained import PlayedRun, TrainedModel
+from app.node.record.settings import Settings, starting_levels
+from app.sapo.sets.question_set import is_own
+from engines.contract import EngineInfo
+from engines.models.folder import open_folder, read_settings
+from engines.models.lora import ADAPTER
+
+
+def make(found: TrainedModel, model: Path) -> Result:
+    """The result of what was learned in the folder `found.place` from the model in `model`. Raises ResultError
+    where nothing was measured, or an older Shoal noted too little."""
+    if found.last is None or not found.runs:
+        raise ResultError(
+            "Nothing was measured yet, so there is no result: let it learn a few rounds, then try again."
+        )
+    info = _engine(found.runs[-1])
+    base = Base(
+        name=_settings(found.runs[-1]).public_model,
+        sha256=weights_digest(model),
+        mark=model_mark(model),
+        parameters=info.parameters,
+    )
+    offered = starting_levels(model, read_settings(model).families)
+    played = tuple(_segments(found.runs, offered))
+    own = any(OWN_SETS in one.families for one in played)
+    last, state = found.last, found.state
+    result = Result(
+        shoal=version(),
+        questions=state.questions,
+        day=time.strftime("%Y-%m-%d"),
+        base=base,
+        adapter=_digest([found.folder / ADAPTER]),
+        rounds=state.round,
+        steps=state.steps,
+        answers=state.completions,
+        tokens=state.tokens,
+        seconds=round(state.seconds, 1),
+        from_peers=found.peer_groups + found.peer_lessons,
+        played=played,
+        questions_mark=last.questions_mark,
+        curve=tuple(
+            MeasuredPoint(
+                round=one.round,
+                pass_at_1=round(one.share, 6),
+                stderr=round(one.stderr, 6),
+                questions=one.questions,
+                lenient=round(one.lenient, 6),
+            )
+            for one in found.curve
+        ),
+        families={_public(name): round(share, 6) for name, share in last.families.items()},
+        flips=_flips(found, last.questions_mark, own),
+        machine=Machine(
+            system=platform.system(),
+            processor=platform.machine(),
+            cores=os.cpu_count() or 0,
+            memory_gb=round(psutil.virtual_memory().total / 2**30),
+        ),
+    )
+    return msgspec.structs.replace(result, repeat=tuple(repeating(result)))
+
+
+def _segments(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[RunSegment]:
+    """Runs that go on where the one before ended, with the same settings, are one."""
+    last: RunSegment | None = None
+    for run in runs:
+        one = _segment(run, offered)
+        if last is not None and one != msgspec.structs.replace(
+            last, first_round=one.first_round, last_round=one.last_round
+        ):
+            yield last
+            last = None
+        last = one if last is None else msgspec.structs.replace(one, first_round=last.first_round)
+    if last is not None:
+        yield last
+
+
+def _segment(run: PlayedRun, offered: Mapping[str, int]) -> RunSegment:
+    """Most fields are those of the same name of the run's settings and of its engine."""
+    settings, engine = _settings(run), _engine(run)
+    alike = {
+        name: getattr(source, name)
+        for source in (engine, settings)
+        for name in set(RunSegment.__struct_fields__) & set(source.__struct_fields__)
+    }
+    named = {
+        "first_round": run.first_round,
+        "last_round": run.last_round,
+        "families": {_public(name): level for name, level in settings.families.items()},
+        "every": settings.families == offered,
+        "engine": engine.name,
+        "device": safe_line(engine.device, 100),
+    }
+    return RunSegment(**alike | named)
+
+
+def _settings(run: PlayedRun) -> Settings:
+    try:
+        return msgspec.convert(run.settings, Settings)
+    except msgspec.ValidationError as error:
+        raise _too_old() from error
+
+
+def _engine(run: PlayedRun) -> EngineInfo:
+    try:
+        return msgspec.convert(run.engine, EngineInfo)
+    except msgspec.ValidationError as error:
+        raise _too_old() from error
+
+
+def _too_old() -> ResultError:
+    return ResultError(
+        "This model was begun with an older Shoal that noted too little for a result: start over with it, or "
+        "take another model."
+    )
+
+
+def _public(family: str) -> str:
+    return OWN_SETS if is_own(family) else family
+
+
+def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
+    """Without examples where questions of one's own are among them."""
+    flipped = flips.read(found.place, mark)
+    if flipped is None or flipped.latest > found.state.round:
+        return None
+    kinds = () if own else (flipped.gained, flipped.lost)
+    pairs = [pair for kind in kinds for pair in kind[:: len(kind) // EXAMPLES or 1][:EXAMPLES]]
+    return FlipCounts(
+        first=flipped.first,
+        latest=flipped.latest,
+        questions=len(flipped.pairs),
+        gained=len(flipped.gained),
+        lost=len(flipped.lost),
+        difference=round(flipped.difference, 6),
+        error=round(min(1.0, flipped.error), 6),
+        chance=round(flipped.chance, 6),
+        examples=tuple(
+            Example(
+                question=safe(pair.question, EXAMPLE_CHARS),
+                before=safe(pair.before, EXAMPLE_CHARS),
+                after=safe(pair.after, EXAMPLE_CHARS),
+                now=pair.now,
+            )
+            for pair in pairs
+        ),
+    )
+
+
+def weights_digest(model: Path) -> str:
+    """SHA-256 of the weight files in the order of their names: of a single one, the hash that hubs show too."""
+    return _digest(open_folder(model).files)
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            while chunk := file.read(2**20):
+                digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,197 @@
+"""What a node tells of its part in a swarm: one view, replaced whenever it changes, sentences for its owner,
+and figures as events."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from app.common.text import span
+from app.node.record import events
+from app.node.record.snapshot import SwarmView
+from app.node.swarm.fetching import PeerFetcher
+from app.node.swarm.hosting import own_relays, reached_by_others
+from app.sapo.families import FAMILIES
+from app.sapo.recipes import Recipe
+from app.swarm.client.client import Client
+from app.swarm.client.receipts import ReceiptCounter
+from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.identity.identity import node_name
+from app.swarm.identity.storage import StoredIdentity
+from app.swarm.intake.buffer import PeerBuffer
+from app.swarm.invite.invite import Invite
+
+CLOCKS_S = 300.0
+"""Clock differences below this many seconds do no harm, since groups are valid for hours."""
+_LOOKING = "Looking for a swarm."
+
+
+class SwarmReporter:
+    """`folder` is the data folder; `thanked` counts what others say they learned from this node."""
+
+    def __init__(self, folder: Path, recipe: Recipe, thanked: ReceiptCounter) -> None:
+        self._folder, self._recipe, self._thanked = folder, recipe, thanked
+        self._tell: Callable[[events.Event], None] = lambda event: None
+        self._show: Callable[[SwarmView], None] = lambda view: None
+        self._view = SwarmView(sentence=_LOOKING)
+        self._explained = ""
+        self._clocks_told = False
+        self._acknowledged_before = 0
+        self._secret = False
+
+    def open(self, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]) -> None:
+        self._tell, self._show = tell, show
+        show(self._view)
+
+    def say(self, sentence: str) -> None:
+        """Tells the owner a sentence, while the node is open."""
+        self._tell(events.NodeNote(round=0, sentence=sentence))
+
+    def explain(self, sentence: str) -> None:
+        """Shows why there is no swarm now. A sentence that was just told is shown but not told again."""
+        self._view = SwarmView(name=self._view.name, sentence=sentence)
+        self._show(self._view)
+        if sentence != self._explained:
+            self.say(sentence)
+        self._explained = sentence
+
+    def explain_alone(self, why: str) -> None:
+        """The same after an error, until the next try."""
+        self.explain(f"{why} Your model learns on its own meanwhile; Shoal tries again by itself.")
+
+    def introduce(self, kept: StoredIdentity) -> None:
+        """The node's key is known now, and with it the name that others see."""
+        identity, before = kept.identity, self._view.name
+        self._view = SwarmView(name=identity.name, sentence=_LOOKING)
+        self._show(self._view)
+        if before == identity.name:
+            return
+        self._tell(
+            events.IdentityNamed(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value)
+        )
+        if kept.note:
+            self.say(kept.note)
+
+    def joined(self, acknowledged: int, secret: bool) -> None:
+        """A swarm was found. Relays acknowledged this many groups before; `secret`: the node joined by a token,
+        so no invite is shown."""
+        self._acknowledged_before, self._secret = acknowledged, secret
+
+    def linked(self, link: ConnectionStatus) -> None:
+        """The connection to a relay has changed."""
+        if link.state == "connected":
+            self._explained = ""  # the same trouble is news again
+        self._tell(events.LinkChanged(**msgspec.structs.asdict(link)))
+
+    def refresh(self, client: Client, fetcher: PeerFetcher) -> None:
+        """Shows how things stand, if that has changed."""
+        status, buffer, thanked = client.status, fetcher.buffer, self._thanked.today
+        soon = status.next_try_s is not None and status.next_try_s >= 1
+        sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
+        if clocks := self._compare_clocks(status):
+            sentence = f"{sentence} {clocks}"
+        view = SwarmView(
+            name=self._view.name,
+            helped=len(thanked.keys),
+            helped_with=thanked.groups,
+            taught=self._thanked.taught,
+            pupils=self._thanked.pupils,
+            connected=status.connected,
+            relay=status.relay or "",
+            sentence=sentence,
+            in_class=status.in_class,
+            class_paused=status.learning is False,
+            online=max(0, (status.peers or 1) - 1),
+            ready=buffer.count_ready(self._recipe),
+            taken=buffer.taken,
+            taken_last=buffer.taken_last,
+            sources=len(buffer.authors),
+            given=status.acknowledged - self._acknowledged_before,
+            given_ever=status.acknowledged,
+            waiting=status.waiting + status.held,
+            received=fetcher.received,
+            refused=dict(fetcher.refused),
+            invite=self.invite(status),
+            peers=tuple(fetcher.peers.values()),
+            open_port=self._open_port(status),
+            relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
+            bytes_per_hour=client.ledger.sent_bytes,
+            received_per_hour=client.ledger.received_bytes,
+            messages=client.ledger.messages,
+        )
+        if view != self._view:
+            self._view = view
+            self._show(view)
+
+    def tell_figures(
+        self, client: Client | None, fetcher: PeerFetcher | None, buffer: PeerBuffer, published: int, early: int
+    ) -> None:
+        """Sends the counts as an event: `published` groups of this run, `early` ones that wait for the key."""
+        status = client.status if client is not None else None
+        self._tell(
+            events.SwarmDone(
+                round=0,
+                connected=status is not None and status.connected,
+                published=published,
+                received=fetcher.received if fetcher else 0,
+                accepted=fetcher.accepted if fetcher else 0,
+                refused=dict(fetcher.refused) if fetcher else {},
+                ready=buffer.count_ready(self._recipe),
+                created=status.created if status else 0,
+                acknowledged=status.acknowledged if status else 0,
+                waiting=status.waiting if status else 0,
+                held=(status.held if status else 0) + early,
+                dropped=status.dropped if status else 0,
+                peers=status.peers if status else None,
+                window=status.window if status else None,
+                stored=status.stored if status else None,
+            )
+        )
+
+    def tell_pupils(self, told: bool) -> None:
+        """Says, if that is to be `told`, which other models say that they learned a family from this one: the
+        first of each, and then when there are twice as many."""
+        news = self._thanked.news()
+        if not news:
+            return
+        with contextlib.suppress(OSError):
+            self._thanked.save()
+        for family, key in news if told else ():
+            number, title = self._thanked.taught[family], FAMILIES[family].title.lower()
+            if number == 1:
+                self.say(f"{node_name(bytes.fromhex(key))} says it learned {title} from your model.")
+            elif number.bit_count() == 1:
+                self.say(f"{number} models say they learned {title} from yours.")
+
+    def _compare_clocks(self, status: Status) -> str:
+        """A sentence if this computer's clock and the relay's differ by CLOCKS_S or more, told once. Shoal
+        stamps groups with the relay's time, so nothing is lost by it."""
+        if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
+            return ""
+        apart = span(abs(status.clock_offset_ms) / 1000)
+        sentence = (
+            f"This computer's clock and the relay's are {apart} apart. Check this computer's date and time."
+        )
+        if not self._clocks_told:
+            self._clocks_told = True
+            self.say(sentence)
+        return sentence
+
+    def _open_port(self, status: Status) -> int | None:
+        """The port, if the relay in use is hosted by this computer."""
+        url = urlsplit(status.url or "")
+        own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
+        return url.port if own else None
+
+    def invite(self, status: Status) -> str:
+        """The link to the relay in use, to invite others. A personal token is not passed on."""
+        if not status.connected or status.url is None or self._secret:
+            return ""
+        url, room = status.url, "class" if status.in_class else None
+        if self._open_port(status) is not None:
+            url = reached_by_others(url)
+        return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()
