@@ -29,7 +29,7 @@ from app.ui.language.spoken import spoken
 from app.ui.view.view import Transfer
 
 T = TypeVar("T")
-State = TypeVar("State", bound=msgspec.Struct)
+StateT = TypeVar("StateT", bound=msgspec.Struct)
 TransferT = TypeVar("TransferT", bound=Transfer)
 
 COMMAND = ("-m", "app.cli")
@@ -162,7 +162,7 @@ class Job(QObject):
 MakeJob = Callable[[], Job]
 
 
-class JobControl(QObject, Generic[State]):
+class JobControl(QObject, Generic[StateT]):
     """`changed` emits every new `state`. A control that changes what a node works with emits `resting` first:
     no node may run then; at `awake` what ran before may run again."""
 
@@ -171,7 +171,7 @@ class JobControl(QObject, Generic[State]):
     awake = Signal()
 
     def __init__(
-        self, home: Path, state: State, log: str, make: MakeJob = Job, reads: Sequence[str] = ()
+        self, home: Path, state: StateT, log: str, make: MakeJob = Job, reads: Sequence[str] = ()
     ) -> None:
         """`log` is the name of the log in HOME/logs, empty for none. `refresh` runs the command `reads`, whose
         lines `_read` takes."""
