@@ -161,10 +161,12 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
         "allowlist": "; their keys must be on your list",
         "private": "; each also enters the six words",
     }.get(mode, "")
+    words = link.words() if mode != "private" and not _is_loopback(host) else None
     lines = [f"Others join with this invite{who}:", link.link()]
+    if words is not None:
+        first = f"Others join on the page Swarm with these six words{who}:"
+        lines = [first, words, "Or with this invite:", link.link()]
     if not _is_loopback(host):
-        if mode != "private" and (words := link.words()) is not None:
-            lines.append(f"Or with these six words, on the page Swarm: {words}")
         heard = " and announces itself on the local network" if announced else ""
         lines.append(
             f"It listens to every network of this computer on port {port}{heard}, without encryption; "

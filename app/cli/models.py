@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
-    print(f"{'model':{_NAME}} {'size':>8} {'memory':>8} {'rounds':>6} {'speed':>7}  here")
+    print(f"{'model':{_NAME}} {'size':>8} {'memory':>8} {'learned':>7} {'rounds':>8}  here")
     for model in library.models:
         if not model.program or model.installed:
             print(_row(model))
@@ -111,16 +111,23 @@ def _row(model: ModelEntry) -> str:
     learned = str(model.training.rounds) if model.training else ""
     sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
     begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
-    return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>6} {_pace(model):>7}  {_here(model)}"
+    return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>7} {_pace(model):>8}  {_here(model)}"
 
 
 def _pace(model: ModelEntry) -> str:
-    """A range if no round was played here yet."""
-    if not model.round_s:
-        return ""
-    least, most = model.round_s
-    unit_s, unit = (60, "min") if least <= 60 else (3600, "h")
-    slow, fast = round(unit_s / most), round(unit_s / least)
+    return _rounds_in(*model.round_s) if model.round_s else ""
+
+
+def _rounds_in(least: float, most: float) -> str:
+    """The pace at which a round takes from `least` to `most` seconds; both are equal once one was played here.
+
+    >>> _rounds_in(5, 5), _rounds_in(16, 63), _rounds_in(900, 4000), _rounds_in(2400, 9000)
+    ('12/min', '57-225/h', '1-4/h', '<2/h')
+    """
+    unit_s, unit = (60, "min") if most <= 60 else (3600, "h")
+    slow, fast = round(unit_s / most), max(1, round(unit_s / least))
+    if not slow:
+        return f"<{fast}/{unit}"
     return f"{fast}/{unit}" if slow == fast else f"{slow}-{fast}/{unit}"
 
 

@@ -151,8 +151,9 @@ def main(args: argparse.Namespace) -> int:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
         if not sys.stdout.isatty():  # the line is for programs
             print(json.dumps(first), flush=True)
-        say(f"The relay {state.relay} of the swarm {state.swarm} is open at {url}.", sys.stderr)
+        say("The relay is open.", sys.stderr)
         say(_joining.told(link, url, state.access.mode, args.lan), sys.stderr)
+        say(f"Address: {url}\nSwarm: {state.swarm}, relay: {state.relay}", sys.stderr)
         if args.classroom:
             say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
             if state.access.private is None:

@@ -65,11 +65,11 @@
   </message>
   <message>
    <source>Export the curve</source>
-   <translation>Kurve sichern</translation>
+   <translation>Kurve exportieren</translation>
   </message>
   <message>
    <source>Export</source>
-   <translation>Sichern</translation>
+   <translation>Exportieren</translation>
   </message>
   <message>
    <source>Values as CSV …</source>
@@ -113,11 +113,11 @@
   </message>
   <message>
    <source>Save the values</source>
-   <translation>Werte sichern</translation>
+   <translation>Werte speichern</translation>
   </message>
   <message>
    <source>Save the picture</source>
-   <translation>Bild sichern</translation>
+   <translation>Bild speichern</translation>
   </message>
   <message>
    <source>New puzzles</source>
@@ -190,8 +190,8 @@
    <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
+   <source>It answers twice: as it came, and as it is now.</source>
+   <translation>Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -941,8 +941,8 @@
    <translation>Gelernt</translation>
   </message>
   <message>
-   <source>adapters and histories</source>
-   <translation>Adapter und Verläufe</translation>
+   <source>with each model's history</source>
+   <translation>mit dem Verlauf jedes Modells</translation>
   </message>
   <message>
    <source>Free on disk</source>
@@ -1316,6 +1316,10 @@
    <translation>Einmal je Modell. Es lernt, sobald ein paar Rätsel passen.</translation>
   </message>
   <message>
+   <source>It learns once you've been away for {span}.</source>
+   <translation>Es lernt, sobald du {span} weg warst.</translation>
+  </message>
+  <message>
    <source>The memory is free again. Everything it learned is safe.</source>
    <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
@@ -1342,6 +1346,10 @@
   <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>Everything it learned is safe.</source>
+   <translation>Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Overview</source>
@@ -1372,8 +1380,24 @@
    <translation>Runden heute</translation>
   </message>
   <message>
+   <source>since {day}</source>
+   <translation>seit {day}</translation>
+  </message>
+  <message>
+   <source>not yet</source>
+   <translation>noch nicht</translation>
+  </message>
+  <message>
+   <source>Rounds in all</source>
+   <translation>Runden insgesamt</translation>
+  </message>
+  <message>
    <source>connected</source>
    <translation>verbunden</translation>
+  </message>
+  <message>
+   <source>not connected</source>
+   <translation>nicht verbunden</translation>
   </message>
   <message>
    <source>Peers online</source>
@@ -1405,30 +1429,6 @@
   <message>
    <source>about {span} each</source>
    <translation>je etwa {span}</translation>
-  </message>
-  <message>
-   <source>not yet</source>
-   <translation>noch nicht</translation>
-  </message>
-  <message>
-   <source>Speed</source>
-   <translation>Tempo</translation>
-  </message>
-  <message>
-   <source>tokens a second</source>
-   <translation>Token je Sekunde</translation>
-  </message>
-  <message>
-   <source>since {day}</source>
-   <translation>seit {day}</translation>
-  </message>
-  <message>
-   <source>Rounds in all</source>
-   <translation>Runden insgesamt</translation>
-  </message>
-  <message>
-   <source>not connected</source>
-   <translation>nicht verbunden</translation>
   </message>
   <message>
    <source>Before: {answer}</source>
@@ -1467,6 +1467,10 @@
   <message>
    <source>Before and after</source>
    <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Compared on the {n} puzzles it was asked both times.</source>
+   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
   </message>
   <message>
    <source>The CSV has all of them.</source>
@@ -1541,7 +1545,7 @@
   </message>
   <message>
    <source>Export the history</source>
-   <translation>Verlauf sichern</translation>
+   <translation>Verlauf exportieren</translation>
   </message>
   <message>
    <source>This list as CSV …</source>
@@ -1565,11 +1569,11 @@
   </message>
   <message>
    <source>Save the history</source>
-   <translation>Verlauf sichern</translation>
+   <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>lesson from {name}: {family}</source>
-   <translation>Lektion von {name}: {family}</translation>
+   <source>{family}: lesson from {name}</source>
+   <translation>{family}: Lektion von {name}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
@@ -2014,7 +2018,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Find a puzzle</source>
-   <translation>Aufgabe suchen</translation>
+   <translation>Rätsel suchen</translation>
   </message>
   <message>
    <source>No skills measured yet</source>
@@ -2022,13 +2026,13 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learned from {name} and {n} other</source>
-   <translation>Gelernt von {name} und {n} weiteren</translation>
+   <translation>Von {name} und {n} weiteren</translation>
   </message>
   <message numerus="yes">
    <source>Learned from {name} and {n} others</source>
    <translation>
-    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
-    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
+    <numerusform>Von {name} und {n} weiterem</numerusform>
+    <numerusform>Von {name} und {n} weiteren</numerusform>
    </translation>
   </message>
   <message>
@@ -2037,7 +2041,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>No puzzle is called that.</source>
-   <translation>So heißt keine Aufgabe.</translation>
+   <translation>So heißt kein Rätsel.</translation>
   </message>
   <message>
    <source>Other</source>
@@ -2131,8 +2135,8 @@ answer: a*b</translation>
    <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
   </message>
   <message>
-   <source>Grey is its working, the label behind it its answer.</source>
-   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
+   <source>Grey: its working. Label: its answer.</source>
+   <translation>Grau: sein Rechenweg. Feld: seine Antwort.</translation>
   </message>
   <message>
    <source>Show everything</source>
@@ -2282,12 +2286,16 @@ answer: a*b</translation>
    <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
   </message>
   <message>
-   <source>What leaves this computer</source>
-   <translation>Was diesen Computer verlässt</translation>
+   <source>Privacy</source>
+   <translation>Datenschutz</translation>
   </message>
   <message>
    <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
    <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
+   <source>What leaves this computer</source>
+   <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -2483,7 +2491,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Save …</source>
-   <translation>Sichern …</translation>
+   <translation>Speichern …</translation>
   </message>
   <message>
    <source>Still looking.</source>
@@ -2510,7 +2518,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
+   <translation>Diagnose speichern</translation>
   </message>
   <message>
    <source>Any time</source>
@@ -2849,10 +2857,6 @@ answer: a*b</translation>
    <translation>Schwarm</translation>
   </message>
   <message>
-   <source>Privacy</source>
-   <translation>Datenschutz</translation>
-  </message>
-  <message>
    <source>Close Shoal?</source>
    <translation>Shoal schließen?</translation>
   </message>
@@ -2886,10 +2890,6 @@ answer: a*b</translation>
   <message>
    <source>Your model learns from them after the next start of Shoal.</source>
    <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
-   <source>Six words</source>
-   <translation>Sechs Wörter</translation>
   </message>
   <message>
    <source>Make new words</source>
@@ -2951,8 +2951,8 @@ answer: a*b</translation>
    <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
   </message>
   <message>
-   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
-   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+   <source>Learn only with people you trust. Give them six new words; they enter them above.</source>
+   <translation>Lerne nur mit Leuten, denen du vertraust. Gib ihnen sechs neue Wörter; sie tippen sie oben ein.</translation>
   </message>
   <message>
    <source>Hide the words</source>
@@ -2980,14 +2980,6 @@ answer: a*b</translation>
     <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
     <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>The words can't be saved: {why}.</source>
-   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
    <source>That didn't work. Try again.</source>
@@ -3040,6 +3032,10 @@ answer: a*b</translation>
     <numerusform>{n} nach Prüfung abgewiesen</numerusform>
     <numerusform>{n} nach Prüfung abgewiesen</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>puzzles, each one checked here</source>
+   <translation>Rätsel, jedes hier geprüft</translation>
   </message>
   <message>
    <source>{n} other is online</source>
@@ -3115,6 +3111,10 @@ answer: a*b</translation>
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -3131,16 +3131,12 @@ answer: a*b</translation>
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>all arrived</source>
-   <translation>alle angekommen</translation>
-  </message>
-  <message>
-   <source>each one checked here</source>
-   <translation>jede hier geprüft</translation>
-  </message>
-  <message>
    <source>not measured yet</source>
    <translation>noch nicht gemessen</translation>
+  </message>
+  <message>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
    <source>The teacher has paused everyone.</source>
@@ -3173,10 +3169,6 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
-  </message>
-  <message>
-   <source>Your model learns alone</source>
-   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -3359,7 +3351,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learning on its own stays offline either way.</source>
-   <translation>Alleine lernen bleibt so oder so offline.</translation>
+   <translation>Allein lernen bleibt so oder so offline.</translation>
   </message>
   <message>
    <source>Deletes {title} and frees {size}.</source>
@@ -3441,8 +3433,8 @@ answer: a*b</translation>
    <translation>{line}, noch etwa {span}</translation>
   </message>
   <message>
-   <source>If {host} doesn't answer, it comes as a Python package instead.</source>
-   <translation>Wenn {host} nicht antwortet, kommt es stattdessen als Python-Paket.</translation>
+   <source>If {host} doesn't answer, it comes as a Python package of {size}.</source>
+   <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket mit {size}.</translation>
   </message>
   <message>
    <source>{title} leaves this list and frees {size}. The file and what it learned stay.</source>
@@ -3577,7 +3569,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learn alone or together</source>
-   <translation>Alleine oder zusammen lernen</translation>
+   <translation>Allein oder zusammen lernen</translation>
   </message>
   <message>
    <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
@@ -3857,7 +3849,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Guessing {answer} solves up to {share}.</source>
-   <translation>{answer} zu raten löst bis zu {share}.</translation>
+   <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
   </message>
   <message>
    <source>Not started</source>
@@ -4130,8 +4122,8 @@ answer: a*b</translation>
    <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. You can change that any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
+   <source>Nothing leaves this computer.</source>
+   <translation>Nichts verlässt diesen Computer.</translation>
   </message>
   <message>
    <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
@@ -4269,6 +4261,10 @@ answer: a*b</translation>
    <translation>Für mich behalten</translation>
   </message>
   <message>
+   <source>The words can't be saved: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
    <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
    <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
@@ -4297,8 +4293,8 @@ answer: a*b</translation>
    <translation>Kopiert</translation>
   </message>
   <message>
-   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+   <source>Solves {now} of 100 new puzzles, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
   </message>
   <message>
    <source>{points} points, give or take {error}. That's more than chance.</source>
@@ -4319,6 +4315,10 @@ answer: a*b</translation>
   <message>
    <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
    <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
+  </message>
+  <message>
+   <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
+   <translation>Löst {now} von 100 neuen Rätseln, {was} am Anfang.</translation>
   </message>
   <message>
    <source>{points} points, give or take {error}. That could still be chance.</source>
@@ -4661,6 +4661,10 @@ answer: a*b</translation>
    <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
+   <source>Starter</source>
+   <translation>Startmodell</translation>
+  </message>
+  <message>
    <source>Sums</source>
    <translation>Summen</translation>
   </message>
@@ -4985,12 +4989,8 @@ answer: a*b</translation>
    <translation>Wann gelernt wird</translation>
   </message>
   <message>
-   <source>Only while I'm away</source>
-   <translation>Nur wenn ich weg bin</translation>
-  </message>
-  <message>
-   <source>Off: it also learns while you work, if the other rules allow it.</source>
-   <translation>Aus: Es lernt auch, während du arbeitest, wenn die anderen Regeln es erlauben.</translation>
+   <source>Off: it waits until you're away.</source>
+   <translation>Aus: Es wartet, bis du weg bist.</translation>
   </message>
   <message>
    <source>contribute idle away keyboard mouse background</source>
@@ -5001,8 +5001,8 @@ answer: a*b</translation>
    <translation>Wie lange weg, bevor es beginnt</translation>
   </message>
   <message>
-   <source>How long you must be away before it starts.</source>
-   <translation>So lange musst du weg sein, bevor es beginnt.</translation>
+   <source>Counts from your last key press or mouse move.</source>
+   <translation>Gezählt ab deinem letzten Tastendruck oder deiner letzten Mausbewegung.</translation>
   </message>
   <message>
    <source>idle minutes seconds wait delay</source>
@@ -7493,10 +7493,6 @@ answer: a*b</translation>
    <translation>Stimmt die Adresse, und läuft das Relay?</translation>
   </message>
   <message>
-   <source>{place} can't be reached ({strerror}).</source>
-   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
-  </message>
-  <message>
    <source>{place} sends far more than anybody asked for.</source>
    <translation>{place} schickt viel mehr, als verlangt war.</translation>
   </message>
@@ -7543,6 +7539,14 @@ answer: a*b</translation>
   <message>
    <source>There is no computer called {hostname}, or the network is down.</source>
    <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
+  </message>
+  <message>
+   <source>No relay is running at {place} right now.</source>
+   <translation>Unter {place} läuft gerade kein Relay.</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({number}).</source>
+   <translation>{place} ist nicht erreichbar ({number}).</translation>
   </message>
   <message>
    <source>A message in the open.</source>
@@ -7989,12 +7993,12 @@ answer: a*b</translation>
    <translation>Eine Einladung oder ein privater Schwarm hat {WORDS} Wörter, das hier sind {words}.</translation>
   </message>
   <message>
-   <source>These six words are no invite:</source>
+   <source>These six words aren't an invite:</source>
    <translation>Diese sechs Wörter sind keine Einladung:</translation>
   </message>
   <message>
-   <source>Words of a private swarm belong in the field for those.</source>
-   <translation>Wörter eines privaten Schwarms gehören in das Feld dafür.</translation>
+   <source>The words of a private swarm go with --private.</source>
+   <translation>Die Wörter eines privaten Schwarms gehören zu --private.</translation>
   </message>
   <message>
    <source>it begins with {PREFIX}.</source>

@@ -12,7 +12,7 @@ from app.chat import messages
 from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
-from app.models.catalogue import find
+from app.models.catalogue import title
 from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
@@ -61,9 +61,7 @@ class TryIt(Page):
         self._list = column(gap=14)
         self.add(self._list)
         race = button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side"))
-        twice = tr(
-            "Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."
-        )
+        twice = tr("It answers twice: as it came, and as it is now.")
         self._empty = Empty(theme, "tryit", tr("Nothing asked yet"), twice, race)
         self.add(self._empty, 1)
         self._serving = Switch(theme, tr("Use it in other programs"))
@@ -292,8 +290,7 @@ class TryIt(Page):
         self._to_race.setEnabled(not busy)
         self._who.setVisible(opened is not None)
         if opened is not None:
-            known = find(opened.model)
-            self._who.say(known.title if known is not None else safe(opened.model))
+            self._who.say(tr(title(safe(opened.model))))
             self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
         timed = busy or stage in (ChatStage.LOADING, ChatStage.BUSY)
         if timed != self._second.isActive():

@@ -123,7 +123,7 @@ class Models(Page):
             size(library.hub_bytes + sum(model.bytes for model in library.models if words.is_starter(model))),
             counted("{n} on this computer", "{n} on this computer", fetched),
         )
-        training.say(tr("Learned"), size(library.training_bytes), tr("adapters and histories"))
+        training.say(tr("Learned"), size(library.training_bytes), tr("with each model's history"))
         disk.say(tr("Free on disk"), size(library.disk_free), tr("where your data is"))
         most = tr("free now, of {most}", most=size(library.memory.most))
         memory.say(tr("Memory for a model"), size(library.memory.free), most)

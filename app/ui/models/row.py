@@ -107,7 +107,7 @@ class ModelRow(Card):
         cut = (
             not model.installed and model.partial is not None and fetch is None and not waits and not elsewhere
         )
-        self._title.say(model.title)
+        self._title.say(tr(model.title))
         self._title.setToolTip(model.name)
         self._say_chip(chosen, learning)
         self._about.say(words.about(model))

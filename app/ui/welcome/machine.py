@@ -12,12 +12,14 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
+from app.models.catalogue import title
 from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.models.picker import ModelPicker
 from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
+from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row
 from app.ui.widgets.selecting import Option, OptionGroup
@@ -43,11 +45,14 @@ class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
     engines: list[TriedEngine] = []
 
     @property
+    def device(self) -> str:
+        return next((one.device for one in self.engines if one.name == self.engine and one.device), "")
+
+    @property
     def title(self) -> str:
         """The engine and its device."""
         name = ENGINES[self.engine].title if self.engine in ENGINES else self.engine
-        where = next((one.device for one in self.engines if one.name == self.engine and one.device), "")
-        return tr("{engine} on {device}", engine=name, device=where) if where else name
+        return tr("{engine} on {device}", engine=name, device=self.device) if self.device else name
 
     @property
     def pace(self) -> str:
@@ -243,8 +248,9 @@ class Machine(QWidget):
             part.hide()
         if trial.stage is TrialStage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
-            self._engine.tell(found.title)
-            self._reason.tell(spoken(found.reason))
+            model = tr(title(self._measured))
+            self._engine.tell(f"{model}, {words.on_device(found.device)}" if found.device else model)
+            self._engine.setToolTip(f"{found.title}. {spoken(found.reason)}")
         elif trial.stage is TrialStage.FAILED:
             self._pace.say(tr("No estimate"))
             self._reason.tell(trial.sentence)

@@ -139,7 +139,7 @@ def test_a_question_is_answered_twice(qtbot: QtBot, open_page: Open) -> None:
     assert "Before" in said and "After 160 rounds" in said and "1 token  ·  0.1 s" in said
     assert "#12··[2J …" in said and "cut off" in said, "nothing in it is obeyed, and its end is told"
     qtbot.waitUntil(lambda: "In memory until 3 minutes" in texts(page), timeout=PATIENCE_MS)
-    assert page._who.text() == "starter" and page._card.question.toPlainText() == ""
+    assert page._who.text() == "Starter" and page._card.question.toPlainText() == ""
     press(qtbot, page, "New conversation")
     qtbot.waitUntil(lambda: "What is 4 + 3?" not in texts(page), timeout=PATIENCE_MS)
     assert "Nothing asked yet" in texts(page)
@@ -370,7 +370,8 @@ def test_the_first_minute(
         lambda: "About 1 200 rounds an hour" in texts(page).replace("\u2009", " "), timeout=PATIENCE_MS
     )
     said = texts(page)
-    assert "PyTorch on CPU" in said and "It is the fastest here." in said
+    assert "Starter, on the processor" in said and "PyTorch" not in said
+    assert "PyTorch on CPU. It is the fastest here." in page._welcome._machine._engine.toolTip()
     assert "trial --json --home" in (tmp_path / "trial.py.heard").read_text()
     press(qtbot, page, "Continue")
     assert "Nothing leaves this computer." in texts(page)
