@@ -95,12 +95,19 @@ class Buckets:
 
 class Bucket:
     """A single token bucket, full at first. Tolerates clocks that are set back: that neither costs nor adds
-    tokens."""
+    tokens. With `owes` it may fall below 0, for costs that are known only afterwards.
 
-    __slots__ = ("_at", "_tokens", "burst", "per_min")
+    >>> bucket = Bucket(60, 4, owes=True)
+    >>> bucket.take(7, now=0.0)
+    >>> bucket.left(now=2.0), bucket.left(now=5.0)
+    (-1.0, 2.0)
+    """
 
-    def __init__(self, per_min: float, burst: float) -> None:
+    __slots__ = ("_at", "_least", "_tokens", "burst", "per_min")
+
+    def __init__(self, per_min: float, burst: float, owes: bool = False) -> None:
         self.per_min, self.burst = max(per_min, _LEAST), float(burst)
+        self._least = -inf if owes else 0.0
         self._tokens, self._at = self.burst, -inf
 
     def left(self, now: float) -> float:
@@ -115,8 +122,8 @@ class Bucket:
         return min(self.burst, self._tokens + gained)
 
     def take(self, amount: float, now: float) -> None:
-        """Takes tokens; the bucket never falls below 0."""
-        self._tokens = max(0.0, self.left(now) - amount)
+        """Takes tokens; the bucket never falls below 0, unless it `owes`."""
+        self._tokens = max(self._least, self.left(now) - amount)
         self._at = now
 
     def wait_s(self, amount: float, now: float) -> float:

@@ -62,8 +62,9 @@ SETTINGS: tuple[Setting, ...] = (
         kind="switch",
         default=True,
         group=WHEN,
-        label="Only while I'm away",
-        help="Off: it also learns while you work, if the other rules allow it.",
+        label="Also while I use this computer",
+        help="Off: it waits until you're away.",
+        inverted=True,
         words="contribute idle away keyboard mouse background",
     ),
     Setting(
@@ -75,7 +76,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="s",
         group=WHEN,
         label="Time away before it starts",
-        help="How long you must be away before it starts.",
+        help="Counts from your last key press or mouse move.",
         words="idle minutes seconds wait delay",
         options=(
             (60, "1 minute"),

@@ -157,6 +157,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """A change applies when the window is next opened."""
     elsewhere: bool = False
     """The system stores it, not one of our files."""
+    inverted: bool = False
+    """A switch that is shown on while the value is False: its label says the opposite of its key."""
 
 
 def misfit(setting: Setting, value: object) -> str:
