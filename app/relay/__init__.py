@@ -1,6 +1,5 @@
-"""The relay: where nodes leave their informative groups and pick up those of others.
+"""The relay: nodes publish their informative groups to it and sample the groups of other nodes.
 
-The core is plain data in memory with the clock and the random numbers handed in: window, sampling, quota,
-standing, presence and a client's whole conversation (`session`) know no sockets, so every rule can be replayed
-and tested by itself. Only `server` listens.
-"""
+The core is plain data in memory that takes its clock and random generator as arguments. Window, sampling,
+quotas, standing, presence and a client's conversation (`session`) use no sockets, so each rule can be replayed
+and tested separately. Only `server` listens."""

@@ -1,4 +1,4 @@
-"""What the operator of a relay sets when starting it, above all who may sign in."""
+"""The operator's settings for starting a relay, above all the rules for who may sign in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class AccessError(Exception):
-    """The rule for who may sign in cannot be set up; the message says why and what to do."""
+    """The sign-in rule cannot be set up; the message says why and what to do."""
 
 
 class Access(Protocol):
@@ -36,18 +36,18 @@ class Access(Protocol):
 
     @property
     def mode(self) -> AccessMode:
-        """The mode that the info document states."""
+        """The access mode stated in the info document."""
 
     @property
     def private(self) -> Private | None:
-        """The private swarm whose key seals every line; None if lines are open."""
+        """The private swarm whose key encrypts every connection; None if connections are not encrypted."""
 
     def check(self, auth: Auth, hello: Hello) -> None:
-        """Checks the answer to `hello`, whose signature is already verified. Raises Refused."""
+        """Checks the client's answer to `hello`, whose signature is already verified. Raises Refused."""
 
 
 class OpenAccess(msgspec.Struct, frozen=True):
-    """Lets everybody in; with mode `pow`, if they have done the work."""
+    """Lets everybody in. With mode `pow` too: the proof of work has been verified with the signature."""
 
     mode: AccessMode = "open"
     private: None = None
@@ -57,8 +57,8 @@ class OpenAccess(msgspec.Struct, frozen=True):
 
 
 class InviteAccess(msgspec.Struct, frozen=True):
-    """Lets in holders of a token that one of the operators, known by their public keys, signed for this
-    swarm."""
+    """Lets in keys with an invite token for this swarm that is signed by one of the operators, who are known by
+    their public keys."""
 
     operators: frozenset[bytes]
     mode: AccessMode = "invite"
@@ -71,7 +71,8 @@ class InviteAccess(msgspec.Struct, frozen=True):
 
 
 class PrivateSwarmAccess(msgspec.Struct, frozen=True):
-    """Lets in those who know a private swarm's six words: nobody else's line gets as far as a sign-in."""
+    """Lets in clients that know a private swarm's six words: others fail at the handshake, before they can sign
+    in."""
 
     private: Private
     mode: AccessMode = "private"
@@ -81,8 +82,8 @@ class PrivateSwarmAccess(msgspec.Struct, frozen=True):
 
 
 class AllowListAccess:
-    """Lets in the keys in a file: one in hex per line, and a comment after #. The file is read again when it
-    has changed; if it is then missing or invalid, the list stays as it was."""
+    """Lets in the keys in a file: one key in hex per line, comments after #. The file is read again when it
+    changes; while it is missing or invalid, the previous list stays in use."""
 
     mode: AccessMode = "allowlist"
     private = None
@@ -110,7 +111,8 @@ class AllowListAccess:
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:
-    """A value that changes with the file; None while there is no file, so that the warning comes once."""
+    """Modification time (ns), size and inode of the file, to detect changes. None if there is no file, so that
+    the warning is logged only once."""
     try:
         found = path.stat()
     except OSError:
@@ -138,10 +140,10 @@ def _keys(path: Path) -> frozenset[str]:
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The operator's settings. `proxies` may say where clients come from; `operators` are the keys whose orders
-    count; `contact` is shown on the status page; `checks`: whether groups are scored again; `metrics` is the
-    listening socket of the metrics; `public` is the URL for nodes, if it differs from the bound address;
-    `sockets` is the most open connections, None for what the system grants."""
+    """The operator's settings. `proxies`: reverse proxies whose header about the client is trusted;
+    `operators`: public keys whose commands are accepted; `contact`: shown on the status page; `checks`: whether
+    groups are scored again; `metrics`: listening socket of the metrics; `public`: URL for nodes if it differs
+    from the bound address; `sockets`: maximum open connections, None for the system's limit."""
 
     proxies: tuple[Network, ...] = ()
     operators: frozenset[bytes] = frozenset()
@@ -151,4 +153,4 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     public: str | None = None
     sockets: int | None = None
     teacher: str = ""
-    """The secret end of the link to a classroom's page; empty if this is not a classroom."""
+    """Secret last part of the URL of a classroom's teacher page; empty if this is not a classroom."""

@@ -1,12 +1,12 @@
-"""Spot checks: some groups are scored again here, and compared with what their authors claimed. `standings`
-says how many of each key's.
+"""Spot checks: the relay scores some groups again and compares the rewards with those that the authors claimed.
+`standings` decides the fraction per key.
 
-A check regenerates the question and scores the completions in a sandbox process, in a thread beside the loop,
-so that neither a slow question nor a hostile answer can delay anybody. Checks use a bounded share of the
-machine: a few a second at most; groups that do not fit into the queue are counted, not checked. Which group is
-next, and which one a full queue drops, is drawn at random, so that a false claim cannot be hidden behind a
-crowd. A false claim costs its author the group, and after three in a day everything. Reports by others lead to
-a check of the reported group; a reporter of an honest one is believed less."""
+A check regenerates the question and scores the completions in a sandbox process, in a thread beside the event
+loop, so that neither a slow question nor a hostile answer delays anybody. The load is bounded: a few checks a
+second; groups that do not fit into the queue are counted, not checked. The next group to check, and the one
+that a full queue drops, are drawn at random, so that a false claim cannot be hidden by many others. A false
+claim removes the group; three in a day remove all groups of its author. A report leads to a check of the
+reported group; reporting an honest one costs the reporter trust."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import Refused
 
 QUEUE, REPORTED = 512, 128
-"""Groups that wait for a check, drawn by standing and named in reports."""
+"""Maximum groups waiting for a check: those drawn by standing, and those named in reports."""
 WAITING_OF_A_KEY = 16
-"""Maximum checks waiting for one author, and for one reporter."""
+"""Maximum waiting checks per author, and per reporter."""
 CHECKS_PER_S = 20.0
-"""A check of eight answers costs this process 0.2 ms and the sandbox as much (measured): at most 0.4 % of a
-core each, however many new keys come at once."""
+"""Maximum checks per second. A check of eight answers costs this process 0.2 ms and the sandbox as much
+(measured): at most 0.4 % of a core each, regardless of the number of new keys."""
 AT_ONCE = 4
 JUDGE_S = 1.0
-"""Seconds for one answer. Four times what a node allows: a busy machine must not make an honest key a liar."""
+"""Time limit for scoring one answer, four times that of a node: a busy machine must not make an honest claim
+look false."""
 AGAIN_S = 60.0
-"""Seconds until a sandbox that did not start is tried again."""
+"""Seconds until a sandbox that failed to start is tried again."""
 IDLE_S = 600.0
 """Seconds without work after which the sandbox is closed: it takes 90 MB."""
 _KNOWN = 8192
@@ -50,7 +51,8 @@ _envelopes = msgspec.json.Decoder(Envelope)
 
 
 class CheckResult(StrEnum):
-    """The result of a check. `UNMADE`: the question was not made in time, which may be nobody's fault."""
+    """The result of a check. `UNMADE`: the question could not be generated in time, which may be nobody's
+    fault."""
 
     HONEST = "honest"
     FALSE = "false"
@@ -59,7 +61,7 @@ class CheckResult(StrEnum):
 
 
 class CheckedRelay(Protocol):
-    """The parts of a relay that checking needs."""
+    """The parts of a relay that checks need."""
 
     swarm: str
     window: Window
@@ -70,7 +72,8 @@ class CheckedRelay(Protocol):
 
 
 def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
-    """Scores one envelope's completions again and compares. Blocking. Raises SandboxError."""
+    """Scores an envelope's completions again and compares them with the claimed rewards. Blocks. Raises
+    SandboxError."""
     try:
         body = unseal(_envelopes.decode(raw), swarm)
     except (Refused, msgspec.MsgspecError):
@@ -87,8 +90,8 @@ def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
 
 
 class _Waiting:
-    """Groups waiting for a check, at most `most` in all and a limited number of one source; when full, one of
-    them is dropped at random."""
+    """Groups waiting for a check, at most `most` in all and WAITING_OF_A_KEY per source. When full, a random
+    one is dropped."""
 
     def __init__(self, most: int, rng: Random) -> None:
         self._most = most
@@ -97,7 +100,7 @@ class _Waiting:
         self._sources: Counter[bytes] = Counter()
 
     def put(self, id: bytes, source: bytes) -> bool:
-        """Adds a group. Returns False if this group, or another that it replaces, will not be checked."""
+        """Adds a group. Returns False if this group, or one dropped for it, will not be checked."""
         if self._sources[source] >= WAITING_OF_A_KEY:
             return False
         kept = len(self._ids) < self._most or self.take() is None
@@ -106,7 +109,7 @@ class _Waiting:
         return kept
 
     def take(self) -> bytes | None:
-        """Removes and returns a random one; None if nothing waits."""
+        """Removes and returns a random group id; None if there is none."""
         if not self._ids:
             return None
         place = self._rng.randrange(len(self._ids))
@@ -122,7 +125,7 @@ class _Waiting:
 
 
 class Checker:
-    """The checks of one relay. `published` and `reported` cost next to nothing; `run` does the work."""
+    """The spot checks of one relay. `published` and `reported` only queue groups; `run` scores them."""
 
     def __init__(
         self,
@@ -141,24 +144,24 @@ class Checker:
         self._turn = (self._drawn, self._named)
         self._reporters: dict[bytes, set[bytes]] = {}
         self._honest: OrderedDict[bytes, None] = OrderedDict()
-        """Groups found honest lately: reports of them are wrong, without another check."""
+        """Groups found honest recently: a report of one is wrong without another check."""
         self._wake = asyncio.Event()
         self._sandbox: Sandbox | None = None
         self.counts: Counter[str] = Counter()
-        """Findings, and `skipped`: groups that were due but did not fit in."""
+        """Results by name, and `skipped`: groups that were due for a check but did not fit into the queue."""
         self.working = True
-        """False while the sandbox does not start."""
+        """False while the sandbox fails to start."""
 
     def published(self, id: bytes, key: bytes) -> None:
-        """A client of this relay has published a new group with this key."""
+        """Queues a new group of `key` for a check, if its standing draws one."""
         if self._state.standings.due(key):
             if not self._drawn.put(id, key):
                 self.counts["skipped"] += 1
             self._wake.set()
 
     def reported(self, reporter: bytes, id: bytes, reason: str) -> None:
-        """Somebody reports a bad group. Rewards are checked; signatures were checked on arrival; any other
-        reason only raises suspicion."""
+        """Handles a report of a bad group. Claimed rewards are checked again; signatures were checked on
+        arrival; any other reason only raises suspicion."""
         standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= LEAST_WEIGHT:
             return
@@ -186,7 +189,7 @@ class Checker:
         return self._sandbox.pid if self._sandbox is not None else None
 
     async def run(self) -> None:
-        """Checks until cancelled."""
+        """Checks queued groups until cancelled."""
         try:
             while True:
                 if not self.waiting:
@@ -207,7 +210,7 @@ class Checker:
             await self._wake.wait()
 
     async def _next(self) -> None:
-        """Checks one group, alternating between reported ones and ones drawn at random."""
+        """Checks one group, alternating between reported and randomly drawn ones."""
         self._turn = self._turn[::-1]
         id = self._turn[0].take() or self._turn[1].take()
         if id is None:
@@ -255,7 +258,7 @@ class Checker:
 
 
 async def _try(action: Coroutine[Any, Any, None]) -> None:
-    """Awaits an action of the backplane and ignores that it is unavailable: the effect holds here already, and
-    other relays find out by their own checks."""
+    """Awaits an action of the backplane, ignoring Unavailable: this relay has already acted, and other relays
+    find out by their own checks."""
     with suppress(Unavailable):
         await action

@@ -1,9 +1,9 @@
-"""What a relay allows: the quotas of a key and of an address, and how many connections may be open in all, per
-address, and how fast they may come in.
+"""The relay's limits: token buckets per key and per address, and the number and rate of connections, in total
+and per address.
 
-`ConnectionLimit` counts sockets before anything is exchanged, so that silent clients take nobody's place. This
-computer and the operator's proxies are not limited by address: behind a proxy the server counts its clients. An
-address is a household, a school or an attacker's network."""
+`ConnectionLimit` counts sockets before any data is exchanged, so that silent clients take no places. This
+computer and the operator's proxies are not limited by address; behind a proxy the server counts the clients. An
+address stands for a household, a school or an attacker's network."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ PER_ADDRESS: Mapping[str, Rate] = {
     "connect": Rate(120, 64),
     "new-key": Rate(10 / 60, 10),
 }
-"""Room for sixteen busy keys at one address, and ten new ones an hour."""
+"""Sixteen times the rate of one key per address, and ten new keys an hour."""
 QUOTAS_PER_SITE = 4
-"""A /48 of IPv6 together gets this many times the quota of one address."""
+"""An IPv6 /48 gets this many times the quota of one address."""
 
 
 class QuotaBuckets:
-    """The buckets of all kinds, for keys and for addresses. A kind bounded for only one of them is free for the
-    other; one bounded for neither is a mistake and raises KeyError."""
+    """Token buckets by kind of request, for keys and for addresses. A kind limited for only one of the two is
+    unlimited for the other; an unknown kind raises KeyError."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class QuotaBuckets:
         }
 
     def take(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
-        """Takes `amount` from both buckets and returns 0, or takes nothing and returns the seconds to wait.
-        `key` is None before a connection has signed in."""
+        """Takes `amount` tokens from both buckets and returns 0, or takes none and returns the seconds to wait.
+        `key` is None before sign-in. Raises ValueError for a negative amount."""
         if amount < 0:
             raise ValueError("Nothing is given back to a bucket.")
         of_key, of_address = self._kinds[kind]
@@ -99,11 +99,11 @@ class QuotaBuckets:
 SOCKETS_OF_AN_ADDRESS = 64
 MAX_SOCKETS = 20_000
 SPARE_FILES = 256
-"""File descriptors reserved for everything but clients."""
+"""File descriptors reserved for everything except client sockets."""
 NEW_CONNECTIONS = Rate(60 * 200, 400)
-"""New connections of all unknown clients together: 200 a second."""
+"""New connections of all clients together, without this computer and the proxies: 200 a second."""
 ACCEPTED_OF_AN_ADDRESS = Rate(60 * 10, 128)
-"""New connections of one address; beyond this it takes nothing from the common rate."""
+"""New connections per address. Connections refused beyond this do not use up the common rate."""
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -112,7 +112,8 @@ _FULL = (
 
 
 class ConnectionLimit:
-    """Limits the connections of one server. `most` sockets may be open; `turned` counts those refused."""
+    """Limits the connections of one server. `most`: maximum open sockets; `turned`: number refused, by
+    reason."""
 
     def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:
         self.most = most if most is not None else capacity()
@@ -125,7 +126,7 @@ class ConnectionLimit:
         self._open: dict[web.RequestHandler, str] = {}
 
     def watch(self, server: web.Server) -> None:
-        """Has this server ask about every new connection."""
+        """Hooks into the server so that every new connection is checked against the limits."""
         made, lost = server.connection_made, server.connection_lost
 
         def connection_made(handler: web.RequestHandler, transport: asyncio.Transport) -> None:
@@ -147,7 +148,7 @@ class ConnectionLimit:
         return len(self._open)
 
     def _enter(self, handler: web.RequestHandler, transport: asyncio.Transport) -> str | None:
-        """Why this connection may not come in, None if it may."""
+        """Registers a connection and returns None, or returns the reason for refusing it."""
         peer = transport.get_extra_info("peername")
         remote = str(peer[0]) if peer else ""
         address = LOOPBACK if self._origins.trusts(remote) else bucket(remote)
@@ -182,7 +183,7 @@ def _refuse(transport: asyncio.Transport) -> None:
 
 
 def count_down(counts: Counter[str], names: Iterable[str]) -> None:
-    """Lowers the count of each name by one and drops counts of zero."""
+    """Decrements the count of each name and removes counts of zero."""
     for name in names:
         counts[name] -= 1
         if not counts[name]:
@@ -190,7 +191,7 @@ def count_down(counts: Counter[str], names: Iterable[str]) -> None:
 
 
 def capacity() -> int:
-    """How many sockets this process may have, after raising the system's limit as far as possible."""
+    """Maximum sockets for this process, after raising the system's limit as far as possible."""
     if sys.platform == "win32":
         return MAX_SOCKETS
     import resource

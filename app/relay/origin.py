@@ -1,7 +1,7 @@
-"""Where a connection comes from: the address that quotas and bans count by.
+"""The origin of a connection: the address by which quotas and bans count it.
 
-Behind a proxy every connection comes from the proxy. Its header about the client is believed only if the
-operator has named that proxy; the same header from anybody else is ignored."""
+Behind a proxy every connection comes from the proxy. Its header about the client is trusted only if the
+operator has named that proxy, and ignored otherwise."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from functools import lru_cache
 from multidict import MultiMapping
 
 LOOPBACK = "loopback"
-"""This computer itself, where many nodes may start at once: it is not limited. Never used for a client that
-came through a proxy."""
+"""Bucket of this computer itself, where many nodes may start together: it has no limit. Never used for a client
+behind a proxy."""
 UNKNOWN = "unknown"
-"""All clients together whose proxy does not say, or contradicts itself about, where they come from."""
+"""Bucket of all clients whose proxy does not state their address, or contradicts itself."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,14 +27,14 @@ _INDOORS: tuple[Network, ...] = tuple(
 
 
 class Origins:
-    """`trusted`: the proxies. If one of them is on this computer, loopback is limited too, because it could be
-    a stranger whose proxy forgot the header."""
+    """Finds the origin of requests. `trusted`: the operator's proxies. If one of them is on this computer,
+    loopback is limited too, because it could be a client whose proxy did not set the header."""
 
     def __init__(self, trusted: Iterable[Network] = ()) -> None:
         self._trusted = tuple(trusted)
 
     def of(self, remote: str, headers: MultiMapping[str]) -> str:
-        """The bucket of a request, from its socket's peer address and its headers."""
+        """The bucket of a request, from the socket's peer address and the request headers."""
         if not self._trusted:
             return bucket(remote)
         if not self.trusts(remote):
@@ -49,12 +49,12 @@ class Origins:
         return UNKNOWN if found is None else network(found)
 
     def trusts(self, remote: str) -> bool:
-        """Whether this is one of the operator's proxies."""
+        """True if `remote` is one of the operator's proxies."""
         address = parse(remote)
         return address is not None and self._trusts(address)
 
     def _client(self, hops: Sequence[str]) -> Address | None:
-        """The right-most hop that is not one of our proxies: those further left may be invented."""
+        """The right-most hop that is not a trusted proxy: hops further left may be forged."""
         found = None
         for hop in reversed(hops):
             found = parse(hop)
@@ -67,7 +67,8 @@ class Origins:
 
 
 def parse(text: str) -> Address | None:
-    """An address as sockets and proxies write it, perhaps with a port or a zone. None for any other text.
+    """Parses an address as sockets and proxies write it, with an optional port or zone. None for any other
+    text.
 
     >>> parse("192.0.2.7:1234"), parse("[2001:db8::1]:80"), parse("::ffff:192.0.2.7"), parse("me")
     (IPv4Address('192.0.2.7'), IPv6Address('2001:db8::1'), IPv4Address('192.0.2.7'), None)
@@ -87,8 +88,8 @@ def parse(text: str) -> Address | None:
 
 
 def network(address: Address) -> str:
-    """The network that stands for an address: on the internet one household or attacker has many addresses. In
-    a private network every computer counts by itself.
+    """The network by which an address is counted: /24 or /56 on the internet, where one household or attacker
+    has many addresses; the single address in a private network.
 
     >>> [network(ipaddress.ip_address(text)) for text in ("192.0.2.7", "2001:db8:1:2ff::1", "192.168.1.7")]
     ['192.0.2.0/24', '2001:db8:1:200::/56', '192.168.1.7/32']
@@ -100,8 +101,8 @@ def network(address: Address) -> str:
 
 @lru_cache(4096)
 def wider(network: str) -> str | None:
-    """The /48 around an IPv6 network: tunnels and hosts give one away for free, with 256 networks of /56 in it.
-    None for any other address.
+    """The /48 around an IPv6 /56: tunnels and hosts give a /48 away for free, and it contains 256 of them. None
+    for any other network.
 
     >>> wider("2001:db8:1:200::/56"), wider("192.0.2.0/24"), wider("fd00::7/128")
     ('2001:db8:1::/48', None, None)
@@ -112,7 +113,8 @@ def wider(network: str) -> str | None:
 
 
 def bucket(remote: str) -> str:
-    """
+    """The bucket of a socket's peer address: its network, LOOPBACK, or UNKNOWN if it cannot be parsed.
+
     >>> bucket("192.0.2.77"), bucket("2001:db8:1:2ff::1"), bucket("::1"), bucket("::ffff:192.0.2.7")
     ('192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24')
     """
@@ -123,7 +125,7 @@ def bucket(remote: str) -> str:
 
 
 def proxies(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Addresses and networks as an operator writes them. Raises ValueError with a sentence."""
+    """Parses addresses and networks as an operator writes them. Raises ValueError with a sentence."""
     found = []
     for text in texts:
         try:
@@ -136,6 +138,6 @@ def proxies(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def scheme(headers: Mapping[str, str]) -> str | None:
-    """The client's protocol according to a proxy: "https", "http" or None."""
+    """The client's protocol according to the proxy's header: "https", "http" or None."""
     said = headers.get("X-Forwarded-Proto", "").strip().lower()
     return said if said in ("http", "https") else None

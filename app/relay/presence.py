@@ -1,5 +1,5 @@
-"""The figures that a relay counts about itself: plain numbers that cost next to nothing to increase. The status
-page, the metrics and the operator's `status` read them on request only."""
+"""The relay's statistics about itself: plain counters, cheap to increment. The status page, the metrics and the
+operator's `status` read them only on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.relay.store.window import Clock
 # are sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
 
 ACTIVE_S = 600.0
-"""Seconds after its last group of a family for which a key counts as playing it."""
+"""Seconds after its last group of a family for which a key counts as playing that family."""
 FAMILIES_OF_A_KEY = 64
 
 STARTER, UNKNOWN = "starter", "unknown"
@@ -29,7 +29,7 @@ _SIZE = re.compile(r"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6})?)([bm])(?![a-z0-9])"
 
 
 def model_class(model: str) -> str:
-    """The class of a model, from the number of parameters in its name.
+    """The size class of a model, from the number of parameters in its name.
 
     >>> [model_class(name) for name in ("Qwen/Qwen2.5-0.5B", "SmolLM2-135M", "Llama-3.1-8B", "starter", "me")]
     ['under 1B', 'under 1B', '8B and more', 'starter', 'unknown']
@@ -44,8 +44,8 @@ def model_class(model: str) -> str:
 
 
 class PresenceCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is connected: keys, their connections, keys by family played lately (a key may play several) and by
-    class of model (each key once, "unknown" until its first group)."""
+    """Number of connected keys and of their connections, and keys by recently played family (a key may play
+    several) and by model class (each key once, "unknown" until its first group)."""
 
     peers: int
     connections: int
@@ -54,7 +54,7 @@ class PresenceCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Visitor(msgspec.Struct, frozen=True, kw_only=True):
-    """One key: the class of its model, the families it plays, and for how many seconds it has been here."""
+    """One connected key: its model's size class, the families it plays, and the seconds since it connected."""
 
     model: str
     families: tuple[str, ...]
@@ -73,7 +73,7 @@ class _Peer:
 
 
 class Presence:
-    """The connections of one relay. The cost of an event does not depend on how many there are."""
+    """The signed-in connections of one relay. The cost of an event does not depend on their number."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -84,7 +84,7 @@ class Presence:
         self._models: Counter[str] = Counter()
 
     def arrive(self, session: Hashable, key: bytes) -> None:
-        """A connection has signed in. Raises ValueError if the session is already here."""
+        """Registers a connection that has signed in. Raises ValueError if the session is already registered."""
         if session in self._sessions:
             raise ValueError("This session is already here.")
         self._sessions[session] = key
@@ -95,7 +95,7 @@ class Presence:
         peer.connections += 1
 
     def leave(self, session: Hashable) -> None:
-        """Removes a connection that has ended. Idempotent; unknown sessions are ignored."""
+        """Removes a connection that has ended. Idempotent; ignores unknown sessions."""
         key = self._sessions.pop(session, None)
         if key is None:
             return
@@ -108,7 +108,7 @@ class Presence:
             del self._peers[key]
 
     def published(self, key: bytes, family: str, model: str) -> None:
-        """A group of this key was accepted. Has no effect for a key that is not connected."""
+        """Records the family and model of an accepted group. Does nothing if the key is not connected."""
         peer = self._peers.get(key)
         if peer is None:
             return
@@ -131,7 +131,7 @@ class Presence:
         return peer.connections if peer is not None else 0
 
     def oldest(self, most: int) -> list[tuple[bytes, Visitor]]:
-        """The peers that have been here longest, oldest first."""
+        """The `most` peers that have been connected longest, longest first."""
         self._expire()
         now = self._clock()
         return [
@@ -175,16 +175,16 @@ class Presence:
 
 EVERY_S = 5.0
 GONE_S = 15.0
-"""Seconds of silence after which a relay and its peers are not counted."""
+"""Seconds of silence after which a relay and its peers are no longer counted."""
 MAX_LISTED = 2_000
-"""Maximum keys of a relay that are listed individually."""
+"""Maximum keys that a relay lists individually in its summary."""
 MAX_RELAYS = 1_000
 _PRINT = 8
 _KEPT_S = 1.0
 
 
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one relay reports of itself: hashes of its keys, or the number of keys that it does not list."""
+    """One relay's report of its connected keys: their hashes, or only their number if there are too many."""
 
     prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
@@ -204,7 +204,8 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def together(summaries: Collection[PresenceSummary]) -> int:
-    """Number of different keys at all these relays: exact as long as each of them lists its own."""
+    """Number of distinct keys in all these summaries: exact if each relay lists its keys, else an upper
+    bound."""
     prints = {one for summary in summaries for one in summary.split()}
     return len(prints) + sum(summary.unnamed for summary in summaries)
 
@@ -213,7 +214,7 @@ _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
 class OtherRelays:
-    """The latest summary of each other relay."""
+    """The latest presence summary of each other relay."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -221,7 +222,7 @@ class OtherRelays:
         self._counted: tuple[float, int] | None = None
 
     def heard(self, relay: str, summary: bytes) -> None:
-        """Stores another relay's summary; malformed ones are ignored."""
+        """Stores another relay's summary; ignores malformed ones."""
         try:
             said = _summaries.decode(summary)
         except msgspec.MsgspecError:
@@ -231,14 +232,14 @@ class OtherRelays:
 
     @property
     def relays(self) -> int:
-        """Number of other relays heard from lately."""
+        """Number of other relays heard from in the last GONE_S seconds."""
         gone = self._clock() - GONE_S
         for relay in [relay for relay, (_, at) in self._relays.items() if at < gone]:
             del self._relays[relay]
         return len(self._relays)
 
     def peers(self, own: Collection[bytes]) -> int:
-        """Keys in the whole swarm, including this relay's own. Counted at most once a second."""
+        """Number of keys in the whole swarm, including this relay's own. Recomputed at most once a second."""
         if not self.relays:
             self._counted = None
             return len(own)
@@ -250,7 +251,7 @@ class OtherRelays:
 
 
 def words(keys: Collection[bytes]) -> bytes:
-    """A relay's own summary in the form that is sent."""
+    """Encodes the presence summary of `keys` for the other relays."""
     return msgspec.msgpack.encode(PresenceSummary.of(keys))
 
 
@@ -258,7 +259,7 @@ HOUR_MIN = 60
 
 
 class GroupsPerHour:
-    """Groups of the last hour by family, counted minute by minute."""
+    """Counts the groups of the last hour by family, in buckets of a minute."""
 
     __slots__ = ("_clock", "_minutes")
 
@@ -277,7 +278,7 @@ class GroupsPerHour:
         families[family] += 1
 
     def totals(self) -> Counter[str]:
-        """Counts of the last 59 to 60 minutes."""
+        """Counts by family over the last 59 to 60 minutes."""
         oldest = self._oldest()
         total: Counter[str] = Counter()
         for minute, families in self._minutes.items():
@@ -290,9 +291,9 @@ class GroupsPerHour:
 
 
 class RelayTally:
-    """Counts since the relay was started: frames and bytes of the websockets in both directions, samples
-    answered and the groups in them, sign-ins by result, connections refused or ended by reason, groups that had
-    to wait for the backplane and for how many seconds."""
+    """Counters since the start: frames' bytes in both directions, samples answered and groups in them, sign-ins
+    by result, connections refused or ended by reason, groups that waited for the backplane and their total wait
+    in seconds."""
 
     __slots__ = (
         "bytes_in",

@@ -1,15 +1,15 @@
-"""Standing: how far a relay trusts a key, learnt from re-scoring some of its groups itself.
+"""Standing: how far a relay trusts a key, estimated by scoring some of its groups again.
 
-The estimate of error follows BOINC's adaptive replication: it starts at 0.1, shrinks by a twentieth with every
-group found honest and grows with every false claim. A new key is on probation and is drawn rarely, until fifty
-of its groups were honest and the first of them is twenty hours old: a day is dearer to a crowd of keys than
-fifty groups. The first fifty are all re-scored. Three false claims in a day are a ban for a day.
+The error estimate follows BOINC's adaptive replication: it starts at 0.1, shrinks by a twentieth with every
+group found honest and grows with every false claim. A new key is on probation and rarely drawn until fifty of
+its groups were honest, over at least twenty hours: to an attacker with many keys a day costs more than fifty
+groups. The first fifty groups are all scored again. Three false claims in a day ban the key for a day.
 
-Reports by others never lower a standing. They only make a re-scoring likelier, each by as much as its reporter
-is trusted, and a reporter who was wrong is trusted less.
+Reports by other nodes never lower a standing. They raise the probability of a check, each by its reporter's
+weight, and a reporter who was wrong loses trust.
 
-A standing is a value and every event a function to the next one. Times are Unix seconds, because bans and
-standings outlive the process and are shared between relays."""
+A standing is an immutable value, and each event is a function from one to the next. Times are Unix seconds,
+because bans and standings outlive the process and are shared between relays."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from app.relay.store.window import Clock
 DAY = 86_400.0
 FIRST_ERROR = 0.1
 PROBATION, SEEN_S = 50, 20 * 3600.0
-"""Honest groups until a key is no longer new, and the least time between the first of them and the latest: less
-than a day, so that who plays every evening is known on the second."""
+"""Number of honest groups that end probation, and the minimum seconds between the first and the latest of them:
+less than a day, so that a node that runs every evening is known on the second."""
 KEPT_S = 30 * DAY
-"""Seconds that a standing is kept after the key's last honest group or false claim."""
+"""Seconds for which a standing is kept after the key's last honest group, false claim or ban."""
 PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
 SPOT_CHECK = 0.05
-"""Share of the groups of a known key that is re-scored."""
+"""Share of the groups of a known key that is scored again."""
 FALSE_CLAIMS, BAN_S = 3, DAY
 
 Verdict = Literal["welcome", "shadowed", "blocked"]
-"""A shadowed key or address is told that its groups are accepted, and they are given to nobody."""
+"""How to treat a key. `shadowed`: its groups are answered as accepted but given to nobody."""
 Source = bytes | str
-"""A key or an address."""
+"""A key (bytes) or an address (text)."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a key: the estimated chance that its next group makes a false claim, honest groups since
-    it was new or last banned, when the first and the latest of them were, the times of false claims within a
-    day, the sum of reports, and when a relay last banned it."""
+    """A key's record: estimated probability that its next group makes a false claim, honest groups since it was
+    new or last banned and the times of the first and latest, times of false claims within a day, accumulated
+    suspicion from reports, and the time of its last ban."""
 
     error: float = FIRST_ERROR
     honest: int = 0
@@ -60,12 +60,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> bool:
-        """Whether its groups come before those of new keys."""
+        """True if its groups are preferred to those of new keys."""
         return not self.probation and self.weight > PROBATION_WEIGHT
 
     @property
     def weight(self) -> float:
-        """How readily its groups are given out, 0.05 to 1: 1 - error / 0.5, on probation at most 0.2."""
+        """Sampling weight, 0.05 to 1: 1 - error / 0.5, on probation at most 0.2."""
         earned = 1 - self.error / 0.5
         if earned < LEAST_WEIGHT:
             return LEAST_WEIGHT
@@ -73,17 +73,17 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def check(self) -> float:
-        """The probability that its next group is re-scored."""
+        """Probability that its next group is scored again."""
         return 1.0 if self.honest < PROBATION else max(SPOT_CHECK, self.suspicion)
 
     @property
     def until(self) -> float:
-        """When it may be deleted."""
+        """When the standing may be deleted (Unix seconds)."""
         return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
 
 
 def honest(standing: Standing, now: float) -> Standing:
-    """The standing after a group was re-scored and its claimed rewards were true.
+    """The standing after a group was scored again and its claimed rewards were true.
 
     >>> round(honest(Standing(), 0.0).error, 3)
     0.095
@@ -99,7 +99,7 @@ def honest(standing: Standing, now: float) -> Standing:
 
 
 def false_claim(standing: Standing, now: float) -> Standing:
-    """The standing after a group was re-scored and its claimed rewards were false."""
+    """The standing after a group was scored again and its claimed rewards were false."""
     lately = tuple(at for at in standing.false_claims if now - at < DAY)[1 - FALSE_CLAIMS :]
     return msgspec.structs.replace(
         standing, error=min(1.0, standing.error + 0.1), false_claims=(*lately, now), suspicion=0.0
@@ -111,14 +111,14 @@ def to_be_banned(standing: Standing, now: float) -> bool:
 
 
 def banned(standing: Standing, now: float) -> Standing:
-    """The standing after a ban: probation starts again, the estimate of error is kept."""
+    """The standing after a ban: probation starts again, the error estimate is kept."""
     return Standing(error=standing.error, banned=now)
 
 
 def together(one: Standing, other: Standing) -> Standing:
-    """What two relays know of a key, combined. Both may know of the same events, so nothing is added up: of
-    honest groups and of false claims the larger number counts, and what was before a ban by either of them no
-    longer counts.
+    """Merges two relays' standings of one key. Both may have counted the same events, so nothing is added up:
+    the larger count of honest groups is used and the false claims are united. If one has a later ban, it
+    replaces the other.
 
     >>> known = Standing(error=0.05, honest=40)
     >>> [together(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
@@ -139,7 +139,7 @@ def together(one: Standing, other: Standing) -> Standing:
 
 
 def reported(standing: Standing, reporter: Standing) -> Standing:
-    """The standing after somebody reported a group of this key.
+    """The standing after another node reported a group of this key.
 
     >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
     >>> reported(known, new).check, reported(known, known).check
@@ -154,7 +154,8 @@ def wrong_report(reporter: Standing) -> Standing:
 
 
 class Ban(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or an address shut out until a moment; `by` names the operator or the relay that decided it."""
+    """A ban of a key or an address until a time (Unix seconds); `by` names the operator or the relay that
+    decided it."""
 
     until: float
     reason: str
@@ -163,14 +164,14 @@ class Ban(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bans:
-    """Bans that expire by themselves. At most `most` are kept; beyond that the ones that end soonest are
-    dropped."""
+    """Bans that expire. At most `most` are kept; above that those that end soonest are dropped."""
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
         self._bans: dict[Source, Ban] = {}
         self.perhaps: Collection[Source] = self._bans.keys()
-        """All that may be banned, at the price of a look: `of` says whether it still holds."""
+        """Keys and addresses that may be banned, for a quick test; `of` says whether a ban is still in
+        force."""
         self._ends: list[tuple[float, bool, Source]] = []
 
     def put(self, source: Source, ban: Ban) -> None:
@@ -184,11 +185,11 @@ class Bans:
             self._end_next()
 
     def lift(self, source: Source) -> bool:
-        """Removes a ban. False if there was none."""
+        """Removes a ban. Returns False if there was none."""
         return self._bans.pop(source, None) is not None
 
     def of(self, source: Source, now: float) -> Ban | None:
-        """The ban in force, or None."""
+        """The ban of `source` that is in force at `now`, or None."""
         while self._ends and self._ends[0][0] <= now:
             self._end_next()
         return self._bans.get(source)
@@ -211,9 +212,9 @@ def _end(source: Source, ban: Ban) -> tuple[float, bool, Source]:
 
 
 class Standings:
-    """The standings of the last `keys` keys heard of, and all bans. `clock` gives Unix seconds. A forgotten key
-    is new again, which for a good one means probation. `known` are the keys with standing, and `changed` those
-    whose standing has to be saved."""
+    """The standings of the `keys` keys heard of last, and all bans. `clock` returns Unix seconds. A forgotten
+    key is new again, so a good one returns to probation. `known`: keys with standing; `changed`: keys whose
+    standing must be saved."""
 
     def __init__(self, clock: Clock, rng: Random, *, keys: int = 50_000, name: str = "relay") -> None:
         self._clock = clock
@@ -230,12 +231,12 @@ class Standings:
         return self._known.get(key, _NEW)
 
     def news(self) -> dict[bytes, Standing | None]:
-        """Standings that changed since the last call, to be stored; None for keys that were forgotten."""
+        """Standings that changed since the last call, to be saved; None for keys that were forgotten."""
         changed, self.changed = self.changed, set()
         return {key: self._known.get(key) for key in changed}
 
     def due(self, key: bytes) -> bool:
-        """Draws whether the newest group of this key is to be scored again."""
+        """Draws whether the newest group of this key is scored again."""
         return self._rng.random() < self.of(key).check
 
     def honest(self, key: bytes) -> None:
@@ -243,8 +244,8 @@ class Standings:
         self.changed.add(key)
 
     def false_claim(self, key: bytes) -> Ban | None:
-        """Counts a false claim; returns the ban that it leads to, if it does, which is already in force. A
-        longer one already there stays."""
+        """Records a false claim. Returns the ban it causes, already in force, or None. A longer ban already in
+        force stays."""
         now = self._clock()
         standing = false_claim(self.of(key), now)
         self.changed.add(key)
@@ -260,11 +261,12 @@ class Standings:
         return ban
 
     def put(self, key: bytes, standing: Standing) -> None:
-        """Sets a standing known from before or from another relay."""
+        """Sets a standing that was saved, or comes from another relay."""
         self._set(key, together(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
-        """`reporter` says that a group of `key` is bad. Reports of oneself are ignored."""
+        """Records that `reporter` reported a group of `key` as bad. Ignores reports of one's own groups and by
+        banned keys."""
         if reporter != key and self.bans.of(reporter, self._clock()) is None:
             self._set(key, reported(self.of(key), self.of(reporter)))
 
@@ -272,7 +274,7 @@ class Standings:
         self._set(reporter, wrong_report(self.of(reporter)))
 
     def verdict(self, key: bytes, address: str) -> Verdict:
-        """How to treat this key from this address: a block outweighs a shadow."""
+        """How to treat this key from this address: a block outweighs a shadow ban."""
         perhaps = self.bans.perhaps
         if key not in perhaps and address not in perhaps:
             return "welcome"
@@ -283,14 +285,14 @@ class Standings:
         return "shadowed" if all(ban.shadow for ban in found) else "blocked"
 
     def weight(self, key: bytes) -> float:
-        """For sampling: 0 for a banned key, also in shadow."""
+        """Sampling weight of a key: 0 if it is banned, also by a shadow ban."""
         if key in self.bans.perhaps and self.bans.of(key, self._clock()) is not None:
             return 0.0
         return self._weights[key]
 
     @property
     def weights(self) -> Callable[[bytes], float]:
-        """`weight` for one batch, in a faster form while there are no bans."""
+        """`weight` for one batch, as a faster function while there are no bans."""
         return self.weight if self.bans.perhaps else self._weights.__getitem__
 
     def __len__(self) -> int:

@@ -1,5 +1,5 @@
-"""A node's part in a swarm: the wire protocol, its identity and the outbox.
+"""A node's part in a swarm: the wire protocol, its identity, its relay connection and the checks of peers'
+groups.
 
-Everything that arrives is data to be checked; every message that is not right is refused with one reason
-(`Refused`). Nothing here knows engines, windows or rounds. PROTOCOL.md describes the wire for other clients.
-"""
+All received data is checked, and every invalid message is refused for one reason (`Refused`). Nothing here
+depends on engines, windows or rounds. PROTOCOL.md describes the wire for other clients."""

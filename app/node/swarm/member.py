@@ -162,8 +162,8 @@ class SwarmMember:
         now = time.monotonic()
         length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
         self._settled_at = now
-        mean = length if self._round_s is None else self._round_s
-        self._round_s = self.buffer.round_s = (1 - _LATEST) * mean + _LATEST * length
+        before = length if self._round_s is None else self._round_s
+        self._round_s = self.buffer.round_s = (1 - _LATEST) * before + _LATEST * length
         learned = self.buffer.settle_used(judged_P)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for

@@ -1,1 +1,1 @@
-"""The operators' side: the routes of the pages, bans, and the relay's state."""
+"""The operators' side: routes of the HTML pages, bans, and the relay's state."""

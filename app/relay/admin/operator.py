@@ -1,9 +1,8 @@
-"""An operator's orders to a running relay: to ban, to lift a ban, to report its state.
+"""An operator's commands to a running relay: ban, lift a ban, report the relay's state.
 
-An order is a small JSON text, signed as exact bytes by a key that the relay knows as an operator's, and sent to
-the relay's own HTTP port, so that it works the same for a relay on this computer, in a container and behind a
-proxy. It contains the relay's id, a time and a random number: it is valid for one relay, for a minute, once.
-"""
+A command is a small JSON text whose exact bytes are signed with a key that the relay knows as an operator's. It
+is sent to the relay's HTTP port, so it works alike for a relay on this computer, in a container and behind a
+proxy. It contains the relay's id, a time and a nonce: it is valid for one relay, for a minute, once."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ from app.swarm.wire.protocol import RelayId
 
 PATH = "/v1/operator"
 MAX_ORDER_BYTES = 8 * 1024
-"""Bytes of an order."""
+"""Maximum size of a signed command in bytes."""
 HOLDS_S = 60
-"""Seconds before and after its time during which an order is valid."""
+"""A command is valid from this many seconds before its time to as many after it."""
 LONGEST_BAN_S = 10 * 365 * 86_400
 _DOMAIN = b"shoal-operator-v1\0"
 _ORDERS = 10_000
 
 Words = Annotated[str, msgspec.Meta(max_length=200)]
 Target = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-"""A key in hex, an address or a network."""
+"""A public key in hex, an address or a network."""
 
 
 class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
@@ -39,7 +38,7 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BanOrder(_Act, frozen=True, kw_only=True, tag="ban"):
-    """Shuts out a key or an address; with `shadow` its groups seem accepted and go to nobody."""
+    """Bans a key or an address. With `shadow`, its groups are answered as accepted but given to nobody."""
 
     target: Target
     for_s: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_BAN_S)]
@@ -52,11 +51,11 @@ class Unban(_Act, frozen=True, kw_only=True, tag="unban"):
 
 
 class BansOrder(_Act, frozen=True, kw_only=True, tag="bans"):
-    """Asks for the list of bans."""
+    """Requests the list of bans."""
 
 
 class StatusOrder(_Act, frozen=True, kw_only=True, tag="status"):
-    """Asks for the state of the relay and the keys that publish most."""
+    """Requests the relay's state and the keys that publish most."""
 
 
 Act = BanOrder | Unban | BansOrder | StatusOrder
@@ -70,7 +69,7 @@ class OperatorOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An order as it is sent: its text, and the signature over exactly that."""
+    """A command as it is sent: its text and the signature over exactly this text."""
 
     order: str
     pk: Hex32
@@ -88,7 +87,8 @@ class Banned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopPublisher(msgspec.Struct, frozen=True, kw_only=True):
-    """A key with many groups in the window, its estimated error and its number of honest groups."""
+    """A key with many groups in the window, its estimated error rate (0 to 1) and its number of groups found
+    honest."""
 
     key: str
     name: str
@@ -99,7 +99,7 @@ class TopPublisher(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelayStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to `status`."""
+    """The relay's answer to a StatusOrder."""
 
     relay: str
     swarm: str
@@ -118,7 +118,8 @@ class RelayStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The relay's answer to an order: a sentence, whether it was carried out, and what was asked for."""
+    """The relay's answer to a command: whether it was carried out, a sentence for the operator, and the
+    requested data."""
 
     ok: bool
     sentence: str = ""
@@ -127,7 +128,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(Exception):
-    """An order that is not carried out. The sentence is for the operator."""
+    """A command is not carried out. The message is a sentence for the operator."""
 
 
 _signed = msgspec.json.Decoder(SignedOrder)
@@ -136,7 +137,7 @@ reply_decoder = msgspec.json.Decoder(Reply)
 
 
 def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
-    """A signed order, ready to be sent."""
+    """Encodes and signs a command; returns the bytes to send."""
     text = msgspec.json.encode(OperatorOrder(relay=relay, time_ms=now_ms, nonce=secrets.token_hex(16), act=act))
     return msgspec.json.encode(
         SignedOrder(
@@ -148,8 +149,8 @@ def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
 
 
 class OrderChecker:
-    """Verifies orders. Knows the operators' keys and the numbers of the orders that are still valid; orders
-    from before this relay was started are refused, so nothing has to outlive a restart."""
+    """Verifies commands. Keeps the operators' keys and the nonces of commands that are still valid. Refuses
+    commands from before the relay's start, so the nonces need not survive a restart."""
 
     def __init__(self, operators: frozenset[bytes], relay: str, started_ms: int) -> None:
         self.operators = operators
@@ -158,7 +159,7 @@ class OrderChecker:
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     def read(self, content: bytes, now_ms: int) -> Act:
-        """A verified order. Raises Rejected."""
+        """Verifies and decodes a signed command. Raises Rejected."""
         try:
             signed = _signed.decode(content)
             text = signed.order.encode()
@@ -189,8 +190,8 @@ class OrderChecker:
 
 
 def source(target: str) -> Source:
-    """The ban's form of a target. An address stands for its network, as in quotas; wider networks are not
-    supported. Raises Rejected."""
+    """Converts a target into the form that bans use: key bytes, or the network that quotas count the address
+    by. Wider networks are not supported. Raises Rejected."""
     text = target.strip().lower()
     if len(text) == 64 and not set(text) - set("0123456789abcdef"):
         return bytes.fromhex(text)

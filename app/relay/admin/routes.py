@@ -1,4 +1,4 @@
-"""The routes of the page for people, and the orders of operators."""
+"""HTTP routes for the relay's public status page, a classroom's teacher page and the operators' commands."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from app.swarm.invite.invite import Invite, where
 from app.swarm.wire.protocol import SOCKET_PATH
 
 FIGURES_S = 1.0
-"""Seconds for which the page's figures are reused, however many people look at it."""
+"""Seconds for which the page's figures are cached, independent of the number of visitors."""
 READ_S = 5.0
 PUBLISHERS = 10
 
 
 class AdminRoutes:
-    """The routes at `/` and at /v1/operator. `addresses` tells where the connected keys come from."""
+    """The routes at `/`, at /v1/operator and, in a classroom, of the teacher page. `addresses` returns the
+    network address of each connected key."""
 
     def __init__(
         self, state: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
@@ -55,7 +56,7 @@ class AdminRoutes:
         return routes
 
     def _teacher(self, request: web.Request) -> Classroom:
-        """Raises HTTPNotFound for anyone without the link."""
+        """Returns the classroom. Raises HTTPNotFound if the request lacks the secret token."""
         room, given = self._state.classroom, request.match_info["token"]
         if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
             raise web.HTTPNotFound(text="There is no such page.\n")
@@ -86,7 +87,8 @@ class AdminRoutes:
         return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 
     async def _learning(self, request: web.Request) -> web.Response:
-        """Resumes or pauses everybody's learning; nodes are told with figures that are sent at once."""
+        """Resumes or pauses training in the whole class. The nodes learn of it from the figures, which are sent
+        immediately."""
         room = self._teacher(request)
         try:
             async with asyncio.timeout(READ_S):
@@ -109,7 +111,8 @@ class AdminRoutes:
         )
 
     def _url(self, request: web.Request) -> str:
-        """The relay's address as the visitor wrote it, since the relay does not know its outside name."""
+        """The relay's websocket URL with the Host header of the request, since the relay does not know its
+        public name."""
         host = request.headers.get("Host", "")
         said = re.fullmatch(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(?::([0-9]{1,5}))?", host)
         if said is None or not 0 < int(said[1] or 80) <= 65_535:
@@ -142,7 +145,7 @@ class AdminRoutes:
         )
 
     def _nodes(self) -> tuple[page.NodeHere, ...]:
-        """The nodes that are named; empty if not everybody may join."""
+        """The nodes listed on the page; without their names if not everybody may join."""
         named = self._state.access.mode in ("open", "pow")
         return tuple(
             page.NodeHere(
@@ -174,7 +177,7 @@ class AdminRoutes:
         return _json(reply, 200)
 
     async def carry_out(self, act: operator.Act) -> Reply:
-        """Carries out an order. Raises Rejected."""
+        """Carries out an operator's command. Raises Rejected."""
         state = self._state
         match act:
             case operator.BanOrder():

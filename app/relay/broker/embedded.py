@@ -1,9 +1,9 @@
-"""A nats-server of one relay's own, in a folder of its `--state`: JetStream without an operator for it.
+"""A nats-server that one relay starts for itself, in a folder of its `--state`, so that JetStream needs no
+operator.
 
-It listens on the loopback address, on a free port and with a token drawn at every start, so that only its relay
-can use it. If it ends, it is started again. A lock on its files is inherited by the server: a server that
-outlived a killed relay is found by the lock and ended before the next one touches the same files.
-"""
+It listens on a free port of the loopback address, with a token drawn at every start, so that only its relay can
+use it. It is restarted if it ends. It inherits a lock on its files: a server that survived a killed relay is
+detected by this lock and ended before another one opens the files."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def program() -> str | None:
 
 
 class Embedded:
-    """The server, from `start` to `close`. `store` is the most bytes of disk for its streams."""
+    """The server, from `start` to `close`. `store` is the maximum disk space of its streams in bytes."""
 
     def __init__(self, folder: Path, store: int) -> None:
-        """Raises BackplaneError if there is no nats-server, or another relay uses the folder."""
+        """Raises BackplaneError if nats-server is not installed or another relay uses the folder."""
         found = program()
         if found is None:
             raise BackplaneError(
@@ -76,7 +76,7 @@ class Embedded:
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Returns when the server listens. Raises BackplaneError."""
+        """Starts the server and waits until it listens. Raises BackplaneError."""
         await asyncio.to_thread(self._end_the_last)
         write(self._folder / _CONFIG, self._config().encode())
         self._launch()
@@ -118,7 +118,7 @@ class Embedded:
         )
 
     def _end_the_last(self) -> None:
-        """Ends the server of an earlier relay: the lock tells whether one lives, a file has its process id.
+        """Ends the server of an earlier relay: a lock shows whether one runs, a file contains its process id.
         Raises BackplaneError."""
         for sent in (signal.SIGTERM, signal.SIGKILL, None):
             try:

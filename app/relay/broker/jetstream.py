@@ -1,10 +1,9 @@
 """The backplane of several relays: NATS JetStream, where every relay mirrors one stream of groups.
 
-A group is published under its id as message id, so that JetStream itself refuses a second copy, whichever relay
-it comes by; it is acknowledged when JetStream has it, with three servers when two of them have. The relay's own
-window is filled by the mirror like everybody else's. Values are a key-value bucket, also mirrored; presence is
-plain NATS and may get lost.
-"""
+A group's id is its JetStream message id, so JetStream refuses a second copy, whichever relay sends it. A group
+is acknowledged once JetStream has stored it; with three servers, once two have. Each relay fills its window
+from its mirror, also with its own clients' groups. Values are in a key-value bucket, which is mirrored too.
+Presence is plain NATS and may get lost."""
 
 from __future__ import annotations
 
@@ -34,16 +33,16 @@ from app.relay.store.window import Added, WindowLimits
 
 PORT = 4222
 ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
-"""Seconds after which a publish that got no answer, or a refusal, is sent again: its id makes that harmless. It
-bridges a server that restarts and three that elect another leader. After six seconds the client is told to try
-later."""
+"""`ANSWER_S`: seconds to wait for an answer to a publish; `PAUSE_S`: seconds before it is sent again after that
+or after a refusal, which is harmless because of its id; `TRYING_S`: seconds after which the client is told to
+try later. This bridges a restart of a server and the election of a leader."""
 SHARDS = 16
-"""Subjects of a family, so that a relay may mirror only a part of a very large swarm."""
+"""Number of subjects per family, so that a relay can mirror a part of a very large swarm."""
 DUPLICATES_S = 600.0
 """Seconds for which JetStream remembers message ids; the mirrored window remembers them for an hour."""
 STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
 REPLICATED_FROM = 3
-"""From this number of servers on, streams are kept on three of them."""
+"""Minimum number of servers at which streams are replicated to three of them."""
 PRUNE_EVERY_S = 60.0
 _OUTCOMES = 4096
 _UNTIL = struct.Struct(">d")
@@ -54,14 +53,14 @@ _log = logging.getLogger(__name__)
 
 
 def own(folder: Path, swarm: str) -> JetStream:
-    """A backplane on a server that this relay starts in the folder. Raises BackplaneError."""
+    """Creates a backplane on a nats-server that this relay starts in `folder`. Raises BackplaneError."""
     embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
     return JetStream((embedded.url,), swarm, embedded=embedded)
 
 
 def servers(where: str) -> tuple[str, ...]:
-    """The servers that `nats://HOST[:PORT][,HOST[:PORT]..]` names; `tls://` and `nats://USER:PASSWORD@HOST` are
-    understood as well. Raises ValueError.
+    """Parses `nats://HOST[:PORT][,HOST[:PORT]..]` into one URL per server; `tls://` and
+    `nats://USER:PASSWORD@HOST` are accepted too. Raises ValueError.
 
     >>> servers("nats://a,b:4223")
     ('nats://a:4222', 'nats://b:4223')
@@ -93,7 +92,8 @@ class JetStream:
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         embedded: Embedded | None = None,
     ) -> None:
-        """`embedded` is a server that starts and ends with this; `where` names it."""
+        """`where`: URLs of the servers. `embedded`: the server behind them, if it is started and ended by this
+        object."""
         self._servers = where
         self._embedded = embedded
         self._limits = limits
@@ -114,7 +114,7 @@ class JetStream:
         )
         self._until: dict[str, float] = {}
         self._outcomes: OrderedDict[int, Added] = OrderedDict()
-        """What became of the last groups that the mirror brought, by place."""
+        """What `on_group` returned for the last groups from the mirror, by stream position."""
         self._pruning: asyncio.Task[None] | None = None
         self._told = False
         self.stored = 0
@@ -122,12 +122,12 @@ class JetStream:
 
     @property
     def mirror_resets(self) -> int:
-        """How often a mirror was restarted because it was silent, or its stream had been replaced."""
+        """Number of mirror restarts because a mirror was silent or its stream had been replaced."""
         return self._groups.resets + self._values.resets
 
     @property
     def mirror_lag_messages(self) -> int:
-        """Number of groups and values that NATS has and this relay does not have yet."""
+        """Number of groups and values that NATS has and this relay has not received yet."""
         return self._groups.lag + self._values.lag
 
     @property
@@ -135,7 +135,8 @@ class JetStream:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Waits for NATS without limit; for an embedded server only some seconds. Raises BackplaneError."""
+        """Connects and loads the stored values and groups. Waits for NATS without limit, for an embedded server
+        a few seconds. Raises BackplaneError."""
         if self._embedded is not None:
             await self._embedded.start()
         self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
@@ -198,8 +199,8 @@ class JetStream:
             asyncio.create_task(self._send_presence(summary))  # noqa: RUF006 (over at once)
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """Puts a value for all relays. `value` None deletes it: an empty value replaces it, which is removed a
-        minute later."""
+        """Stores a value for all relays. `value` None deletes it: an empty value replaces it, which is removed
+        a minute later."""
         if not self._nats.is_connected:
             raise Unavailable("The relay has lost its store and is looking for it.")
         raw = _UNTIL.pack(until if value is not None else 0.0) + (value or b"")
@@ -210,7 +211,7 @@ class JetStream:
         self._on_value(key, value)
 
     async def erase(self, key: bytes) -> None:
-        """Searches the subjects with the key's groups, and has JetStream overwrite them."""
+        """Finds the key's groups in the stream and has JetStream overwrite them."""
         place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
         try:
             while True:
@@ -292,7 +293,7 @@ class JetStream:
         )
 
     async def _make_values(self) -> None:
-        """The configuration of a key-value bucket, as `nats kv` makes it."""
+        """Creates the stream of a key-value bucket with the configuration that `nats kv` uses."""
         await self._make(
             StreamConfig(
                 name=f"KV_{self._bucket}",
@@ -309,7 +310,7 @@ class JetStream:
         )
 
     async def _make(self, config: StreamConfig) -> None:
-        """Creates a stream, retrying. Raises nats.errors.Error if that fails."""
+        """Creates a stream unless it exists. Raises nats.errors.Error if that fails."""
         assert config.name is not None
         try:
             await self._js.stream_info(config.name)
@@ -323,7 +324,7 @@ class JetStream:
                 raise
 
     async def _prune(self) -> None:
-        """Removes expired values. Every relay does; doing it twice is harmless."""
+        """Removes expired values. Every relay does this; a second removal is harmless."""
         while True:
             await asyncio.sleep(PRUNE_EVERY_S * (0.5 + secrets.randbelow(1000) / 1000))
             for key, until in list(self._until.items()):
@@ -333,7 +334,7 @@ class JetStream:
                         self._until.pop(key, None)
 
     async def _failed(self, error: Exception) -> None:
-        """nats.py's error callback; only the first one since the connection was good is logged."""
+        """nats.py's error callback. Logs only the first error after a working connection as a warning."""
         _log.log(logging.DEBUG if self._told else logging.WARNING, "NATS: %r", error)
         self._told = True
 

@@ -1,9 +1,8 @@
-"""The backplane of a single relay that forgets nothing: a journal in SQLite, in the folder of `--state`.
+"""The durable backplane of a single relay: a journal in SQLite, in the folder of `--state`.
 
-One thread writes: whatever arrives while it writes goes into its next transaction. So a disk that takes ten
-milliseconds to sync delays a group by twenty, and a hundred groups by no more. A group is in the window and
-acknowledged only after its transaction: kill -9 at any moment loses no acknowledged group.
-"""
+One thread writes; everything that arrives during a transaction goes into the next one. If the disk takes 10 ms
+to sync, a group is delayed by up to 20 ms, and so are a hundred groups. A group enters the window and is
+acknowledged only after its transaction, so kill -9 at any moment loses no acknowledged group."""
 
 from __future__ import annotations
 
@@ -37,12 +36,13 @@ FORMAT = 1
 FILE = "journal.sqlite3"
 MAX_KEYS = 50_000
 MAX_VALUES = 150_000
-"""Maximum keys whose numbers are kept (the latest ones), and maximum values kept."""
+"""`MAX_KEYS`: maximum keys whose sequence numbers are kept (the latest ones); `MAX_VALUES`: maximum stored
+values."""
 MAX_CHANGES = 512
-"""Most changes of one transaction."""
+"""Maximum changes in one transaction."""
 PRUNE_EVERY_S = 60.0
 RETRY_S = 1.0
-"""Seconds until a write that the disk refused is tried again."""
+"""Seconds until the disk is tried again after a failed write."""
 
 _SCHEMA = """
 CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
@@ -81,7 +81,7 @@ _Change = _Group | _Held | _Erasing
 
 
 class Journal:
-    """One open journal, used by one process."""
+    """An open journal, used by one process."""
 
     shared = False
 
@@ -93,7 +93,7 @@ class Journal:
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Opens or makes it. Raises BackplaneError for a folder that cannot be used, and for a journal that is
+        """Opens or creates the journal. Raises BackplaneError if the folder cannot be used, or the journal is
         damaged, in use, of another version or of another swarm."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,8 @@ class Journal:
         self.salt: bytes = self._fact("salt")
         self.stored: int = self._fact("stored")
         self._total = self.stored
-        """The same figure, as the writing thread sees it."""
+        """Number of groups ever stored, as the writing thread counts it; `stored` is the copy for the loop's
+        thread."""
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         self._loop = asyncio.get_running_loop()
@@ -169,7 +170,7 @@ class Journal:
         self._db.close()
 
     def _write(self) -> None:
-        """The writing thread: works until it finds None in the queue."""
+        """Runs in the writing thread until it takes None from the queue."""
         going_on = True
         while going_on:
             changes = self._waiting()
@@ -189,7 +190,7 @@ class Journal:
             self._loop.call_soon_threadsafe(self._landed, batch, failed, self._total)
 
     def _waiting(self) -> list[_Change | None]:
-        """Everything that waits, up to a None; empty if nothing arrives within a second."""
+        """Takes everything from the queue, up to a None; empty if nothing arrives within a second."""
         try:
             changes = [self._queue.get(timeout=RETRY_S)]
         except queue.Empty:
@@ -202,7 +203,8 @@ class Journal:
         return changes
 
     def _landed(self, batch: list[_Change], failed: str | None, total: int) -> None:
-        """On the loop's thread: adds written groups to the window and answers those who wait for them."""
+        """Called on the loop's thread after a transaction: adds the written groups to the window and resolves
+        the futures of their publishers."""
         if not self._closing:
             self.ready = failed is None
         self.stored = total
@@ -240,8 +242,7 @@ class Journal:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
 
     def _store(self, record: CheckedGroup) -> int:
-        """How many groups were added to the journal: 1, or 0 if an earlier try of unknown outcome had already
-        written it."""
+        """Writes a group. Returns 1, or 0 if an earlier attempt of unknown outcome had already written it."""
         stored = self._db.execute(
             "INSERT OR IGNORE INTO groups (id, key, key_seq, address, family, level, arrived_ms, raw)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -261,7 +262,8 @@ class Journal:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._wall(),))
 
     def _prune(self) -> None:
-        """Deletes groups too old for any window, expired values, and the keys silent for longest."""
+        """Deletes groups too old for any window, expired values, and the sequence numbers of the keys silent
+        for longest."""
         self._pruned = self._wall()
         whole = self._limits.whole
         oldest_ms = int((self._wall() - max(self._limits.age_s, self._limits.remember_s)) * 1000)

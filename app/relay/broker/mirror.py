@@ -1,9 +1,8 @@
-"""A stream of JetStream, copied into this process: everything from its beginning, then whatever is added.
+"""A JetStream stream copied into this process: all its messages from the beginning, then each new one.
 
 An ordered consumer delivers the messages. It lives in the memory of one server and can disappear while the
 connection stays up; then nothing arrives and no error is reported (nats.py issue 510). So once a second the
-mirror asks for the stream's last position, and subscribes again if messages are missing.
-"""
+mirror asks for the stream's last position, and subscribes again if messages are missing."""
 
 from __future__ import annotations
 
@@ -21,19 +20,19 @@ from nats.js.errors import NotFoundError
 
 CHECK_S = 1.0
 SILENT_S = 10.0
-"""Seconds without an answer after which JetStream counts as down, whatever the connection says."""
+"""Seconds without an answer after which JetStream counts as down, even if the connection is open."""
 _PENDING_BYTES = 512 << 20
 _PENDING_MESSAGES = 2_000_000
 
 _log = logging.getLogger(__name__)
 
 OnMessage = Callable[[int, Msg], None]
-"""Gets a message and its position in the stream."""
+"""Called with a message and its position in the stream."""
 
 
 class Mirror:
-    """`last` is the position of the latest message seen, `end` the last position that the stream reported;
-    `resets` counts how often it had gone silent, or the stream had been replaced."""
+    """Receives every message of a stream. `last`: position of the latest message received; `end`: last position
+    that the stream reported; `resets`: how often the stream had gone silent or been replaced."""
 
     def __init__(
         self,
@@ -53,7 +52,8 @@ class Mirror:
         self._task: asyncio.Task[None] | None = None
         self._heard = float("-inf")
         self._behind: tuple[int, float] | None = None
-        """What the latest message was, and when, as it was first seen that more is there."""
+        """`last` and the time (monotonic seconds) when the stream was first seen to have more messages than
+        arrived."""
         self._closing = False
         self.caught_up = asyncio.Event()
         self.last = self.end = 0
@@ -64,12 +64,12 @@ class Mirror:
 
     @property
     def alive(self) -> bool:
-        """Whether all messages have arrived and the stream has answered lately."""
+        """True if all messages have arrived and the stream has answered recently."""
         return self.caught_up.is_set() and time.monotonic() - self._heard < SILENT_S
 
     @property
     def lag(self) -> int:
-        """Messages that the stream had a second ago and that have not arrived."""
+        """Number of messages that the stream had at the last check and that have not arrived."""
         return max(0, self.end - self.last)
 
     async def close(self) -> None:
@@ -122,7 +122,8 @@ class Mirror:
             self._on_message(place, message)
 
     async def _check(self) -> None:
-        """Whether the stream has messages that do not arrive. Raises nats.errors.Error."""
+        """Compares the stream's last position with the mirror's, and unsubscribes if messages do not arrive or
+        the stream was replaced. Raises nats.errors.Error."""
         seen = self.last
         state = (await self._js.stream_info(self._stream)).state
         self._heard = now = time.monotonic()
@@ -146,7 +147,7 @@ class Mirror:
             await self._unsubscribe()
 
     async def _gone(self, messages: int) -> bool:
-        """Whether the missing messages have been removed from the stream meanwhile."""
+        """True if the missing messages have meanwhile been removed from the stream."""
         if not messages:
             return True
         try:

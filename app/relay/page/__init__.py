@@ -1,1 +1,1 @@
-"""The relay's pages for people: everybody's, and the teacher's of a classroom."""
+"""The relay's HTML pages: the public status page, and the teacher's page of a classroom."""

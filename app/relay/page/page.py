@@ -1,9 +1,8 @@
-"""The relay's page for people, at `/`: one HTML answer with its style inside, no scripts, nothing from
-elsewhere.
+"""The relay's public status page at `/`: one HTML response with inline style, without scripts or external
+resources.
 
-It shows counts and who is here by made-up names, never keys, addresses or what a client wrote. Every value is
-escaped where it is inserted; the page's policy forbids everything but its own style.
-"""
+It shows counts and the connected nodes by generated names, never keys, addresses or text from clients. Every
+value is escaped where it is inserted; the content security policy forbids everything but the inline style."""
 
 from __future__ import annotations
 
@@ -62,8 +61,8 @@ _ICON = (
 
 
 class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
-    """A connected key: its name (empty if this relay shows none), its model's class, the families of its latest
-    groups, and the seconds since it connected."""
+    """A connected key: its generated name (empty if this relay shows none), its model's size class, the
+    families of its latest groups, and the seconds since it connected."""
 
     name: str
     model: str
@@ -72,9 +71,8 @@ class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows. `hour` counts the last hour's groups by family, `answers` the answers since the
-    start by code; `oldest_s` is None for an empty window, `checks` None if nothing is checked. Times in
-    seconds."""
+    """The data of the page. `hour`: groups of the last hour by family; `answers`: answers since the start by
+    code; `oldest_s`: None for an empty window; `checks`: None if nothing is checked. Times in seconds."""
 
     swarm: str
     relay: str
@@ -96,7 +94,7 @@ class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(view: RelayPage) -> bytes:
-    """The whole page as HTML."""
+    """Renders the page as HTML."""
     nodes = {0: "nodes just now" if view.stored else "nodes: be the first", 1: "node is learning"}.get(
         view.peers, "nodes are learning together"
     )
@@ -146,7 +144,7 @@ def render(view: RelayPage) -> bytes:
 
 
 def _here(nodes: Sequence[NodeHere], others: int) -> str:
-    """The list of connected nodes; `others` are connected and not named."""
+    """The list of connected nodes; `others` is the number of connected nodes that are not listed."""
     if not nodes:
         return ""
     rows = "".join(f"<li>{escape(described(one))}</li>" for one in nodes)
@@ -155,7 +153,8 @@ def _here(nodes: Sequence[NodeHere], others: int) -> str:
 
 
 def described(one: NodeHere) -> str:
-    """
+    """One line of text about a connected node.
+
     >>> described(NodeHere(name="cosy-firefly-7467", model="starter", families=("gcd",), here_s=60.0))
     'cosy-firefly-7467: starter, here for 1 min, Greatest common divisor'
     """
@@ -223,7 +222,8 @@ def _title(family: str) -> str:
 
 
 def _number(value: int) -> str:
-    """
+    """Formats a number with narrow spaces between thousands.
+
     >>> _number(1234567)
     '1\\u202f234\\u202f567'
     """

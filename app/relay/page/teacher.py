@@ -1,5 +1,5 @@
-"""The teacher's page of a classroom, at a link that only the teacher has: one answer of HTML without scripts,
-nothing from elsewhere. Names follow from keys, so they are made up; every value is escaped."""
+"""The teacher's page of a classroom, at a URL that only the teacher knows: one HTML response without scripts or
+external resources. Names are generated from keys; every value is escaped."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from app.swarm.invite.invite import Invite
 
 PATH = "/class/"
 MAX_SHOWN = 12
-"""Maximum discoveries on the page; the export has all."""
+"""Maximum discoveries on the page; the CSV export contains all."""
 _ARROWS = 90
-"""Maximum arcs drawn, those with most groups; the list of students has all figures."""
+"""Maximum arcs drawn, those with most groups; the list of students contains all figures."""
 _RING = 46.0
 _NAMED = 24
-"""Maximum models whose names fit around the ring."""
+"""Maximum number of models whose names fit around the ring."""
 _SPARK = (120.0, 26.0)
 
 _STYLE = "".join(
@@ -53,15 +53,15 @@ _COMPLETE = (
 
 
 def token() -> str:
-    """The secret end of the link; anyone who has it is treated as the teacher."""
+    """Draws the secret last part of the teacher page's URL; anyone who has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 
 def render(
     room: Classroom, swarm: str, join: Invite, online: frozenset[bytes], now: float, words: bool = True
 ) -> bytes:
-    """The page. `join` is the invite of the class, `online` the keys that are connected. `words`: show the
-    invite as six words too; a private swarm has others."""
+    """Renders the page. `join`: the class's invite; `online`: the connected keys; `now`: Unix seconds; `words`:
+    also show the invite as six words (a private swarm has other words)."""
     link, said = join.link(), join.words() if words else None
     pupils = sorted(room.pupils, key=node_name)
     state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
@@ -136,7 +136,7 @@ def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -
 
 
 def _spark(marks: Sequence[ClassMeasurement]) -> str:
-    """The curve of one pupil, from 0 to 100 %."""
+    """A student's share of solved puzzles over time as an SVG sparkline, from 0 to 100 %."""
     wide, high = _SPARK
     if len(marks) < 2:
         return ""
@@ -154,7 +154,7 @@ def _spark(marks: Sequence[ClassMeasurement]) -> str:
 
 
 def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
-    """The pupils on a ring, with an arc from each author to each pupil who received its answers."""
+    """The students on a ring as SVG, with an arc from each author to each student who received its groups."""
     place = {
         key: (
             50 + _RING * math.sin(2 * math.pi * at / len(pupils)),
@@ -188,14 +188,14 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
 
 
 def _label(text: str, x: float, y: float) -> str:
-    """A name beside a dot of the ring, on its outer side."""
+    """The SVG text of a name, on the outer side of its dot."""
     side, anchor = (2.6, "start") if x >= 50 else (-2.6, "end")
     return f'<text x="{x + side:.1f}" y="{y + 1.2:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 @cache
 def _qr(text: str) -> str:
-    """The text as a QR code, as a data: address."""
+    """The text as a QR code, as a data: URL of a PNG."""
     import segno
 
     return str(segno.make_qr(text).png_data_uri(scale=4, border=4))
@@ -208,7 +208,7 @@ def _discoveries(some: Sequence[Discovery], now: float) -> str:
 
 
 def discovery_sentence(one: Discovery, now: float) -> str:
-    """A discovery as a sentence. It says what came before what, not what caused it."""
+    """Describes a discovery in a sentence. It states the order of events, not a cause."""
     who, what = node_name(one.pupil), FAMILIES[one.family].title
     ago = exact_span(max(0.0, now - one.at))
     if not one.before or one.after_s is None:
@@ -218,7 +218,7 @@ def discovery_sentence(one: Discovery, now: float) -> str:
 
 
 def skills(room: Classroom) -> bytes:
-    """Every measurement as CSV, including students who were removed to make room."""
+    """Exports every measurement as CSV, including students who were removed to make room."""
     everybody = {**room.past, **room.pupils}
     marks = [(key, mark) for key, pupil in everybody.items() for mark in pupil.marks]
     families = sorted({family for _, mark in marks for family in mark.families})
@@ -237,7 +237,7 @@ def skills(room: Classroom) -> bytes:
 
 
 def discoveries(room: Classroom) -> bytes:
-    """Every discovery as CSV."""
+    """Exports every discovery as CSV."""
     rows = [
         [
             node_name(one.pupil),

@@ -1,1 +1,1 @@
-"""The relay's sockets from start to end, and its metrics."""
+"""The relay's sockets and its metrics."""

@@ -1,10 +1,11 @@
-"""One client's websocket: opened, read with `hear`, answered frame by frame until either side ends it.
+"""One client's websocket, from the handshake to the close frame.
 
 A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. A
-frame that comes whole is answered where it comes in, without waking the connection's task. Only a publish may
-be answered later, when its backplane has it: a limited number may be open, and then reading waits. All writing
-of a connection goes through one lock, and a send that takes too long ends the connection. Nothing of a frame or
-an answer is held while waiting for the next: that would cost every idle connection its last batch."""
+frame that arrives in one piece is answered directly from the transport's callback, without waking the
+connection's task. Only a publish may be answered later, once its backplane has stored it: OPEN_PUBLISHES may
+wait, then reading pauses. A lock serialises the writes of a connection, and a send that takes too long ends it.
+No frame or answer is referenced while waiting for the next: each idle connection would otherwise keep its last
+batch in memory."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
-"""Frames of one connection that are read in a row before others get their turn."""
+"""Frames of one connection that are read in a row before other tasks may run."""
 HEARTBEAT_S = 30.0
 SEND_S = 20.0
-"""Seconds after which a send that the client does not read ends its connection."""
+"""Seconds after which a send that the client does not read ends the connection."""
 CLOSING_S = 5.0
 _BUFFERED = 60 * 1024
-"""Bytes buffered before a writer waits itself; asyncio makes it wait from 64 KB on."""
+"""Bytes in the transport's buffer above which `send_now` declines; asyncio pauses writers from 64 KB on."""
 
 
 class RelayConnection:
-    """One connection: its conversation, its serialised writing, and its publishes without an answer yet."""
+    """One connection: its session, its serialised writes, and its publishes without an answer yet."""
 
     __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
 
@@ -61,7 +62,7 @@ class RelayConnection:
         return self._lock.locked()
 
     async def send(self, frame: bytes) -> bool:
-        """Sends a frame. False if the client has gone or does not read; then the connection is over."""
+        """Sends a frame. Returns False if the client has gone or does not read; the connection is then over."""
         if self.send_now(frame):
             return True
         try:
@@ -79,8 +80,8 @@ class RelayConnection:
         return True
 
     def send_now(self, frame: bytes) -> bool:
-        """Sends without waiting, directly or into the transport's buffer: most frames can be, and need no lock
-        and no timer, nor aiohttp's two writes for one long frame. False if that is not possible now."""
+        """Sends a frame without waiting, directly or into the transport's buffer, without lock, timer or
+        aiohttp's second write for a long frame. Returns False if that is not possible now."""
         transport = self._transport
         if (
             transport is None
@@ -95,7 +96,8 @@ class RelayConnection:
         return True
 
     def abort(self) -> None:
-        """Ends the connection without a close frame: a client that does not read would not read that either."""
+        """Ends the connection without a close frame, which a client that does not read would not read
+        either."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -108,7 +110,7 @@ class RelayConnection:
 
     def take(self, text: bytes) -> bool:
         """Answers a message immediately, without waking the task. Returns False without effect while an earlier
-        answer is still to be sent or too many publishes wait for theirs: then the message waits its turn."""
+        answer is still to be sent or too many publishes are open: the message is then queued."""
         session = self.session
         if (
             self._late is not None
@@ -144,7 +146,8 @@ class RelayConnection:
         task.add_done_callback(self.pending.discard)
 
     async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
-        """Sends an answer when it is ready. Returns immediately, or when there is room for the next one."""
+        """Sends an answer once it is ready. Returns immediately, or waits until another publish may be
+        opened."""
         self._start(answer)
         if len(self.pending) >= OPEN_PUBLISHES:
             await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +157,8 @@ class RelayConnection:
             await self.socket.close()
 
     async def converse(self, before: FrameGuard | None) -> None:
-        """Runs until either side ends it. Whole, unsealed frames are answered by `take`, not here."""
+        """Reads and answers frames until either side ends the connection. Whole, unencrypted frames are
+        answered by `take` instead."""
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
             before.take = self.take
@@ -200,8 +204,8 @@ class RelayConnection:
 
 
 def open_socket(more: int = 0) -> web.WebSocketResponse:
-    """A websocket with the relay's settings, for frames with up to `more` further bytes; messages are read from
-    it with `hear`."""
+    """Creates a websocket with the relay's settings, for frames of up to FRAME_BYTES + `more` bytes. Read its
+    messages with `hear`."""
     return web.WebSocketResponse(
         protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
         compress=False,
@@ -212,7 +216,8 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
 
 
 def watch(request: web.Request) -> FrameGuard | None:
-    """Passes only masked frames on to the websocket that was just opened."""
+    """Puts a FrameGuard in front of the reader of the websocket that was just opened; None if that is not
+    possible."""
     reader, transport = request.protocol._payload_parser, request.transport
     if reader is None or not isinstance(transport, asyncio.Transport):
         return None
@@ -221,7 +226,7 @@ def watch(request: web.Request) -> FrameGuard | None:
 
 
 async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
-    """Sends one unsealed sentence, which is all that a stranger gets."""
+    """Sends one unencrypted error frame and closes: a stranger gets no more than that."""
     with contextlib.suppress(TimeoutError, ConnectionError):
         async with asyncio.timeout(CLOSING_S):
             await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)
@@ -229,7 +234,7 @@ async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
 
 
 def framed(text: bytes, opcode: int = 1) -> bytes:
-    """A frame as a server sends it: whole and unmasked (RFC 6455, 5.2), of text by default.
+    """Encodes a websocket frame as a server sends it: whole and unmasked (RFC 6455, 5.2), text by default.
 
     >>> framed(b"hi"), framed(bytes(300))[:5]
     (b'\\x81\\x02hi', b'\\x81~\\x01,\\x00')
@@ -244,7 +249,8 @@ def framed(text: bytes, opcode: int = 1) -> bytes:
 
 
 async def hear(ws: web.WebSocketResponse) -> WSMessage:
-    """The next message, text as bytes. Text that is not UTF-8 ends the connection, as RFC 6455 (8.1) asks."""
+    """Receives the next message; text is returned as bytes. Text that is not UTF-8 closes the connection, as
+    RFC 6455 (8.1) asks."""
     message = await ws.receive()
     if message.type is WSMsgType.TEXT and not _is_text(message.data):
         await ws.close(code=WSCloseCode.INVALID_TEXT)
@@ -253,7 +259,7 @@ async def hear(ws: web.WebSocketResponse) -> WSMessage:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether `text` is valid UTF-8."""
+    """True if `data` is valid UTF-8."""
     try:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
-"""What arrives from a websocket, before aiohttp parses it: checks that a client masks its frames, as every
-client must (RFC 6455, 5.1; aiohttp's reader accepts both), that they are neither too many nor too slow, and
-takes a short cut for whole messages.
+"""Checks the bytes of a websocket before aiohttp parses them: clients must mask their frames (RFC 6455, 5.1;
+aiohttp accepts both), and must not send too many frames or too slowly. Also a short cut for whole messages.
 
-Nearly every message is one frame that arrives in one piece. If everything before it has been handled, it needs
+Nearly every message is one frame that arrives in one piece. If all earlier messages have been handled, it needs
 no queue and no task to be woken, and is answered on arrival."""
 
 from __future__ import annotations
@@ -18,30 +17,30 @@ from aiohttp._websocket.helpers import websocket_mask
 from app.common.rate import Bucket, Rate
 
 _TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
-"""Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
+"""In a frame's first byte: a final text frame, the lowest control opcode, the FIN bit (RFC 6455, 5.2)."""
 FRAMES = Rate(60 * 20, 1000)
-"""Maximum frames of a connection, control frames included: a busy client sends some twenty a minute."""
+"""Maximum frames per connection, control frames included: a busy client sends some twenty a minute."""
 MESSAGE_S = 30.0
-"""Seconds from a message's first byte to its last: 64 KB at 2 KB/s."""
+"""Maximum seconds from a message's first byte to its last: 64 KB at 2 KB/s."""
 _CUT_OFF = {"unmasked": b"\x88\x02\x03\xea"}
 _AGAINST_RULES = b"\x88\x02\x03\xf0"
-"""Close frames: 1002, a protocol error, and 1008, a policy that was violated."""
+"""Close frames: 1002 (protocol error) and 1008 (policy violation)."""
 
 
 class FrameReader(Protocol):
-    """Anything that gets the bytes of a connection."""
+    """Receives the bytes of a connection, such as aiohttp's websocket reader."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
     def feed_eof(self) -> None: ...
 
 
 class FrameGuard:
-    """Stands before a reader and reads the heads of frames.
+    """Reads the frame headers before they reach the reader behind it.
 
-    The first frame without a mask, one more than FRAMES allow, or a message that takes longer than MESSAGE_S
-    ends the connection; `over` says which, and nothing more is passed on. `take`, once set, is offered every
-    whole text that arrives while nothing is under way, and says whether it took it; `under_way` counts messages
-    that were passed on to the reader, until `done` is called for each."""
+    An unmasked frame, a frame beyond the rate FRAMES, or a message that takes longer than MESSAGE_S ends the
+    connection; `over` is set to the reason, and nothing more is passed on. `take`, once set, is called with
+    every whole text that arrives while no message is pending, and returns whether it handled it. `under_way`
+    counts messages passed on to the reader until `done` is called for each."""
 
     __slots__ = (
         *("_clock", "_frames", "_head", "_left", "_part", "_reader", "_transport"),
@@ -86,7 +85,8 @@ class FrameGuard:
         self._reader.feed_eof()
 
     def _watch(self, fresh: bool, more: bool = True) -> None:
-        """`fresh`: the message before is complete."""
+        """Starts or stops the timer for slow messages. `fresh`: the previous message is complete; `more`: False
+        at the end."""
         begun = more and bool(self._left or self._head or self._part)
         if self._timer is not None and (fresh or not begun):
             self._timer.cancel()
@@ -101,11 +101,12 @@ class FrameGuard:
         self._transport.close()
 
     def done(self) -> None:
-        """A message that was passed on has been handled."""
+        """Records that a message which was passed on has been handled."""
         self.under_way -= 1
 
     def _fine(self, data: bytes, most: int) -> int:
-        """Checks and counts the heads of all frames in the data; an incomplete one waits for the rest."""
+        """Checks and counts all frame headers in `data`, at most `most`; keeps an incomplete one for the next
+        call. Returns their number and sets `over` at a violation."""
         place, count = self._left, 0
         if self._head:
             data = self._head + data
@@ -131,7 +132,7 @@ class FrameGuard:
         return count
 
     def _count(self, first: int) -> None:
-        """Counts a frame, close frames too: nothing comes after them."""
+        """Tracks messages by a frame's first byte. Close frames count too: nothing follows them."""
         kind = first & 15
         if kind < _CLOSE:
             self._part = first < _LAST
@@ -139,7 +140,7 @@ class FrameGuard:
 
 
 def whole(data: bytes) -> bytes | None:
-    """The text of a masked frame that arrived whole and alone; None for anything else, and for 64 KB or more.
+    """The unmasked text of a frame that arrived whole and alone; None for anything else, and for 64 KB or more.
 
     >>> whole(b"\\x81\\x82abcd\\t\\x0b"), whole(b"\\x81\\x82abcd\\t"), whole(b"\\x81\\x02hi")
     (b'hi', None, None)

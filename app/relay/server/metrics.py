@@ -1,8 +1,7 @@
-"""The figures that a monitoring system reads: `/metrics` on a listener of its own, which is off by default.
+"""The metrics for a monitoring system: `/metrics` on a separate listener, off by default.
 
-Nothing is stored for it: every figure is read from the relay at the moment of the scrape; only the loop's lag
-is measured in between, twice a second.
-"""
+Every value is read from the relay at the time of the scrape; only the event loop's lag is sampled in between,
+twice a second."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ _PREFIX = "relay_"
 
 
 class LoopLag:
-    """How late the event loop is: the worst delay since the last call, in seconds."""
+    """Measures the event loop's lag; `take` returns the worst delay since its last call, in seconds."""
 
     def __init__(self) -> None:
         self._worst = 0.0
 
     async def run(self) -> None:
-        """Measures the lag until it is cancelled."""
+        """Measures the lag until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + LAG_EVERY_S
@@ -46,7 +45,7 @@ class LoopLag:
 
 
 class RelayFigures(Collector):
-    """One relay's figures, under the names that operators know."""
+    """The Prometheus collector of one relay."""
 
     def __init__(self, server: Server, lag: LoopLag) -> None:
         self._server = server
@@ -106,11 +105,11 @@ _ENGINE = {
     "mirror_resets": "How often the mirror of the backplane was set up anew",
     "mirror_lag_messages": "What the backplane had a second ago and the mirror has not",
 }
-"""Figures that only some backplanes have."""
+"""Metrics that only some backplanes have, with their help texts."""
 
 
 def _process() -> Iterator[Metric]:
-    """Descriptors, memory and processor time of this process, if the system tells them."""
+    """File descriptors, memory and CPU time of this process, where the system provides them."""
     yield _counter("cpu_seconds", "Processor time of this process", time.process_time())
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -155,7 +154,7 @@ def _counters(name: str, help: str, label: str, values: dict[str, int]) -> Metri
 
 
 def metrics_application(figures: RelayFigures) -> web.Application:
-    """The application that answers `/metrics`, and nothing else."""
+    """The web application that serves only `/metrics`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(figures)
 

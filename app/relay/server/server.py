@@ -1,4 +1,4 @@
-"""The relay's sockets: the websocket at /v1/ws, the info document, and the health checks."""
+"""The relay's HTTP application: the websocket at /v1/ws, the info document and the health checks."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from app.swarm.wire.protocol import (
 STATS_EVERY_S = 10.0
 CONNECTIONS_OF_AN_ADDRESS = 32
 FEWEST_STRANGERS = 16
-"""Connections without a sign-in that even the smallest relay allows, of all addresses together."""
+"""Minimum number of connections without a sign-in that a relay of any size allows in total."""
 RECONNECT_WITHIN_MS = 10_000
-"""Milliseconds over which clients spread their return after a `bye`."""
+"""Milliseconds over which clients spread their reconnects after a `bye`."""
 SIGN_IN_S = 15.0
-"""Seconds after which a connection that has neither signed in nor asked for figures is ended."""
+"""Seconds after which a connection that has neither signed in nor requested figures is closed."""
 VISIT_S = 60.0
-"""The same for a connection that has only asked for figures."""
+"""Seconds after which a connection that has only requested figures is closed."""
 STRANGERS_SHARE, KNOWN_SHARE = 8, 4
-"""At most an eighth of all places is for connections that have not signed in, and the last quarter for those
-and for keys with standing: new keys find it full earlier."""
+"""At most 1/8 of all connections may lack a sign-in, and the last 1/4 is reserved for those and for keys with
+standing: new keys are refused earlier."""
 NEW_WEBSOCKETS = Rate(60 * 200, 400)
-"""New websockets of all unknown clients together: 200 a second."""
+"""New websockets of all clients together, without those on this computer: 200 a second."""
 
 _log = logging.getLogger(__name__)
 
 
 class Server:
-    """The relay as an aiohttp application, with a limit of open `sockets`."""
+    """The relay as an aiohttp application; `sockets` limits its open connections."""
 
     def __init__(self, state: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
         rules = rules or Rules()
@@ -93,7 +93,7 @@ class Server:
         return len(self._connections)
 
     async def leave(self) -> None:
-        """Sends `bye` to everybody and closes; accepts nobody new."""
+        """Sends `bye` to all clients and closes; accepts no new ones."""
         self._leaving = True
         await asyncio.gather(*(self._say_bye(connection) for connection in tuple(self._connections)))
 
@@ -163,8 +163,8 @@ class Server:
         return answer
 
     def _meet(self, connection: RelayConnection) -> None:
-        """A new connection, which has not signed in. If too many have not, the network with most of them loses
-        one: a client that signs in promptly is not affected."""
+        """Registers a connection that has not signed in. If there are too many, closes one of the network with
+        most of them: a client that signs in promptly is not affected."""
         if connection.session.address == LOOPBACK:
             return
         self._unsigned[connection] = None
@@ -181,7 +181,8 @@ class Server:
             self._end(going, "Too many connections have not signed in.")
 
     def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.CipherPair | None]:
-        """The first frame, and the sealed line of a private swarm. Raises Refused."""
+        """Returns the session, the `hello` frame and, in a private swarm, the connection's ciphers. Raises
+        Refused."""
         if SUBPROTOCOL not in _offered(request):
             raise Refused(
                 Flaw.OTHER_PROTOCOL, f"This relay speaks version {VERSIONS[-1]} of the protocol: update Shoal."
@@ -249,7 +250,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _end_strangers(self) -> None:
-        """Ends connections that neither signed in nor asked for figures in time."""
+        """Closes connections that did not sign in or request figures in time."""
         while True:
             await asyncio.sleep(1.0)
             now = self.state.clock()
@@ -271,7 +272,7 @@ class Server:
                     self._end(connection, f"A visit lasts {VISIT_S:.0f} seconds: sign in, or come again.")
 
     def _banned(self, source: Source, ban: Ban) -> None:
-        """Ends the connections of banned keys; keys under a shadow ban notice nothing."""
+        """Closes the connections of a banned key or address, unless it is a shadow ban."""
         if not ban.shadow:
             for connection in self._connections:
                 session = connection.session
@@ -301,7 +302,7 @@ class Server:
 
 
 def _networks(address: str) -> list[str]:
-    """The bucket of an address, and the wider one that contains it."""
+    """The bucket of an address, and the wider network around it if there is one."""
     whole = wider(address)
     return [address] if whole is None else [address, whole]
 

@@ -1,5 +1,4 @@
-"""A relay from its start to its end: it binds its sockets, opens its backplane, and serves clients until told
-to stop."""
+"""Runs a relay: binds its sockets, opens its backplane, and serves clients until told to stop."""
 
 from __future__ import annotations
 
@@ -22,27 +21,27 @@ from app.relay.session.shared import RelayState
 from app.swarm.wire.protocol import SOCKET_PATH
 
 SEND_BUFFER_BYTES = 192 * 1024
-"""Bytes that the system may buffer for a client that does not read. By default Linux uses 4 MB (measured), so a
-few thousand such clients would take all memory."""
+"""Size of the system's send buffer per client. Linux uses 4 MB by default (measured), so a few thousand clients
+that do not read would take all memory."""
 STARTING_S = 3.0
-"""A relay whose backplane takes longer than these seconds to start shows its URL meanwhile; it accepts nobody
-yet."""
+"""Seconds after which the URL is shown although the backplane is still starting; no client is accepted yet."""
 
 LOG_LINES = Rate(10, 100)
-"""Maximum lines of the log: whatever strangers cause, it grows by some megabytes a day at most."""
+"""Maximum rate of log lines: the log grows by a few megabytes a day at most, whatever clients do."""
 
 _http = logging.getLogger(f"{__name__}.http")
 
 
 def _ours(record: logging.LogRecord) -> bool:
-    """Whether a line reports a fault of the relay. Invalid HTTP by strangers is left out, as it would fill the
-    log."""
+    """Log filter that keeps faults of the relay. Invalid HTTP from clients would fill the log and is left
+    out."""
     cause = record.exc_info[1] if record.exc_info else None
     return not isinstance(cause, HttpProcessingError | web.RequestPayloadError)
 
 
 class _LogLimit:
-    """Limits the lines of the log, so that it cannot fill a disk, and reports how many were left out."""
+    """Log filter that limits the rate of lines, so that they cannot fill a disk, and reports how many were left
+    out."""
 
     def __init__(self) -> None:
         self._lines = Bucket(LOG_LINES.per_min, LOG_LINES.burst)
@@ -60,7 +59,7 @@ class _LogLimit:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError if the address is not of this computer or is taken."""
+    """Opens a listening socket. Raises OSError if the address is taken or does not belong to this computer."""
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.create_server(where[:2], family=family, backlog=4096)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # its connections inherit it
@@ -74,9 +73,9 @@ async def serve(
     opened: Callable[[str, RelayState], None],
     rules: Rules | None = None,
 ) -> None:
-    """Serves until SIGTERM or SIGINT. `open_state` is called once the address is bound, `opened` gets the URL;
-    with a backplane that takes long to start, before anybody is accepted. Raises OSError if the address cannot
-    be bound, and BackplaneError."""
+    """Serves until SIGTERM or SIGINT. `open_state` is called once the address is bound; `opened` is called with
+    the URL when the relay is ready, or after STARTING_S if the backplane takes longer. Raises OSError if the
+    address cannot be bound, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)
@@ -114,7 +113,7 @@ async def serve(
 
 
 async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:
-    """Waits until the relay has started or has to end. Raises what the start raised."""
+    """Waits until the relay has started or must end. Raises the start's exception if it failed."""
     done, _ = await asyncio.wait({starting, ended}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     if starting in done:
         starting.result()
@@ -122,7 +121,7 @@ async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout
 
 @contextlib.asynccontextmanager
 async def _measured(server: Server, listener: socket.socket | None) -> AsyncIterator[None]:
-    """Serves the metrics at their own listener, if there is one."""
+    """Serves the metrics on their listener while the context is open, if there is one."""
     if listener is None:
         yield
         return

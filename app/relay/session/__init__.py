@@ -1,1 +1,1 @@
-"""A client's conversation with the relay, and what all conversations share."""
+"""A client's conversation with the relay, and the state shared by all conversations."""

@@ -1,8 +1,7 @@
-"""The memory of a classroom's relay, for its teacher: who can do what since when, and which groups went where.
+"""A classroom's records for its teacher: each student's skills over time, and which groups went to whom.
 
-It holds keys instead of people's names, and only what protocol messages say. All of it is bounded, lives in
-memory and ends with the relay.
-"""
+It stores keys instead of people's names, and only what protocol messages say. Everything is bounded, kept in
+memory and lost when the relay ends."""
 
 from __future__ import annotations
 
@@ -17,19 +16,20 @@ from app.swarm.wire.protocol import ClassProgress
 
 MAX_PUPILS = 200
 AWAY_S = 120.0
-"""Seconds of silence after which a student makes room in a full class, so that keys that come and go keep
-nobody out."""
+"""Seconds of silence after which a student may be removed from a full class, so that short-lived keys do not
+block it."""
 KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
-"""Maximum keys of one address in a class, including those that made room: of a computer on the same network,
-and of another network, where a school may be behind one address."""
+"""Maximum keys of one address in a class, including removed ones: for a computer on the local network, and for
+an address on the internet, which may be a whole school."""
 MAX_MEASUREMENTS = 500
-"""Measurements remembered of one pupil."""
+"""Maximum measurements kept per student."""
 MAX_DISCOVERIES = 300
 MAX_JOURNEYS = 20_000
 
 
 class ClassMeasurement(msgspec.Struct, frozen=True):
-    """One measurement: when (Unix seconds), after which round, and the shares solved."""
+    """One measurement: its time (Unix seconds), the node's round, and the shares solved (0 to 1), overall and
+    by family."""
 
     at: float
     round: int
@@ -38,9 +38,9 @@ class ClassMeasurement(msgspec.Struct, frozen=True):
 
 
 class Discovery(msgspec.Struct, frozen=True):
-    """`pupil` solved its first held-out questions of `family`. `before` are the authors whose groups of that
-    family it had received by then, most groups first; `after_s` is the time since the latest of them, in
-    seconds."""
+    """`pupil` solved its first held-out questions of `family`. `before`: the authors whose groups of that
+    family it had received by then, most groups first; `after_s`: seconds since the latest of these groups, None
+    if there was none."""
 
     at: float
     pupil: bytes
@@ -58,34 +58,35 @@ class Pupil:
         self.address = address
         self.marks: list[ClassMeasurement] = []
         self.got: dict[str, Counter[bytes]] = {}
-        """By family: from whom, and how many groups."""
+        """Number of groups received, by family and author."""
         self.came: dict[str, float] = {}
-        """By family: when the latest of them came."""
+        """When the latest group of a family was received (Unix seconds)."""
         self.failed: set[str] = set()
-        """Families measured at 0 so far."""
+        """Families in which some measurement was 0."""
         self.solved: set[str] = set()
         self.latest = at
 
 
 class Classroom:
-    """`learning` tells whether the teacher lets everybody learn. `clock` gives Unix seconds."""
+    """The students of one class. `learning`: False while the teacher has paused training. `clock` returns Unix
+    seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.learning = True
         self.pupils: dict[bytes, Pupil] = {}
-        """Pupils who agreed to be in the class, by key."""
+        """Students who agreed to be in the class, by key."""
         self.past: dict[bytes, Pupil] = {}
-        """Those who made room, as many as a class has: what was measured of them stays."""
+        """Students with measurements who were removed to make room, at most MAX_PUPILS."""
         self.turned_away = 0
-        """Joins refused because the class was full."""
+        """Number of joins refused because the class was full."""
         self.shared: Counter[bytes] = Counter()
         self.journeys: Counter[tuple[bytes, bytes]] = Counter()
-        """Groups passed from one pupil to another, by the pair of keys."""
+        """Number of groups passed from one student to another, by (author, receiver)."""
         self.discoveries: list[Discovery] = []
 
     def join(self, key: bytes, address: str) -> bool:
-        """Adds a key that agrees to be in the class; False if the class is full."""
+        """Adds a key that agrees to be in the class. Returns False if the class is full."""
         now, pupil = self._clock(), self.pupils.get(key)
         if pupil is None:
             back = key in self.past
@@ -99,7 +100,7 @@ class Classroom:
         return True
 
     def progress(self, key: bytes, address: str, told: ClassProgress) -> None:
-        """Records a student's report of its progress. Unknown families are ignored."""
+        """Records a student's report of its progress. Ignores unknown families."""
         if not self.join(key, address):
             return
         now, pupil = self._clock(), self.pupils[key]
@@ -119,7 +120,7 @@ class Classroom:
             self.shared[key] += 1
 
     def given(self, author: bytes, asker: bytes, family: str) -> None:
-        """A group of `author` was given to `asker`. Ignored unless both are in the class."""
+        """Records that a group of `author` was given to `asker`. Ignored unless both are in the class."""
         pupil = self.pupils.get(asker)
         if pupil is None or author not in self.pupils:
             return
@@ -137,8 +138,8 @@ class Classroom:
         return there < (KEYS_OF_A_COMPUTER if indoors else KEYS_OF_A_NETWORK)
 
     def _made_room(self, now: float) -> bool:
-        """Removes a student that was silent lately, those without measurements first, with the arcs from it and
-        to it."""
+        """Removes a student silent for at least AWAY_S, preferably one without measurements, and its journeys.
+        Returns False if there is none."""
         away = [(key, one) for key, one in self.pupils.items() if now - one.latest >= AWAY_S]
         if not away:
             return False

@@ -1,6 +1,6 @@
-"""Publishing: a client's group is checked, from the cheapest test to the most expensive, and sent to the
-backplane. First who and how often, then id and signature; a body is parsed only if its signature is valid.
-"""
+"""Publishing: checks a client's group, from the cheapest test to the most expensive, and sends it to the
+backplane. First the key and its rate, then id and signature; the body is parsed only if the signature is
+valid."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from app.swarm.wire.protocol import Pub
 from app.swarm.wire.shared_sets import is_sealed
 
 Outcome = tuple[Code, str, float | None]
-"""The result of a publish: the code, a sentence, seconds until the next try."""
+"""The result of a publish: code, sentence, and seconds until the next try (or None)."""
 _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 
 class SignedInKey:
-    """A key that has signed in, from `address`; `zlib` if compressed bodies were agreed on."""
+    """A key that has signed in from `address`. `zlib`: compressed bodies were agreed on."""
 
     __slots__ = ("_address", "_key", "_source", "_state", "_zlib")
 
@@ -37,8 +37,8 @@ class SignedInKey:
         self._zlib = zlib
 
     def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """The group is signed by its author, who may be an earlier key of the publisher's node; `written` is
-        the publish as `read_client` returns it."""
+        """Checks a group and publishes it. Its author may be an earlier key of the publisher's node. `written`
+        is the message's exact bytes as `read_client` returns them."""
         state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)
@@ -109,7 +109,7 @@ class SignedInKey:
         return Code.ACCEPTED, "", None
 
     def _verdict(self, author: bytes) -> Verdict:
-        """The harsher of two verdicts: on the key that publishes and on the key that signed."""
+        """The harsher verdict of the two on the publishing key and on the key that signed."""
         standings, key = self._state.standings, self._key
         verdict = standings.verdict(key, self._address)
         if author == key or verdict == "blocked":
@@ -119,7 +119,8 @@ class SignedInKey:
 
 
 def _no_question(body: Body) -> tuple[Code, str] | None:
-    """Why this relay knows no such question, as far as that can be told without making it."""
+    """Why the relay has no such question (code and sentence), as far as that is known without generating it;
+    None otherwise."""
     task = body.task
     if task.version != VERSION:
         return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."

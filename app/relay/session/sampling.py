@@ -1,18 +1,17 @@
-"""Sampling: which groups of the window one asker gets.
+"""Sampling: selects the groups of the window that a requesting node receives.
 
-First a peer, uniformly, then one of its groups, uniformly: publishing a thousand groups buys no more influence
-than publishing ten. A batch goes round the peers in a random order, one group from each, and comes round again
-only where the caps allow it; with every turn a network may give one more. No one gets their own groups, nor a
-group twice while it is remembered.
+A peer is drawn uniformly, then one of its groups uniformly: publishing a thousand groups buys no more influence
+than publishing ten. A batch takes one group from each peer in random order and starts another turn only if the
+caps allow it; with every turn a network may give more. No node receives its own groups, nor a group twice while
+it is remembered.
 
-Where there are known keys of several networks, they come first, also with their second groups. All keys on
-probation together get at most a quarter of what is handed out, and a batch ends short rather than hold more.
-Where nearly everybody is new there is no one to prefer: then all are equal, and so are their networks. One or
-two known keys are not enough for the rule: anyone who was there a day earlier must not own a young swarm.
+If there are known keys of several networks, they come first, also with their second groups. All keys on
+probation together get at most a quarter of a batch, and a batch ends short rather than exceed that. If nearly
+all keys are new, keys and networks are treated equally. One or two known keys do not trigger the preference: a
+node that started a day earlier must not dominate a young swarm.
 
-The order is drawn lazily without repetition, and the work for one batch is bounded: in a large window a batch
-takes a few dozen steps, and where only old acquaintances are left it ends short rather than search on.
-"""
+The order is drawn lazily without repetition, and the work per batch is bounded: in a large window it takes a
+few dozen steps, and if the node already has nearly everything the batch ends short."""
 
 from __future__ import annotations
 
@@ -33,20 +32,22 @@ from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err
 
 ENOUGH_NETWORKS = 3
-"""Number of networks with known keys from which on these come first."""
+"""Minimum number of networks with known keys for these keys to come first."""
 _LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
-"""Known keys looked at to find them, and for how long, and for how many choices of families, that holds."""
+"""Maximum known keys examined to count their networks; seconds for which the result is cached; and maximum
+cached results (one per choice of families)."""
 
 _COUNTED = 128
-"""Up to this many publishers a swarm's publishers are counted; in a larger one the family with most of them
-stands for all."""
+"""Up to this number of roster entries, publishers are counted exactly; above it the family with most of them is
+used as a lower bound."""
 _MANY_KEYS, _MANY_ADDRESSES = 16, 8
-"""From this number on an equal share is below the caps, whatever the size of the batch."""
+"""With at least this many keys and more than this many addresses, an equal share is below the caps for any
+batch size."""
 
 
 class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample. `window` counts the groups in the families asked for, `eligible` those of them that are not the
-    asker's own, `sources` the keys that published these (in a large swarm: a lower bound)."""
+    """A sample. `window`: groups in the requested families; `eligible`: those that are not the node's own;
+    `sources`: keys that published them (a lower bound in a large swarm)."""
 
     groups: list[StoredGroup]
     window: int
@@ -61,8 +62,8 @@ class Caps(msgspec.Struct, frozen=True):
     address: int = 2
 
     def of(self, k: int, keys: int, addresses: int) -> Caps:
-        """The caps for a batch of `k` when `keys` keys at `addresses` addresses have groups to give. They grow
-        with `k`, and always allow an equal share: in a swarm of two the other one gives everything.
+        """Scales the caps to a batch of `k` when `keys` keys at `addresses` addresses have groups to give. An
+        equal share is always allowed: in a swarm of two the other node gives everything.
 
         >>> Caps().of(8, 100, 50), Caps().of(64, 100, 50), Caps().of(8, 3, 1), Caps().of(1, 100, 50)
         (Caps(key=1, address=2), Caps(key=8, address=16), Caps(key=3, address=8), Caps(key=1, address=1))
@@ -82,8 +83,8 @@ def _share(k: int, sources: int) -> int:
 
 
 class Sampler:
-    """Draws batches, and remembers the last `remembered` groups given to each of the last `askers` askers, 8
-    bytes each."""
+    """Draws batches. Remembers the last `remembered` groups given to each of the last `askers` nodes, 8 bytes
+    each."""
 
     def __init__(
         self,
@@ -103,9 +104,9 @@ class Sampler:
         self._found_several: dict[Families, tuple[bool, float]] = {}
 
     def sample(self, ask: SampleQuery, weight: Weight | None = None) -> SampledGroups:
-        """At most `ask.k` groups. A known key of weight w is skipped with probability 1 - w, but still gives if
-        the others leave the batch short; a key of weight 0 never gives. Keys on probation fill their share of a
-        batch. Without `weight` all are equal."""
+        """Draws at most `ask.k` groups. A known key of weight w is skipped with probability 1 - w, but used if
+        the batch would end short; a key of weight 0 never gives. Keys on probation fill their share of a batch.
+        Without `weight` all keys are equal."""
         window = self._window
         window.expire()
         own = window.authors.get(ask.key)
@@ -173,12 +174,13 @@ class Sampler:
         )
 
     def _places(self, k: int, everybody: int, known: int) -> int:
-        """Places of a batch for keys on probation: what their weight gives them, at most a quarter."""
+        """Number of groups of a batch of `k` for keys on probation: in proportion to their weight, at most a
+        quarter."""
         light = PROBATION_WEIGHT * (everybody - known)
         return min(k // 4, int(k * light / (light + known) + self._rng.random()))
 
     def _several(self, known: list[Roster], families: Families) -> bool:
-        """Whether there are known keys of several networks, as of a second ago."""
+        """True if there are known keys of several networks; cached for a second."""
         now = self._window.now()
         found, at = self._found_several.get(families, (False, -inf))
         if now - at >= _HOLDS_S:
@@ -189,7 +191,7 @@ class Sampler:
         return found
 
     def _sites(self, rosters: list[Roster]) -> Iterator[str]:
-        """The networks of these keys, each once."""
+        """The networks of these rosters' keys, each once."""
         seen = set()
         for roster in rosters:
             for position in islice(shuffled(len(roster), self._rng), _LOOKS):
@@ -199,9 +201,9 @@ class Sampler:
                     yield where
 
     def _peers(self, rosters: list[Roster]) -> Iterator[bytes | None]:
-        """Every key of these rosters once, in a random order, by the cheaper of two ways: through all keys,
-        including those without groups there, or roster by roster, each key at its first roster. None is yielded
-        for a step that found nobody."""
+        """Yields every key of these rosters once, in random order, by the cheaper of two ways: all keys of the
+        window, including those not in the rosters, or roster by roster, each key at its first roster. Yields
+        None for a step without a key."""
         everybody = self._window.peers
         if len(rosters) == 1:
             roster = rosters[0]
@@ -226,7 +228,7 @@ class Sampler:
                 position -= len(roster)
 
     def _sources(self, asker: bytes, sections: list[Section] | None) -> int:
-        """Other keys with groups in these sections."""
+        """Number of other keys with groups in these sections."""
         if sections is None:
             everybody = self._window.peers
             return len(everybody) - (asker in everybody)
@@ -236,9 +238,9 @@ class Sampler:
         return max([len(roster) - (asker in roster) for roster in rosters])
 
     def _shares(self, ask: SampleQuery, families: Families, rosters: list[Roster]) -> tuple[int, int]:
-        """How many other keys of these rosters and how many addresses have something to give: counted if the
-        caps depend on it, each key at the address of its newest group on a shelf; with many keys the maximum of
-        any family."""
+        """Returns (keys, addresses): how many other keys of these rosters, and how many addresses, have groups
+        to give. Counted exactly if the caps depend on it, each key at the address of its newest group;
+        otherwise the maximum over the families."""
         window = self._window
         if families is None:
             addresses = len(window.addresses)
@@ -259,7 +261,7 @@ class Sampler:
         return len(keys), len({site(group.address) for group in newest})
 
     def memory(self, asker: bytes) -> GivenIds:
-        """The ids that this asker was given."""
+        """The ids that were given to this node."""
         given = self._given.get(asker)
         if given is None:
             given = self._given[asker] = GivenIds(self._remembered)
@@ -273,7 +275,7 @@ _LONGEST_WAIT_S = 24 * 3600.0
 
 
 class BatchHeader(msgspec.Struct, tag_field="t", tag="batch", gc=False):
-    """A batch without its groups: the fields in front of them."""
+    """The fields of a batch in front of its groups."""
 
     rid: int
     window: int
@@ -286,7 +288,7 @@ _encoded = msgspec.json.Encoder().encode
 
 
 def batch(figures: BatchHeader, raws: list[bytes]) -> bytes:
-    """`raws` are the groups' exact bytes; the list is emptied."""
+    """Encodes a batch. `raws` are the groups' exact bytes; the list is modified."""
     head = _encoded(figures)[:-1] + b',"items":['
     if not raws:
         return head + b"]}"
@@ -296,12 +298,12 @@ def batch(figures: BatchHeader, raws: list[bytes]) -> bytes:
 
 
 def refusal(code: Code, sentence: str, *, rid: int | None = None, wait_s: float | None = None) -> bytes:
-    """`rid` is of the refused request, `wait_s` the seconds until it may be repeated."""
+    """Encodes an error frame. `rid`: id of the refused request; `wait_s`: seconds until it may be repeated."""
     return to_frame(Err(code=code, msg=sentence, rid=rid, retry_after_ms=waiting_ms(wait_s)))
 
 
 def waiting_ms(wait_s: float | None) -> int | None:
-    """Seconds to wait in the protocol's form: whole milliseconds, at most a day.
+    """Converts seconds to wait to the protocol's whole milliseconds, at most a day.
 
     >>> waiting_ms(0.0123), waiting_ms(None)
     (13, None)

@@ -1,15 +1,13 @@
-"""One client's conversation with the relay: a frame in, at most one frame out. No sockets.
+"""One client's conversation with the relay: a frame in, at most one frame out. Uses no sockets.
 
-The connection (app.relay.server.connection) sends `hello` first, then passes every frame to `receive` and sends
-the answer, and calls `closed` at the end. A frame is parsed strictly, its rate is checked, and only then is
-anything done: sign-in, publishing (app.relay.session.publisher), sampling, the archive, reports, receipts,
-figures. Only a publish waits, for its backplane; then an awaitable of the answer is returned.
+The connection (app.relay.server.connection) sends `hello` first, then passes every frame to `receive`, sends
+the answer, and calls `closed` at the end. A frame is parsed strictly and its rate checked before it is handled:
+sign-in, publishing (app.relay.session.publisher), sampling, the archive, reports, receipts, figures.
+Publishing, the archive and erasing may have to wait; then a coroutine of the answer is returned.
 
-A session owns what belongs to one client: its key, what was agreed on, its faults and refusals. Window, quotas,
-standings and presence are shared by all sessions and belong to `RelayState`.
-
-Left out: sockets, timers and the order of answers, which are the connection's; so every rule here can be
-replayed from frames and a clock."""
+A session holds the state of one client: its key, the agreed capabilities, its faults and refusals. Window,
+quotas, standings and presence are shared by all sessions and belong to `RelayState`. Sockets, timers and the
+order of answers belong to the connection, so every rule here can be replayed from frames and a clock."""
 
 from __future__ import annotations
 
@@ -58,14 +56,15 @@ from app.swarm.wire.signin import check_sign_in, signed_hello
 MAX_FAULTS = 32
 """Number of unparsable frames after which a connection is closed."""
 REFUSALS = Rate(60, 100)
-"""Refusals for rate: a client with more of them in a connection does not wait as told, and is disconnected."""
+"""Rate of rate-limit refusals per connection; a client above it ignores the wait it was told, and is
+disconnected."""
 NOT_INVITED_S = 60.0
 """Seconds after which a node that may not sign in may ask again: the operator may have allowed it meanwhile."""
 
 
 class Session:
-    """From `hello` to `closed`. If `closing` is set the connection has to be closed after the frame; `greeted`
-    is set once the client has signed in or asked for figures."""
+    """One client's conversation, from `hello` to `closed`. `closing`: the connection must be closed after this
+    frame; `greeted`: the client has signed in or requested figures."""
 
     __slots__ = (
         "_caps",
@@ -84,7 +83,7 @@ class Session:
     )
 
     def __init__(self, state: RelayState, address: str, opening: bytes = b"") -> None:
-        """`opening` is what the connection was opened with, which `hello` has to sign."""
+        """`opening` is the nonce or handshake bytes that opened the connection; `hello` signs them."""
         self._state = state
         hello = Hello(
             proto=VERSIONS,
@@ -111,15 +110,16 @@ class Session:
         self.greeted = False
         self.closing = False
         self.deliver: Callable[[bytes], object] = lambda frame: None
-        """Sends a frame that answers none, or does not where there is no room."""
+        """Sends a frame that the client did not request, or drops it if the send buffer is full."""
 
     def hello(self) -> bytes:
-        """The first frame, before the client signs in."""
+        """The first frame to the client, before it signs in."""
         assert self._hello is not None
         return to_frame(self._hello)
 
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
-        """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
+        """Handles one frame. Returns the answer, a coroutine of it, or None if there is none. No input of a
+        client raises."""
         try:
             message, written = read_client(frame)
         except Refused as refused:
@@ -150,13 +150,14 @@ class Session:
                 return self._hand_out()
 
     def fault(self, code: Code, sentence: str) -> bytes:
-        """Refuses a frame that is not a message; disconnects a client that sends nothing else."""
+        """Refuses a frame that is not a valid message; marks the session as closing after MAX_FAULTS of
+        them."""
         self._faults += 1
         self.closing = self._faults >= MAX_FAULTS
         return refusal(code, sentence)
 
     def _too_often(self, sentence: str, wait_s: float, rid: int | None = None) -> bytes:
-        """Refuses for rate; disconnects a client that goes on asking."""
+        """Refuses a request for its rate; disconnects a client that keeps asking."""
         self._count_refusal()
         return refusal(Code.RATE_LIMITED, sentence, rid=rid, wait_s=wait_s)
 
@@ -177,18 +178,18 @@ class Session:
         return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
 
     def came(self, size: int) -> None:
-        """Counts a received frame, in bytes."""
+        """Counts a received frame of `size` bytes."""
         self._state.tally.bytes_in += size
 
     def sent(self, size: int) -> None:
         self._state.tally.bytes_out += size
 
     def count(self, reason: str) -> None:
-        """Counts why the relay ended this connection."""
+        """Counts the reason for which the relay ended this connection."""
         self._state.tally.ended[reason] += 1
 
     def closed(self) -> None:
-        """To be called when the connection has ended, for whatever reason."""
+        """Releases what the session holds in the shared state. Call it whenever the connection has ended."""
         self._state.presence.leave(self.name)
         if self.key is not None:
             self._state.receipts.leave(self.key, self)
@@ -285,7 +286,7 @@ class Session:
         return self._batch(key, figures, [group.raw for group in drawn.groups])
 
     def _room(self, kind: str, key: bytes, ask: Sample | Recall) -> int | bytes:
-        """Bytes that the answer may have, or the refusal."""
+        """Returns the maximum bytes of the answer, or the refusal to send instead."""
         state = self._state
         if state.standings.verdict(key, self.address) == "blocked":
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
@@ -366,8 +367,8 @@ class Session:
         return None
 
     def _receipts(self, receipts: Receipts) -> bytes | None:
-        """Those of a key without standing count nothing, and the key is not told so; but for lessons, which
-        newcomers learn."""
+        """Forwards receipts. Those of a key without standing are dropped silently, except receipts for lessons,
+        which newcomers may send too."""
         state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sending receipts.")

@@ -1,7 +1,7 @@
-"""What all conversations of one relay share: its window, quotas, standings and presence, and its descriptions
-of itself.
+"""The state shared by all conversations of one relay: window, quotas, standings and presence, and the relay's
+descriptions of itself.
 
-It has two clocks: a steady one for waiting and ageing, one of Unix seconds for stamps and bans."""
+It has two clocks: a monotonic one for waits and ages, and one of Unix seconds for timestamps and bans."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 SOFTWARE = "shoal/0.1"
 CONNECTIONS_OF_A_KEY = 2
 CLASS_KEYS = Rate(60, 60)
-"""New keys per address in a class: a school comes all at once."""
+"""Rate of new keys per address in a class: a whole school joins within minutes."""
 WRITE_EVERY_S = 60.0
-"""Seconds between saves of the standings, which are also saved at the end: a kill costs a minute of them."""
+"""Seconds between saves of the standings, which are also saved at the end: a kill loses a minute of them."""
 WRITTEN_AT_ONCE = 64
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {
@@ -63,8 +63,8 @@ _ERASED = 10_000
 
 
 class RelayState:
-    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. `open` must be
-    called first, except with the memory backplane."""
+    """The shared state of one relay. `seed` is the secret of the relay's key, from which its id is derived;
+    `epoch` changes with every start. Call `open` first, except with the memory backplane."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class RelayState:
         classroom: bool = False,
         handout: str = "",
     ) -> None:
-        """`handout` is a question set's file, which the teacher of a classroom hands out."""
+        """`handout` is the content of a question set file that the teacher of a classroom hands out."""
         rng = rng or Random()
         self.seed = seed
         self.key = signing.public_key(seed)
@@ -119,18 +119,18 @@ class RelayState:
         self.tally = RelayTally(clock)
         self.receipts = ReceiptForwarder()
         self.checker: Checker | None = None
-        """Looks at some groups again; None where nothing is checked."""
+        """Scores some groups again; None if checks are off."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
-        """Called for every ban, from this relay or another: the server ends connections by it."""
+        """Called for every ban, from this relay or another; the server closes connections in it."""
         self.crowded: Callable[[], bool] = lambda: False
-        """Whether only few places are left, which are kept for keys with standing."""
+        """Returns True while only the places reserved for keys with standing are left."""
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
         self._flights = PublishesInFlight(self.tally)
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
         self._erased: OrderedDict[bytes, int] = OrderedDict()
-        """Keys whose groups from before then (Unix milliseconds) were erased."""
+        """Erased keys, and the time (Unix milliseconds) before which their groups were erased."""
         self.archive = archive
         self.handout = to_frame(HandedOut(content=handout)) if classroom and handout else None
         lacking = {ARCHIVE: archive is None, CLASS: not classroom, QUESTIONS: self.handout is None}
@@ -151,7 +151,7 @@ class RelayState:
             self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
 
     async def close(self) -> None:
-        """Ends the tasks, stores the standings and closes the backplane, which finishes publishes in flight."""
+        """Ends the tasks, saves the standings and closes the backplane, which finishes publishes in flight."""
         for task in self._working:
             task.cancel()
         if self.opened:
@@ -167,7 +167,7 @@ class RelayState:
             await self.write_standings()
 
     async def write_standings(self) -> None:
-        """Saves changed standings to the backplane. Those it refuses are tried again with the next ones."""
+        """Saves changed standings to the backplane. Those it refuses are saved with the next ones."""
         news = list(self.standings.news().items())
         for start in range(0, len(news), WRITTEN_AT_ONCE):
             put = [
@@ -191,12 +191,12 @@ class RelayState:
             await asyncio.sleep(relays.EVERY_S)
 
     def now_ms(self) -> int:
-        """Unix milliseconds."""
+        """The current time in Unix milliseconds."""
         return int(self._wall() * 1000)
 
     def met(self, key: bytes, address: str) -> float:
-        """Records a key that signs in; returns 0, or the seconds to wait if an address brings too many new
-        ones."""
+        """Records a key that signs in. Returns 0, or the seconds to wait if its address brings too many new
+        keys."""
         if key not in self._met and address != LOOPBACK:
             wait = self.quotas.take("new-key", None, address)
             if wait > 0:
@@ -208,17 +208,17 @@ class RelayState:
         return 0.0
 
     def blind(self, address: str) -> str:
-        """An address in the form that is stored with groups, on disk and between relays: a keyed hash, after
-        that of the wider network it is in, if there is one."""
+        """A keyed hash of an address, in the form stored with groups on disk and between relays; preceded by
+        the hash of its wider network, if there is one."""
         whole = wider(address)
         names = (address,) if whole is None else (whole, address)
         salt = self.backplane.salt
         return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
     def publish(self, record: CheckedGroup) -> Added | Coroutine[Any, Any, Added]:
-        """Sends a new group to the backplane and so into the window. It is counted as stored, and its number as
-        used, only when the backplane has it. The coroutine raises Unavailable; cancelling it does not undo the
-        publishing."""
+        """Sends a new group to the backplane and so into the window. The group counts as stored, and its
+        sequence number as used, only once the backplane has it. The coroutine raises Unavailable; cancelling it
+        does not undo the publish."""
         if len(record.raw) > self.window.largest:
             return "too-large"
         if self.window.knows(record.id):
@@ -230,7 +230,8 @@ class RelayState:
         return added if isinstance(added, str) else self._flights.begin(record, added)
 
     def _take(self, record: CheckedGroup) -> Added:
-        """A group has arrived from the backplane: from a client of this relay or another, or from before."""
+        """Adds a group from the backplane to the window: of a client of this relay or of another, or stored
+        earlier."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group bears the number
         if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
@@ -256,8 +257,8 @@ class RelayState:
         return added
 
     async def ban(self, source: Source, ban: Ban) -> None:
-        """Shuts out a key or an address, on every relay of this backplane. Raises Unavailable; then the ban
-        applies to this relay only."""
+        """Bans a key or an address on every relay of this backplane. Raises Unavailable; the ban then applies
+        to this relay only."""
         self._ban(source, ban)
         await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
 
@@ -272,8 +273,8 @@ class RelayState:
         await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
 
     async def erase(self, key: bytes) -> int:
-        """Deletes everything that a key has signed until now, from window, archive and store, on every relay of
-        this backplane; returns how many groups that were here. Its numbers, standing and bans are kept. Raises
+        """Deletes all groups that a key has signed until now, from window, archive and store, on every relay of
+        this backplane. Returns how many were here. Its sequence numbers, standing and bans are kept. Raises
         Unavailable."""
         author, until_ms = self.window.authors.get(key), self.now_ms() + 1
         there = author.line.groups if author is not None else 0
@@ -291,7 +292,7 @@ class RelayState:
         self._forget(key=key, until_ms=until_ms)
 
     def _forget(self, **what: Any) -> None:
-        """Deletes groups from window and archive; the archive takes a moment."""
+        """Deletes groups from the archive in a background task. `what`: the arguments of `Archive.forget`."""
         if self.archive is not None:
             task = asyncio.get_running_loop().create_task(self.archive.forget(**what))
             self._forgetting.add(task)
@@ -308,7 +309,7 @@ class RelayState:
             self._forget(address=self.blind(source))
 
     def _value(self, key: str, value: bytes | None) -> None:
-        """A value has changed, here or at another relay."""
+        """Applies a value that has changed, here or at another relay."""
         kind, _, name = key.partition(".")
         if kind == "numbers" and value is not None:
             self.sequences.put(

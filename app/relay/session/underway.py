@@ -1,7 +1,8 @@
-"""Receipts on their way: from a key with standing to the author of the group, once a group and key.
+"""Groups being published, and receipts being forwarded from a key with standing to the author of the group,
+once per group and key.
 
-Nothing is kept for an author who is away, and nothing goes to other relays: a receipt is worth a moment's joy,
-and no storage. Only those for lessons wait in memory, because newcomers learn from authors who have gone."""
+A receipt is not stored for an absent author and not sent to other relays. Only receipts for lessons wait in
+memory, because newcomers learn from authors who have gone."""
 
 from __future__ import annotations
 
@@ -23,21 +24,22 @@ from app.swarm.wire.protocol import Receipts, Taught, Thanks
 
 
 class PublishesInFlight:
-    """Groups of one relay that are being published. How long they took is recorded in `tally`."""
+    """Groups of one relay that are being published. `tally` records how long they took."""
 
     def __init__(self, tally: RelayTally) -> None:
         self._tally = tally
         self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
-        """By id and by key and number."""
+        """The pending publishes, by id and by (key, sequence number)."""
 
     def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
-        """The answer to a group whose id or number is already in flight; None if neither is."""
+        """A coroutine of the answer to a group whose id or number is already in flight; None if neither is."""
         flights = self._flights
         same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
         return _as_duplicate(same) if same else None
 
     def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
-        """The outcome of a publish. A caller that stops waiting does not undo the publish."""
+        """Registers a publish and returns a coroutine of its outcome. Cancelling that does not undo the
+        publish."""
         names = (record.id, (record.key, record.key_seq))
         began = time.perf_counter()
         flight = asyncio.ensure_future(added)
@@ -67,7 +69,8 @@ async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
 
 _PASSED = 65_536
 _AUTHORS, _OF_AUTHOR, _OF_PUPIL = 1024, 64, 256
-"""Authors for whom receipts for lessons wait, those of one of them, and those of one key that are passed on."""
+"""Maximum authors for whom receipts for lessons wait, maximum waiting receipts per author, and maximum receipts
+for lessons forwarded per sending key."""
 _PUPILS = 16_384
 
 
@@ -78,13 +81,13 @@ class ReceiptListener(Protocol):
 
 
 class ReceiptForwarder:
-    """Forwards receipts to authors who are connected. `counted` is the number since the start."""
+    """Forwards receipts to connected authors. `counted` is the number since the start."""
 
     def __init__(self) -> None:
         self._here: dict[bytes, set[ReceiptListener]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
         self._pupils: OrderedDict[bytes, set[tuple[bytes, str]]] = OrderedDict()
-        """By key: authors and families whose receipt was passed on."""
+        """By sending key: the (author, family) pairs whose receipt was forwarded."""
         self._waiting: OrderedDict[bytes, list[Taught]] = OrderedDict()
         self.counted = 0
 
@@ -93,7 +96,7 @@ class ReceiptForwarder:
         self._here.setdefault(key, set()).add(session)
 
     def leave(self, key: bytes, session: ReceiptListener) -> None:
-        """Removes the session. Idempotent; unknown ones are ignored."""
+        """Removes the session. Idempotent; ignores unknown ones."""
         sessions = self._here.get(key)
         if sessions is not None:
             sessions.discard(session)
@@ -101,7 +104,7 @@ class ReceiptForwarder:
                 del self._here[key]
 
     def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window) -> None:
-        """Counts the receipts of `key`, which has standing, and passes them on."""
+        """Counts and forwards the receipts of `key`, which has standing."""
         for one in receipts.items:
             id = bytes.fromhex(one.id)
             group = window.find(id)
@@ -116,7 +119,8 @@ class ReceiptForwarder:
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
     def take_lessons(self, key: bytes, receipts: Receipts, swarm: str) -> None:
-        """Passes on what `key` says of lessons, each author and family once, or keeps it for `hand_over`."""
+        """Forwards the receipts for lessons of `key`, each author and family once, or keeps them for
+        `hand_over`."""
         told = self._pupils.setdefault(key, set())
         if len(self._pupils) > _PUPILS:
             self._pupils.popitem(last=False)
@@ -137,7 +141,7 @@ class ReceiptForwarder:
                     self._waiting.popitem(last=False)
 
     def hand_over(self, key: bytes) -> None:
-        """Delivers what waited for an author."""
+        """Delivers the receipts that waited for an author."""
         for taught in self._waiting.pop(key, ()):
             self._tell(key, taught)
 

@@ -1,1 +1,2 @@
-"""The groups a relay has: the window of recent ones, the archive of a day, and batches made of them."""
+"""The groups that a relay stores: the window of recent ones, the archive of a day, and the batches drawn from
+them."""

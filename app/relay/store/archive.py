@@ -1,12 +1,11 @@
-"""The archive: a day of groups by their coordinates, in SQLite within a stated size, for who comes late.
+"""The archive: a day of groups by question, in SQLite within a given size, for nodes that join late.
 
-It hears of every group that comes into the window, and nothing waits for it: one thread writes what has come
-once a second and answers who asks. A kill costs it that second, which a journal or NATS brings again. When it
-is full the older hours are thinned out evenly, so that a day is left of a swarm that is larger than the file.
+Every group that enters the window is queued for it without waiting: one thread writes once a second and answers
+requests. A kill loses that second, which a journal or NATS restores. When the file is full, groups older than
+an hour are thinned out at random, so that it still spans a day of a swarm that is larger than the file.
 
-Authors are drawn before their groups, one after the other from a random place on of a circle that a secret
-orders: neither many groups nor keys made to measure are drawn oftener.
-"""
+Authors are drawn before their groups: one after the other from a random position on a circle whose order is
+secret. Neither many groups nor specially chosen keys are drawn more often."""
 
 from __future__ import annotations
 
@@ -36,16 +35,15 @@ FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
 EVERY_S = 1.0
 THINNED_SHARE = 0.05
-"""Share of the groups that is deleted at once when the file is full."""
+"""Fraction of the groups deleted at once when the file is full."""
 DISK_FACTOR = 1.3
-"""Bytes on disk per byte of an envelope."""
+"""Estimated bytes on disk per byte of an envelope."""
 MAX_QUEUE = 20_000
-"""Maximum groups waiting to be written; if the disk is slower than the swarm, the oldest of them are left
-out."""
+"""Maximum groups waiting to be written; if the disk is too slow, the oldest of them are dropped."""
 _SAME = 64
-"""Maximum groups with the same question that are looked at."""
+"""Maximum groups of one question that are examined."""
 _TRIES = 12
-"""Maximum groups looked at per group asked for, so that asking for missing ones costs no more."""
+"""Maximum groups examined per group requested, so that requests for missing ones cost no more."""
 
 _SCHEMA = """
 CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
@@ -66,7 +64,7 @@ _log = logging.getLogger(__name__)
 
 
 class ArchiveRow(msgspec.Struct, frozen=True, gc=False):
-    """A group of the archive: its id, its author's key, where it came from (blinded), when, and its
+    """A group of the archive: its id, author's key, blinded address, arrival (Unix milliseconds) and
     envelope."""
 
     id: bytes
@@ -77,14 +75,14 @@ class ArchiveRow(msgspec.Struct, frozen=True, gc=False):
 
 
 _Seen = tuple[int, bytes, bytes, str, int]
-"""A group's position, id, author's key, where it came from, and its author's position in the circle."""
+"""A group's position, id, author's key, blinded address, and its author's position in the circle."""
 
 
 class _TaskCursor:
-    """Progress with one of the tasks asked for. `same`: the groups with its question that were not looked at
-    yet. For a family and level: `at`, the author after which the search continues; `draws`, the position at
-    which each author's groups are searched; and `barren`, the author since whom nothing was useful, at whom the
-    circle is closed."""
+    """The search state of one requested task. `same`: groups of its question not examined yet. If only family
+    and level are given: `at`, the author after whom the search continues; `draws`, the position at which each
+    author's groups are searched; `barren`, the first author since the last useful group, where the search has
+    gone round the circle."""
 
     __slots__ = ("at", "barren", "draws", "same", "wanted")
 
@@ -96,18 +94,18 @@ class _TaskCursor:
 
 
 class Archive:
-    """One file of one relay, of at most `most` bytes, plus 4 MB of SQLite's write-ahead log. Everything may be
-    called from the loop's thread, and nothing there waits."""
+    """One relay's archive file of at most `most` bytes, plus 4 MB of SQLite's write-ahead log. Call it from the
+    event loop's thread; nothing blocks there."""
 
     def __init__(self, folder: Path, swarm: str, most: int, wall: Callable[[], float], rng: Random) -> None:
-        """Opens or makes it. Raises BackplaneError."""
+        """Opens or creates the file. Raises BackplaneError."""
         self._path = folder / f"archive-{swarm}.sqlite3"
         self._most, self._wall, self._rng = most, wall, rng
         self._fresh: deque[CheckedGroup] = deque(maxlen=MAX_QUEUE)
         self._thread = ThreadPoolExecutor(1, "archive")
         self._told = False
         self.groups = 0
-        """As of the latest writing."""
+        """Number of groups at the latest write."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self._path, isolation_level=None, timeout=1.0, check_same_thread=False)
@@ -129,20 +127,21 @@ class Archive:
         self._fresh.append(record)
 
     async def run(self) -> None:
-        """Writes until it is cancelled."""
+        """Writes queued groups until cancelled."""
         while True:
             await asyncio.sleep(EVERY_S)
             await self._do(self._write)
 
     async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
-        """At most `k` groups of keys other than `but` with these questions, or of their families and levels if
-        no seed is named. A group of a key with weight w is skipped with probability 1 - w. No key and no
-        network has several while others have one."""
+        """Draws at most `k` groups of these questions, or of their families and levels if no seed is given,
+        without those of `but`. A group of a key with weight w is skipped with probability 1 - w. No key and no
+        network gives several while others give one."""
         return await self._do(self._recall, wanted, k, but, weight) or []
 
     async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
                      address: str | None = None) -> int:  # fmt: skip
-        """Deletes one group, or all. Returns how many; when it returns, their bytes are overwritten on disk."""
+        """Deletes the group `id`, or all groups of a key or address. Returns how many; on return their bytes
+        are overwritten on disk."""
         for column, value in (("key", key), ("id", id), ("address", address)):
             if value is not None:
                 return await self._do(self._forget, column, value, until_ms) or 0
@@ -154,7 +153,7 @@ class Archive:
         self._db.close()
 
     async def _do(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Runs in the thread, after everything that was queued is written. None if the disk refuses."""
+        """Runs `work` in the thread, after everything queued is written. Returns None if the disk fails."""
 
         def story() -> Any:
             try:
@@ -210,7 +209,7 @@ class Archive:
         self._told = False
 
     def _used(self) -> int:
-        """Bytes of the file that are not free."""
+        """Bytes of the file that are in use."""
         (pages,), (free,), (size,) = (
             self._db.execute(f"PRAGMA {what}").fetchone()
             for what in ("page_count", "freelist_count", "page_size")
@@ -218,8 +217,8 @@ class Archive:
         return int((pages - free) * size)
 
     def _thin(self, now_ms: int) -> bool:
-        """Deletes a random part of the groups older than an hour; if there are too few, the oldest. False if
-        there is none."""
+        """Deletes a random part of the groups older than an hour and, if there are too few, the oldest. Returns
+        False if there are no groups."""
         (all_,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
         going = max(1, int(THINNED_SHARE * all_))
         which = "SELECT place FROM groups WHERE arrived_ms < ? ORDER BY random() LIMIT ?"
@@ -235,8 +234,8 @@ class Archive:
         return bool(all_)
 
     def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
-        """In turn, a group for each of the tasks; with every pass a key may give twice as many. A task's turns
-        of a pass end when its authors have nothing more to give; the total number of looks is limited."""
+        """Takes a group for each task in turn; with every pass a key may give twice as many. A task's turns in
+        a pass end when its authors have no more to give; the total number of groups examined is limited."""
         found: dict[bytes, int] = {}
         keys, sites = Counter[bytes](), Counter[str]()
         order = [_TaskCursor(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
@@ -268,8 +267,7 @@ class Archive:
         return [ArchiveRow(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
 
     def _any(self, way: _TaskCursor) -> _Seen | None:
-        """The next group with this question, or of the next author of this family and level. None at the
-        end."""
+        """The next group of this question, or of the next author in this family and level. None at the end."""
         wanted = way.wanted
         shelf = wanted.family, wanted.level
         if wanted.seed is not None:
@@ -292,14 +290,14 @@ class Archive:
         return self._look(f"{where} AND draw = ?", (*of, draw))
 
     def _look(self, where: str, of: tuple[Any, ...]) -> _Seen:
-        """Everything but the envelope, which is read only for groups that are given."""
+        """Reads everything but the envelope, which is read only for groups that are given out."""
         seen: _Seen = self._db.execute(
             f"SELECT place, id, key, address, who FROM groups WHERE {where}", of
         ).fetchone()
         return seen
 
     def _next(self, column: str, where: str, of: tuple[Any, ...], start: int) -> int | None:
-        """The first value of a column after a position, wrapping around."""
+        """The first value of `column` at or after `start`, wrapping around; None if there are no rows."""
         for least in (start, 0):
             row = self._db.execute(
                 f"SELECT {column} FROM groups WHERE {where} AND {column} >= ? ORDER BY {column} LIMIT 1",

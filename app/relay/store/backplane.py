@@ -1,9 +1,9 @@
-"""The backplane that carries groups between a relay's clients, and past its process: memory, a journal on
-disk, or NATS.
+"""The interface of backplanes, which store a relay's groups and carry them to other relays: memory, a journal
+on disk, or NATS.
 
-A backplane makes a group durable, each in its own way, and hands it back to be taken into the window; only then
-is it acknowledged. Sampling never asks it. Besides groups it carries small values (bans, standings and the
-like), which every relay on it sees, and each relay's summary of who is there."""
+A backplane stores a group, with its own kind of durability, and passes it back for the window; only then is the
+group acknowledged. Sampling reads the window only. Besides groups, a backplane carries small values (bans,
+standings and the like), which all its relays see, and each relay's presence summary."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from app.relay.store.window import Added
 
 
 class CheckedGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A group that has passed the checks: its content id, its author's public key, where it came from (a
-    blinded address), its task, the envelope's bytes as they are handed out, and its arrival in Unix
-    milliseconds."""
+    """A group that has passed the checks: its content id, author's public key and sequence number, blinded
+    address, family and level, arrival (Unix milliseconds), and the envelope's bytes as they are given out."""
 
     id: bytes
     key: bytes
@@ -33,16 +32,16 @@ class CheckedGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 OnGroup = Callable[[CheckedGroup], Added]
-"""Adds a group to the window; may be called twice for the same group."""
+"""Adds a group to the window; may be called twice for one group."""
 OnValue = Callable[[str, bytes | None], None]
-"""Gets a value by its key, None when it is deleted."""
+"""Called with a value's key and the value, None if it was deleted."""
 OnPresence = Callable[[str, bytes], None]
-"""Gets another relay's summary of who is there, by that relay's epoch."""
+"""Called with another relay's name on the backplane and its presence summary."""
 
 
 class Unavailable(Exception):
-    """The backplane could not store something just now; whether it is stored is unknown. The sentence is for
-    the client, and `retry_after_s` says when to try again."""
+    """The backplane failed to confirm a write; whether it was stored is unknown. The message is a sentence for
+    the client, `retry_after_s` the seconds until the next try."""
 
     def __init__(self, sentence: str, retry_after_s: float = 2.0) -> None:
         super().__init__(sentence)
@@ -54,15 +53,16 @@ class BackplaneError(Exception):
 
 
 class Backplane(Protocol):
-    """All methods are called on the loop's thread; so are the three callbacks."""
+    """The interface of a backplane. All methods and the three callbacks are called on the event loop's
+    thread."""
 
     @property
     def ready(self) -> bool:
-        """Whether everything stored before has been loaded, and new groups are accepted."""
+        """True if everything stored has been loaded and new groups are accepted."""
 
     @property
     def shared(self) -> bool:
-        """Whether other relays may be on it."""
+        """True if other relays may use this backplane."""
 
     @property
     def stored(self) -> int:
@@ -70,35 +70,36 @@ class Backplane(Protocol):
 
     @property
     def salt(self) -> bytes:
-        """A secret for blinding addresses, the same for all relays on this backplane. Known after `start`."""
+        """A secret for blinding addresses, equal for all relays on this backplane. Set by `start`."""
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Passes stored values and then groups to the callbacks, in the order they arrived, and after that new
-        ones. Raises BackplaneError."""
+        """Passes the stored values and then the stored groups to the callbacks, in order of arrival, and new
+        ones as they come. Raises BackplaneError."""
 
     def publish(self, record: CheckedGroup) -> Added | Awaitable[Added]:
-        """Stores a group and passes it to `on_group`. Returns the answer itself if nothing has to wait, else an
-        awaitable, which raises Unavailable; cancelling it does not undo the publishing."""
+        """Stores a group and passes it to `on_group`. Returns the result, or an awaitable of it that raises
+        Unavailable; cancelling that does not undo the publish."""
 
     def presence(self, summary: bytes) -> None:
-        """Tells other relays who is here, if there are any. Never waits, and may get lost."""
+        """Sends this relay's presence summary to the other relays, if there are any. Never waits; may get
+        lost."""
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """Stores or deletes a value; `on_value` is called here and on every other relay. Keys are made of
-        `A-Za-z0-9._-`. The value expires at `until` (Unix seconds). Raises Unavailable."""
+        """Stores a value, or deletes it if None; `on_value` is called here and on every other relay. Keys
+        consist of `A-Za-z0-9._-`. The value expires at `until` (Unix seconds). Raises Unavailable."""
 
     async def erase(self, key: bytes) -> None:
         """Deletes every stored group of this key. Raises Unavailable."""
 
     async def close(self) -> None:
-        """Finishes what is under way. Nothing may be called afterwards."""
+        """Finishes pending writes. Nothing may be called afterwards."""
 
 
 # The backplane of a relay that is alone and forgets: everything is in the window already.
 
 
 class MemoryBroker:
-    """Keeps everything in memory: nothing waits, nothing fails, and all is gone when the process ends."""
+    """Keeps everything in memory: nothing waits or fails, and all is lost when the process ends."""
 
     shared = False
 
@@ -113,7 +114,7 @@ class MemoryBroker:
         self.open(on_group, on_value)
 
     def open(self, on_group: OnGroup, on_value: OnValue) -> None:
-        """`start` without a loop."""
+        """Like `start`, without an event loop."""
         self._on_group, self._on_value = on_group, on_value
         self.ready = True
 
@@ -145,7 +146,8 @@ Seen = Literal["new", "used", "behind"]
 
 
 def used(highest: int, came: int, number: int) -> tuple[int, int]:
-    """The highest number and the bits of those below it (bit n: highest - n is used), with one number added.
+    """Adds a number to a key's used numbers: returns the new highest number and the bit set of those below it
+    (bit n: highest - n is used).
 
     >>> used(0, 0, 7), used(7, 0b1, 9), used(9, 0b101, 8), used(9, 0b111, 9 - BEHIND - 1)
     ((7, 1), (9, 5), (9, 7), (9, 7))
@@ -160,7 +162,7 @@ def used(highest: int, came: int, number: int) -> tuple[int, int]:
 
 
 class Sequences:
-    """The used numbers of the last `keys` keys heard of. A forgotten key starts again."""
+    """The used sequence numbers of the `keys` keys heard of last. A forgotten key starts from zero."""
 
     __slots__ = ("_keys", "_known")
 
@@ -169,7 +171,7 @@ class Sequences:
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
     def look(self, key: bytes, number: int) -> Seen:
-        """Whether a number may still be used; records nothing.
+        """Tests whether a number may still be used, without recording it.
 
         >>> sequences = Sequences()
         >>> sequences.use(b"ann", 5000)
@@ -184,11 +186,11 @@ class Sequences:
         return "used" if came >> (highest - number) & 1 else "new"
 
     def use(self, key: bytes, number: int) -> None:
-        """Records a number as used, once that is certain. Has no effect on one too far below the highest."""
+        """Records a number as used. Does nothing for one too far below the highest."""
         self.put(key, *used(*self._known.get(key, (0, 0)), number))
 
     def put(self, key: bytes, highest: int, came: int) -> None:
-        """Sets all of a key's numbers, in the form that `used` returns."""
+        """Sets all of a key's used numbers, in the form that `used` returns."""
         self._known[key] = highest, came
         self._known.move_to_end(key)
         if len(self._known) > self._keys:

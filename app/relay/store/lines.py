@@ -1,4 +1,4 @@
-"""Lines of groups in order of arrival, each with the number and bytes of the groups still in it."""
+"""Queues of groups in order of arrival, each with the number and bytes of the groups still in it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from operator import attrgetter
 import msgspec
 
 SITE = 16
-"""Characters of a blinded address that stand for the wider network it is in; see `RelayState.blind`."""
+"""Number of characters of a blinded address that identify its wider network; see `RelayState.blind`."""
 _ARRIVED = attrgetter("arrived")
 
 
 def site(address: str) -> str:
-    """
+    """The part of a blinded address that identifies its wider network.
+
     >>> site("8b1a9953c4611296-a827ccb0eea8a706"), site("8b1a9953c4611296")
     ('8b1a9953c4611296', '8b1a9953c4611296')
     """
@@ -22,9 +23,9 @@ def site(address: str) -> str:
 
 
 class StoredGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A group in the window: its content id (a digest), its publisher's public key and network address as a
-    bucket, which begins with its site, its task, the exact bytes received, and its time of arrival
-    (seconds)."""
+    """A group in the window: its content id (a digest), publisher's public key, blinded address (which begins
+    with its site), family and level, the exact bytes received, and its arrival (seconds of the relay's
+    clock)."""
 
     id: bytes
     key: bytes
@@ -36,13 +37,14 @@ class StoredGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The most that a line may hold. One group always fits by count; bytes are never exceeded."""
+    """Maximum groups and bytes of a queue. One group always fits by count; bytes are never exceeded."""
 
     groups: int
     bytes: int
 
     def share(self, percent: int) -> Bounds:
-        """
+        """The bounds reduced to `percent`.
+
         >>> Bounds(10_000, 1_000_000).share(5)
         Bounds(groups=500, bytes=50000)
         """
@@ -50,7 +52,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Slot(msgspec.Struct, gc=False):
-    """A place in the lines. `group` is None once the group has left; the time of arrival stays, for the
+    """A position in the queues. `group` is None once the group has been removed; the arrival stays, for the
     order."""
 
     group: StoredGroup | None
@@ -58,8 +60,8 @@ class Slot(msgspec.Struct, gc=False):
 
 
 class Line:
-    """Groups in order of arrival, with the number and bytes of those still there. After `tidy` the `slots`
-    begin at `head` with the oldest group, and less than half of them are empty."""
+    """A queue of groups in order of arrival, with the number and bytes of those still present. After `tidy` the
+    `slots` begin at `head` with the oldest group, and less than half of them are empty."""
 
     __slots__ = ("bytes", "groups", "head", "slots")
 
@@ -70,7 +72,7 @@ class Line:
         self.bytes = 0
 
     def tidy(self) -> None:
-        """Skips slots whose group has left, which makes up for the work saved when it left."""
+        """Moves `head` past empty slots, or removes all empty slots if they are more than half."""
         slots, head = self.slots, self.head
         if len(slots) > 2 * self.groups + 16:
             self.slots = [slot for slot in slots if slot.group is not None]
@@ -82,7 +84,7 @@ class Line:
         self.head = head
 
     def oldest(self) -> Slot:
-        """The first slot with a group. Raises IndexError for an empty line."""
+        """The first slot with a group. Raises IndexError if the queue is empty."""
         slot = self.slots[self.head]
         if slot.group is None:
             self.tidy()
@@ -93,8 +95,7 @@ class Line:
         return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
 
     def span(self, since: float) -> tuple[int, int]:
-        """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
-        may be empty."""
+        """Start and end positions of the slots that arrived at `since` or later; some may be empty."""
         self.tidy()
         slots, head = self.slots, self.head
         if self.groups and slots[head].arrived >= since:
@@ -109,7 +110,8 @@ class Line:
 
 
 class Roster:
-    """Keys that can be drawn by position, added and removed in O(1). Removing one changes positions."""
+    """A set of keys that can be drawn by position; adding and removing are O(1). Removing one changes
+    positions."""
 
     __slots__ = ("_keys", "_positions", "at")
 
@@ -140,8 +142,8 @@ class Roster:
 
 
 class Section:
-    """One family: its number of groups, the keys that have some, which of these are known, and the sites, each
-    with the number of levels where it has some."""
+    """One family in the window: its number of groups, the keys that have some, the known ones among these, and
+    for each site the number of levels in which it has some."""
 
     __slots__ = ("addresses", "groups", "known", "peers")
 
@@ -153,7 +155,7 @@ class Section:
 
 
 class Author:
-    """What one key has in the window: everything, and by family and level."""
+    """The groups of one key in the window: all of them, and by family and level."""
 
     __slots__ = ("families", "key", "known", "line")
 
@@ -164,6 +166,6 @@ class Author:
         self.families: dict[str, dict[int, Line]] = {}
 
     def lines(self, families: Iterable[str]) -> list[Line]:
-        """Those of its groups in these families, each named once."""
+        """Its queues in these families, one per level. `families` must not repeat."""
         mine = self.families
         return [line for family in families if family in mine for line in mine[family].values()]

@@ -1,8 +1,7 @@
-"""A batch in the making: peers take turns in giving a group, within what an address and a key may give.
+"""Assembles a batch: peers give groups in turns, within the caps per address and per key.
 
-The work is bounded: a batch has a limited number of steps, each a peer or a group looked at. The order of peers
-and of one peer's groups is drawn lazily without repetition.
-"""
+The work is bounded: a batch has a limited number of steps, each an examined peer or group. The order of peers
+and of a peer's groups is drawn lazily without repetition."""
 
 from __future__ import annotations
 
@@ -17,29 +16,29 @@ from app.relay.store.lines import SITE, Author, Line, Roster, StoredGroup, site
 from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]
-"""How readily a key is drawn, 0 (never) to 1; see `standing`."""
+"""Returns a key's sampling weight, 0 (never drawn) to 1; see `standing`."""
 Families = frozenset[str] | None
-"""The families asked for; None if these are all families there are."""
+"""The requested families; None for all families in the window."""
 _PRINT = 2**32 - 1
-"""Mask of the bits of an id's hash that are remembered. Among 512 groups a new one is mistaken for one of them
-once in eight million looks, and that asker does not get it; Python's hash is keyed in every process, so such an
-id cannot be constructed."""
+"""Mask of the bits of an id's hash that are remembered. With 512 remembered groups, one lookup in eight million
+mistakes a new group for one of them, and the node does not get it. Python's hash has a random key per process,
+so a colliding id cannot be constructed."""
 
 _STEPS = 1024
-"""Maximum peers and groups looked at for one batch."""
+"""Maximum peers and groups examined for one batch."""
 _THROWS = 4
-"""Random places looked at among a peer's groups before those asked for are searched. If less than an eighth of
-the window was asked for, the search comes first (measured)."""
+"""Number of random positions tried among a peer's groups before those in the requested families are searched.
+If less than an eighth of the window is requested, the search comes first (measured to be faster)."""
 _FIRST_TRIES, _LATER_TRIES = 16, 64
-"""Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
-steps."""
+"""Maximum groups of one peer examined in a row, in its first and in later turns: a peer of whom the node has
+nearly everything must not use up the steps."""
 
 _END = StoredGroup(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
 class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: any), none older
-    than `max_age_s`, and optionally fewer per publisher."""
+    """One request: at most `k` groups and `max_bytes` bytes, of these families (None: any), none older than
+    `max_age_s` seconds, at most `per_key` of one publisher."""
 
     key: bytes
     k: int
@@ -50,8 +49,8 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class GivenIds:
-    """The groups one asker got, the oldest overwritten: a ring of 4-byte hashes, and their lowest bytes apart,
-    where a search is fast."""
+    """The last groups given to one node, the oldest overwritten: a ring of 4-byte hashes, with their lowest
+    bytes in a separate array for a fast search."""
 
     __slots__ = ("_lows", "_next", "_prints", "_room")
 
@@ -84,9 +83,9 @@ class GivenIds:
 
 
 class _Hand:
-    """One peer in the making of a batch: its groups in the order they are dealt, the one that is `held` until
-    its address's turn comes again, how many it `gave`, and whether it is `closed`, because no more of its
-    groups may be given or none is left."""
+    """One peer's state in a batch: `deal`, its groups in the order in which they are tried; `held`, a group
+    that waits for its address's next turn; `gave`, how many it gave; `closed`, True when it may or can give no
+    more."""
 
     __slots__ = ("closed", "deal", "gave", "held")
 
@@ -98,7 +97,7 @@ class _Hand:
 
 
 class Draft:
-    """A batch in the making: `room` bytes and `steps` are left, and `addresses` counts the groups of each
+    """A batch being assembled: `room` (bytes) and `steps` are left; `addresses` counts its groups by
     address."""
 
     __slots__ = (
@@ -131,7 +130,7 @@ class Draft:
         self.narrow = False
 
     def put(self, group: StoredGroup, of_address: int) -> bool:
-        """Adds the group to the batch, if it fits."""
+        """Adds the group if it fits. Returns whether it did."""
         where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
         count = addresses.get(where, 0)
         if count >= of_address or size > self.room:
@@ -143,13 +142,14 @@ class Draft:
         return True
 
     def waits(self, group: StoredGroup, of_address: int) -> bool:
-        """Whether its address has had its share of this turn."""
+        """True if the group's address has used up its share of this turn."""
         return self.addresses.get(site(group.address), 0) >= of_address
 
 
 class PeerTurns:
-    """Peers in a random order: a group from each, then another from each, and so on. With every turn an address
-    may give one more, so that many keys of one network do not count as many."""
+    """Round-robin over peers in random order, one group per peer per turn. A network address is limited to a
+    number of groups that grows with every turn up to its cap, so that many keys of one network get no extra
+    weight."""
 
     __slots__ = (
         "_but",
@@ -187,7 +187,7 @@ class PeerTurns:
         self._passed: list[_Hand] = []
 
     def fill(self, most: int) -> None:
-        """Adds groups to the batch until it has `most` or no more are found."""
+        """Adds groups until the batch has `most` or no more are found."""
         draft = self._draft
         if len(draft.groups) >= most:
             return
@@ -202,8 +202,8 @@ class PeerTurns:
             self._again(hands, most)
 
     def _first(self, most: int) -> None:
-        """The first group of each peer: usually the first one drawn will do, and nothing more is needed of
-        it."""
+        """Takes the first group of each peer. Usually the first one drawn is usable, and the peer needs no
+        further state."""
         draft, but, weight, whole = self._draft, self._but, self._weight, self._whole
         families, since, has, groups = draft.families, draft.since, draft.given.has, draft.groups
         authors, own, random = draft.window.authors, draft.ask.key, draft.rng.random
@@ -254,7 +254,7 @@ class PeerTurns:
         draft.steps = steps
 
     def _again(self, hands: list[_Hand], most: int) -> None:
-        """One more group from each of these."""
+        """Takes one more group from each of these peers."""
         draft = self._draft
         for hand in hands:
             if len(draft.groups) < most and draft.steps > 0 and not hand.closed:
@@ -262,7 +262,8 @@ class PeerTurns:
         self._hands += [hand for hand in hands if not hand.closed]
 
     def _take(self, hand: _Hand, tries: int) -> None:
-        """One more group from this peer, None if none is found within the given tries."""
+        """Adds the peer's next new group to the batch, examining at most `tries` groups. Holds the group back
+        if its address must wait, and closes the peer if it can or may give no more."""
         draft = self._draft
         for _ in range(tries):
             draft.steps -= 1
@@ -282,13 +283,13 @@ class PeerTurns:
 
 
 def lines_of(author: Author, families: Families) -> list[Line]:
-    """The author's lines in these families, or its line of everything."""
+    """The author's queues in these families, or its queue of all groups."""
     return [author.line] if families is None else author.lines(families)
 
 
 def _any(lines: Sequence[Line], since: float, chance: float) -> StoredGroup | None:
-    """The group at a position of these lines, given as a number in [0, 1); None if it has left or there is
-    none."""
+    """The group at a relative position (`chance` in [0, 1)) of these queues, from `since` on; None if it was
+    removed or there is none."""
     if len(lines) == 1:
         start, end = lines[0].span(since)
         return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
@@ -298,7 +299,7 @@ def _any(lines: Sequence[Line], since: float, chance: float) -> StoredGroup | No
 
 
 def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[StoredGroup | None]:
-    """The author's groups in a random order, each once; None for one that has left."""
+    """Yields the author's groups in random order, each once; None for one that was removed."""
     places = [(line, *line.span(since)) for line in lines_of(author, families)]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
         yield _at(places, position)
@@ -313,8 +314,8 @@ def _at(places: list[tuple[Line, int, int]], position: int) -> StoredGroup | Non
 
 
 def shuffled(n: int, rng: Random) -> Iterator[int]:
-    """0 to n - 1 in a random order, computed as far as it is read: Fisher and Yates' shuffle with a table of
-    the swapped places only.
+    """Yields 0 to n - 1 in random order, computed lazily: Fisher-Yates shuffle that stores only the swapped
+    positions.
 
     >>> sorted(shuffled(5, Random(1))), next(shuffled(10**12, Random(1))) < 10**12
     ([0, 1, 2, 3, 4], True)

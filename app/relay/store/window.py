@@ -1,14 +1,13 @@
-"""The window: the recent informative groups a relay can give out, family by family and level by level.
+"""The window: the recent informative groups that a relay gives out, by family and level.
 
-Every group stands in five lines, each in order of arrival: the whole window, its shelf (family and level),
-within the shelf those of its publisher's key and of its network, and all that its publisher has here.
-All but the last are bounded in groups and in bytes, and a line that overflows loses its own oldest: who
-publishes much pushes out what they published themselves. Leaving is O(1): the slot is emptied once for all
-lines, and each of them clears up when it is next used.
+Every group is in five queues in order of arrival: the whole window, its shelf (family and level), on the shelf
+those of its publisher's key and of its network, and all groups of its publisher. All but the last are bounded
+in groups and bytes, and a queue that overflows loses its own oldest group: a publisher with many groups evicts
+its own. Removal is O(1): the slot is emptied once for all queues, and each of them is tidied when it is next
+used.
 
 A group is kept as the exact bytes that arrived, because its id and signature are over exact bytes. Its age
-counts from its arrival by the relay's clock; a publisher's clock is not asked.
-"""
+counts from its arrival by the relay's clock, not by the publisher's."""
 
 from __future__ import annotations
 
@@ -29,20 +28,20 @@ Added = Literal["accepted", "duplicate", "too-large"]
 
 
 class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a window holds and for how long. `remembered` ids are refused as duplicates, including ids of
-    groups that have left; it is at least the number of groups."""
+    """Size and age limits of a window. `remembered` ids are refused as duplicates, including those of groups
+    that were removed; it must be at least the number of groups."""
 
     whole: Bounds = Bounds(50_000, 256 << 20)
     shelf: Bounds = Bounds(10_000, 48 << 20)
     key_percent: int = 5
-    """The share of a shelf that one publisher may fill."""
+    """Share of a shelf that one publisher may fill."""
     address_percent: int = 25
-    """The share of a shelf that all publishers at one address may fill."""
+    """Share of a shelf that all publishers at one address may fill."""
     age_s: float = 3600.0
     remembered: int = 200_000
     remember_s: float = 3600.0
-    """Seconds that an id is remembered, which is never less than its group is kept. It must exceed the age at
-    which a group is stale by its own date, or an old group could be sent in again and again."""
+    """Seconds for which an id is remembered, at least as long as its group is kept. It must exceed the age at
+    which a group is stale by its own date, or an old group could be published repeatedly."""
 
 
 class _Shelf:
@@ -67,7 +66,7 @@ class Window:
         self._key_bounds = limits.shelf.share(limits.key_percent)
         self._address_bounds = limits.shelf.share(limits.address_percent)
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
-        """Bytes of a group that can be kept at all."""
+        """Maximum size of a group in bytes."""
         self._remember_s = max(limits.age_s, limits.remember_s)
         self._whole = Line()
         self._shelves: dict[Shelf, _Shelf] = {}
@@ -75,12 +74,12 @@ class Window:
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
         self._latest = float("-inf")
         self.sections: dict[str, Section] = {}
-        """The families that have groups here."""
+        """The families that have groups in the window."""
         self.authors: dict[bytes, Author] = {}
         self.peers = Roster()
         """The keys of `authors`."""
         self.known = Roster()
-        """Those of them that are known."""
+        """The keys of `authors` that are known."""
 
     def add(
         self,
@@ -93,8 +92,8 @@ class Window:
         raw: bytes,
         arrived: float | None = None,
     ) -> Added:
-        """Adds a group that has been checked. `arrived` is for groups that arrived earlier another way (a
-        backfill); it is clamped between the newest arrival and now, so that the lines stay in order."""
+        """Adds a group that has been checked. `arrived` is for groups that arrived earlier by another way (a
+        backfill); it is clamped between the newest arrival and now, so that the queues stay in order."""
         now = self._clock()
         self._expire(now)
         if id in self._seen:
@@ -147,7 +146,7 @@ class Window:
         return "accepted"
 
     def expire(self) -> None:
-        """Removes everything older than the window; adding and sampling do it by themselves."""
+        """Removes everything older than the window; adding and sampling do so too."""
         self._expire(self._clock())
 
     def _expire(self, now: float) -> None:
@@ -160,7 +159,8 @@ class Window:
             seen.popitem(last=False)
 
     def drop(self, id: bytes) -> bool:
-        """Removes one group, for example for a false claim; its id stays refused. False if it was not there."""
+        """Removes one group, for example for a false claim; its id stays refused. Returns False if it was not
+        there."""
         slot = self._seen.get(id)
         if slot is None or slot.group is None:
             return False
@@ -168,25 +168,25 @@ class Window:
         return True
 
     def drop_key(self, key: bytes, until: float = inf) -> int:
-        """Removes everything of one publisher that arrived until then, and returns how many groups that was."""
+        """Removes the groups of one publisher that arrived up to `until`, and returns how many."""
         author = self.authors.get(key)
         if author is None:
             return 0
         return sum(self.drop(group.id) for group in list(author.line) if group.arrived <= until)
 
     def drop_address(self, address: str) -> int:
-        """Removes everything published from one address, and returns how many groups that was."""
+        """Removes the groups published from one address, and returns how many."""
         where = site(address)
         lines = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
         return sum(self.drop(group.id) for line in lines for group in list(line) if group.address == address)
 
     def find(self, id: bytes) -> StoredGroup | None:
-        """The group, None if it is not, or no longer, in the window."""
+        """The group, or None if it is not in the window."""
         slot = self._seen.get(id)
         return slot.group if slot is not None else None
 
     def knows(self, id: bytes) -> bool:
-        """Whether it would be refused as a duplicate: it is in the window, or was recently."""
+        """True if the id would be refused as a duplicate: it is in the window, or was recently."""
         return id in self._seen
 
     def author(self, key: bytes) -> Author:
@@ -218,7 +218,7 @@ class Window:
         return slot is not None and slot.group is not None
 
     def __iter__(self) -> Iterator[StoredGroup]:
-        """Oldest first."""
+        """Iterates over the groups, oldest first."""
         return iter(self._whole)
 
     def _open_shelf(self, family: str, level: int) -> _Shelf:
@@ -272,13 +272,13 @@ class Window:
                 self.known.strike(author.key)
 
     def _rank(self, author: Author) -> None:
-        """Updates the lists for an author that has gained or lost standing."""
+        """Updates the rosters for an author that has gained or lost standing."""
         author.known = not author.known
         for roster in (self.known, *(self.sections[family].known for family in author.families)):
             (roster.enter if author.known else roster.strike)(author.key)
 
     def _forget(self) -> None:
-        """Forgets the oldest id; a group still in the window leaves with it, or it could be added twice."""
+        """Forgets the oldest id. A group still in the window is removed with it, or it could be added twice."""
         _, slot = self._seen.popitem(last=False)
         if slot.group is not None:
             self._leave(slot)

@@ -1,1 +1,1 @@
-"""A node's end of the swarm: one connection, and all that goes over it."""
+"""The node's side of a relay connection and everything sent over it."""

@@ -1,8 +1,8 @@
-"""A node's end of the swarm: one connection to one of its relays, kept up, with all that goes over it.
+"""The node's relay client: keeps one connection to one of its relays open, and sends and receives everything
+over it.
 
-Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay has
-acknowledged them, and a sample that no relay gives now is None. A lost connection is an ordinary event.
-"""
+Nothing here makes the node wait for the network: groups are stored in the outbox and removed once a relay has
+acknowledged them, and a sample that no relay can give now is None. A lost connection is an ordinary event."""
 
 from __future__ import annotations
 
@@ -64,16 +64,17 @@ from app.swarm.wire.protocol import (
 
 T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
-"""A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
+"""Seconds to wait for a sample, which a relay answers immediately, and for an erasure, which reads everything
+it has stored."""
 STEADY_S = 10.0
 """Seconds after which a connection counts as good: the next failure is then treated as the first."""
 
 
 class Client:
-    """`run` it in a task; everything else may be called at any time, from the loop's own thread. `relays` are
-    invites, or what a person enters; `memory` is the file of relays met before. `tell` gets changes of the
-    connection. `tls` is for relays whose certificate the system does not know.
-    """
+    """The node's relay client. `run` it in a task; call everything else at any time from the event loop's
+    thread. `relays`: invites or addresses as entered; `memory`: path of the file of known relays; `tell`:
+    called when the connection's state changes; `tls`: for relays with a certificate that the system does not
+    trust."""
 
     def __init__(
         self,
@@ -88,12 +89,12 @@ class Client:
         thanked: ReceiptCounter | None = None,
         handed: Callable[[str], None] = lambda content: None,
     ) -> None:
-        """`thanked` counts receipts, `handed` gets a question set that the class hands out. Raises InviteError,
-        a ValueError, for an invalid address, and ValueError if `relays` is empty."""
+        """`thanked` counts receipts; `handed` is called with a question set that the class hands out. Raises
+        InviteError, a ValueError, for an invalid address, and ValueError if `relays` is empty."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
-        """What went over the connection, for the owner to read."""
+        """Traffic of the connection, for display to the owner."""
         self._rng = rng or Random()
         self._places = RelayEntries(relays, memory, self._rng)
         self._clock = RelayClock()
@@ -117,7 +118,7 @@ class Client:
             self._publisher.belongs(swarm)
 
     async def run(self) -> None:
-        """Connects and stays connected until cancelled. Raises nothing that a network or a relay can cause."""
+        """Connects and stays connected until cancelled. Nothing that a network or a relay does raises here."""
         while True:
             now = time.monotonic()
             place = self._places.next(now)
@@ -129,8 +130,8 @@ class Client:
                 self._after(place, ended, began)
 
     def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
-        """Keeps an informative group until a relay has it. Never waits for a relay. False if the group may not
-        be published."""
+        """Stores an informative group until a relay has it. Never waits for a relay. Returns False if the group
+        may not be published."""
         try:
             kept = self._publisher.add(group, rewards_G, time.monotonic())
         except sqlite3.Error as error:
@@ -143,7 +144,7 @@ class Client:
 
     @property
     def takes_people(self) -> bool:
-        """Whether the connected relay accepts groups of people."""
+        """True if the connected relay accepts people's groups."""
         return self._joined is not None and PEOPLE in self._joined.hello.caps
 
     @property
@@ -151,27 +152,29 @@ class Client:
         return self._obeys and self._joined is not None and CLASS in self._joined.hello.caps
 
     def progress(self, round: int, share: float, families: Mapping[str, float]) -> None:
-        """Tells the class what this model can do. Does nothing outside a class."""
+        """Reports this model's scores to the class: shares of held-out questions solved, overall and by family.
+        Does nothing outside a class."""
         if self._in_class:
             some = dict(sorted(families.items())[:SHARES])
             self._asked.append(ClassProgress(round=round, share=share, families=some))
             self._wake.set()
 
     def room(self) -> int:
-        """How many groups are worth publishing now, so that the outbox empties: see `Publisher.room`."""
+        """How many more groups should be published now for the outbox to empty: see `Publisher.room`."""
         return self._publisher.room(time.monotonic())
 
     async def sample(
         self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
     ) -> BatchReply | None:
-        """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay refuses:
-        ask again later."""
+        """Requests up to `k` groups of other nodes; they must pass an Intake. Returns None when offline or
+        refused: ask again later."""
         if self._joined is None:
             return None
         return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
 
     async def recall(self, k: int, tasks: Sequence[Wanted]) -> BatchReply | None:
-        """The same from the last day, for these tasks; None also if the relay has no archive."""
+        """Requests up to `k` groups of these tasks from the relay's archive of the last day. Returns None when
+        offline, refused, or if the relay has no archive."""
         if self._joined is None or ARCHIVE not in self._joined.hello.caps:
             return None
         return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
@@ -190,8 +193,8 @@ class Client:
             self._samples.forget(sample)
 
     async def erase(self) -> int | None:
-        """Asks the relay to delete everything that this key has signed; returns how many groups that were. None
-        when offline, refused or without an answer."""
+        """Asks the relay to delete all groups that this key has signed; returns how many it deleted. None when
+        offline, refused or unanswered."""
         if self._joined is None or ERASE not in self._joined.hello.caps:
             return None
         self._erased = asyncio.get_running_loop().create_future()
@@ -203,25 +206,24 @@ class Client:
             self._erased = None
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
-        """Tells the relay of bad groups as soon as it may. The relay checks before it acts."""
+        """Reports bad groups to the relay as soon as the rate allows. The relay checks before it acts."""
         self._reporter.report(ids, reason)
         self._wake.set()
 
     def thank(self, ids: Iterable[str]) -> None:
-        """Tells the authors of these groups that this node learned from them, if connected to a relay that
-        passes that on."""
+        """Sends receipts to the authors of these groups, if the connected relay forwards receipts."""
         if self._joined is not None and RECEIPTS in self._joined.hello.caps:
             self._reporter.thank(ids)
 
     def thank_for_lessons(self, lessons: Iterable[tuple[str, str]]) -> None:
-        """Tell authors, by their keys, which family a lesson of their answers opened; as soon as there is a
-        relay that passes that on."""
+        """Queues receipts to authors (keys in hex), each with the family that a lesson of their answers taught;
+        sent once connected to a relay that forwards them."""
         self._reporter.thank_for_lessons(lessons)
         self._wake.set()
 
     @property
     def now_ms(self) -> int:
-        """Unix milliseconds by the relay's clock."""
+        """The relay's time in Unix milliseconds."""
         return self._clock.now_ms()
 
     @property
@@ -260,7 +262,7 @@ class Client:
         self._next_try = None
 
     async def _visit(self, place: RelayEntry) -> None:
-        """One connection from opening to its end, which is always ConnectionEnded."""
+        """Runs one connection from opening to its end. Always raises ConnectionEnded."""
         connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
             self._obeys = place.invite.room is not None
@@ -303,7 +305,7 @@ class Client:
         relay: str | None = None,
         retry_s: float | None = None,
     ) -> None:
-        """Reports a change of the connection; the same failure again is not reported."""
+        """Reports a change of the connection's state; a repetition of the last failure is not reported."""
         self._sentence = sentence
         link = ConnectionStatus(
             state=state, url=url, relay=relay, swarm=self._publisher.swarm, sentence=sentence, retry_s=retry_s

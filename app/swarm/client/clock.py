@@ -1,4 +1,5 @@
-"""The relays' time: this computer's clock may be wrong or be set, so groups are stamped with corrected time."""
+"""Estimates the relay's time, because this computer's clock may be wrong or be changed; groups are stamped with
+it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _REMEMBERED = 8
 
 
 def steady_ms() -> int:
-    """Milliseconds since an arbitrary moment. It runs on while the computer sleeps and cannot be set;
-    `time.monotonic` stands still during sleep on Linux and macOS."""
+    """Milliseconds since an arbitrary moment. Cannot be set, and includes time during which the computer
+    sleeps; `time.monotonic` does not on Linux and macOS."""
     if sys.platform == "win32":
         return time.monotonic_ns() // 1_000_000
     # on macOS CLOCK_MONOTONIC counts sleep
@@ -22,11 +23,11 @@ def steady_ms() -> int:
 
 
 class RelayClock:
-    """A clock that cannot be set, plus the median of the last eight differences to a relay's clock; this
-    computer's own until a relay was heard.
+    """Estimates the relay's time: a monotonic clock plus the median of the last eight measured offsets. Uses
+    the system clock until a relay has been heard from.
 
-    A message takes a while to arrive, so a difference is late by that much: milliseconds, where minutes matter.
-    """
+    Network latency biases the offsets by milliseconds, which is negligible because the limits that use this
+    clock are minutes."""
 
     __slots__ = ("_offsets", "_steady_ms", "_wall_ms")
 
@@ -40,16 +41,16 @@ class RelayClock:
         self._offsets: deque[int] = deque(maxlen=_REMEMBERED)
 
     def record_time(self, time_ms: int) -> None:
-        """Records the difference to the relay's present time, in Unix milliseconds."""
+        """Records an offset from the relay's current time in Unix milliseconds."""
         self._offsets.append(time_ms - self._steady_ms())
 
     def forget(self) -> None:
-        """Forgets the differences, because another relay is used now."""
+        """Forgets the offsets; call it when another relay is used."""
         self._offsets.clear()
 
     @property
     def offset_ms(self) -> int:
-        """How far the relay's clock is ahead of this computer's, 0 if unknown.
+        """How far the relay's clock is ahead of this computer's in milliseconds, 0 if unknown.
 
         >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
         >>> for told in (4_000, 4_020, 90_000): clock.record_time(told)
@@ -59,7 +60,7 @@ class RelayClock:
         return self.now_ms() - self._wall_ms() if self._offsets else 0
 
     def now_ms(self) -> int:
-        """Corrected Unix milliseconds."""
+        """The relay's estimated time in Unix milliseconds."""
         if not self._offsets:
             return max(0, self._wall_ms())
         return max(0, self._steady_ms() + median_low(self._offsets))

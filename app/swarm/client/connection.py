@@ -1,8 +1,8 @@
-"""One websocket to one relay: opened, read message by message, ended with a sentence that says why.
+"""One websocket to one relay: opened, read message by message, and ended with a sentence that states the
+reason.
 
-aiohttp takes 11 MB, so it is imported with the first connection and never in solo mode. A link that has gone
-silent (a cable pulled, a laptop moved) is noticed by heartbeats within HEARTBEAT_S and half of it.
-"""
+aiohttp takes 11 MB, so it is imported with the first connection and never in solo mode. A silent connection
+(unplugged cable, moved laptop) is detected by heartbeats within 1.5 * HEARTBEAT_S."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     import aiohttp
 
 OPEN_S = 20.0
-"""Seconds that opening may take: name, TCP, proxy, TLS and the websocket's handshake."""
+"""Seconds that opening may take: DNS, TCP, proxy, TLS and the websocket handshake."""
 HEARTBEAT_S = 12.0
 SEND_S = 15.0
 CLOSE_S = 2.0
 MAX_FAULTS = 32
-"""Number of frames that cannot be parsed after which the node leaves a relay."""
+"""Number of unparsable frames after which the node leaves a relay."""
 FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
-"""What a relay may send: every frame counts as one, and as one more for each FRAME_BYTES. A busy node hears a
+"""Rate limit for a relay: each frame costs 1, plus 1 for every FRAME_BYTES of its size. A busy node receives a
 hundredth of it."""
 FLOOD_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 24 * 3600 * 1000
@@ -56,8 +56,8 @@ _UNUSED = "This computer's proxy isn't used for ws:// addresses: they are on the
 
 
 class ConnectionEnded(Exception):
-    """The connection could not be made, or has ended: the one error that the network causes here. Says why in
-    one sentence; `retry_after_ms` is the wait that the relay asks for."""
+    """The connection could not be opened, or has ended; the only exception for network faults here. The message
+    is one sentence; `retry_after_ms` is the wait that the relay asks for."""
 
     def __init__(self, sentence: str, retry_after_ms: int | None = None) -> None:
         super().__init__(sentence)
@@ -69,8 +69,8 @@ class ConnectionEnded(Exception):
 
 
 class Connection:
-    """An open websocket. Both directions raise ConnectionEnded and are recorded in the ledger; `close` never
-    raises."""
+    """An open websocket. Sending and receiving raise ConnectionEnded and are recorded in the ledger; `close`
+    never raises."""
 
     __slots__ = (
         "_allowance",
@@ -94,8 +94,8 @@ class Connection:
         opening: bytes = b"",
         asked: noise.Initiator | None = None,
     ) -> None:
-        """`opening` is what the relay's `hello` must answer; for a line that is `asked` to be sealed, it
-        follows from the relay's first frame."""
+        """`opening` are the bytes that the relay's `hello` must sign. With `asked`, the connection is encrypted
+        and `opening` is computed from the relay's first frame."""
         self._ledger = ledger
         self._asked = asked
         self._line: noise.CipherPair | None = None
@@ -108,7 +108,8 @@ class Connection:
         self.place = place
 
     async def receive(self) -> FromRelay:
-        """The next message. Skips messages of unknown types, and a few frames that are not messages."""
+        """Returns the next message. Skips messages of unknown types, and up to MAX_FAULTS frames that are not
+        messages."""
         from aiohttp import WSMsgType
 
         while True:
@@ -135,9 +136,9 @@ class Connection:
 
     @contextlib.contextmanager
     def _network(self) -> Iterator[None]:
-        """Raises ConnectionEnded for whatever aiohttp raises. Many of its errors are OSErrors too, which
-        elsewhere come from files: `receive` answers pings, also over a transport that is closing, and then
-        raises ClientConnectionResetError."""
+        """Converts aiohttp's exceptions to ConnectionEnded. Many of them are OSErrors too, which elsewhere come
+        from files. `receive` also answers pings and raises ClientConnectionResetError if the transport is
+        closing."""
         from aiohttp import ClientError
 
         try:
@@ -150,7 +151,8 @@ class Connection:
         return self._asked is not None or self._line is not None
 
     def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
-        """A frame of the sealed line, decrypted. In the open only a refusal counts, and only as a sentence."""
+        """Decrypts a frame. Of unencrypted frames only a refusal is accepted, and only as the sentence of
+        ConnectionEnded."""
         try:
             if open_:
                 if self._asked is not None and isinstance(err := from_relay(data), Err):
@@ -186,7 +188,8 @@ class Connection:
             raise ConnectionEnded(f"{self.place} sends what is no message of a relay: check its address.")
 
     async def send(self, message: FromClient | bytes) -> None:
-        """Returns when the system has taken the bytes. Raises Refused for a message that is too large."""
+        """Sends a message; returns when the system has taken its bytes. Raises ConnectionEnded, and Refused if
+        it is too large."""
         from aiohttp import WSMsgType
 
         frame = message if isinstance(message, bytes) else to_frame(message)
@@ -217,8 +220,8 @@ async def connect(
     ledger: Ledger | None = None,
     private: Private | None = None,
 ) -> Connection:
-    """Opens a websocket to a relay, sealed for a relay of a `private` swarm; `tls` is for certificates other
-    than the system's. Raises ConnectionEnded."""
+    """Opens a websocket to a relay, encrypted if it is of a `private` swarm; `tls` is for certificates that the
+    system does not trust. Raises ConnectionEnded."""
     import aiohttp
 
     place = urlsplit(url).netloc
@@ -273,9 +276,9 @@ async def connect(
 
 
 def proxy_for(url: str) -> str | None:
-    """The HTTP proxy that the environment or the system names for wss://, used by CONNECT. A ws:// address is
-    on the local network and needs no proxy. On some systems this asks the name server. Raises ConnectionEnded
-    for a proxy address that is not an HTTP proxy's."""
+    """The HTTP proxy that the environment or the system sets for a wss:// address. None for ws:// addresses,
+    which are on the local network. May query DNS on some systems. Raises ConnectionEnded if the setting is not
+    an HTTP proxy's address."""
     parts = urlsplit(url)
     proxy = system_proxy()
     if parts.scheme != "wss" or not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
@@ -362,7 +365,8 @@ def _retry_after_ms(headers: object) -> int | None:
 
 
 async def first_end(*stories: Coroutine[Any, Any, None]) -> None:
-    """Runs these together until one ends; the others are cancelled, and the first one's error is raised."""
+    """Runs the coroutines concurrently until one ends, cancels the others, and raises the first one's
+    exception."""
     tasks = [asyncio.create_task(one) for one in stories]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

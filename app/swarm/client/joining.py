@@ -1,4 +1,4 @@
-"""Joining a swarm over an open connection: the relay proves who it is, and the node signs in."""
+"""Joins a swarm over an open connection: the relay proves its identity, and the node signs in."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from app.swarm.wire.protocol import Bye, Err, Hello, RelayNotice, Stats, Welcome
 SOFTWARE = "shoal/0.1"
 ANSWER_S = 20.0
 MOST_WORK = 28
-"""Bits of work that a node does for a relay: about four minutes of one core."""
+"""Maximum bits of work that a node does for a relay: about four minutes of one core."""
 
 T = TypeVar("T")
 
 
 class ExpectedRelay(msgspec.Struct, frozen=True, kw_only=True):
-    """What the node expects of the relay, as far as it is known, and the invite to show."""
+    """The relay id and swarm that the node expects, as far as known, and the invite to present."""
 
     relay: str | None = None
     swarm: str | None = None
@@ -41,15 +41,15 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProofsOfWork:
-    """Proofs of work, each found once a day for a relay, beside the event loop."""
+    """Finds proofs of work in a thread, once a day per relay."""
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._found: dict[tuple[str, int], tuple[int, str]] = {}
 
     async def find(self, hello: Hello) -> str | None:
-        """A nonce that `hello` asks for, None if it asks for none. Cancelling it stops the search. Raises
-        ConnectionEnded."""
+        """Finds a nonce that solves the proof of work in `hello`; None if it asks for none. Cancelling this
+        coroutine stops the search. Raises ConnectionEnded if more than MOST_WORK bits are asked for."""
         bits = hello.pow_bits
         if bits == 0:
             return None
@@ -90,8 +90,8 @@ class ProofsOfWork:
 async def join(
     connection: Connection, identity: Identity, expected: ExpectedRelay, work: ProofsOfWork, clock: RelayClock
 ) -> Joined:
-    """Signs in. Raises ConnectionEnded, also for a relay other than the expected one, for which nothing is
-    signed."""
+    """Signs in at the relay. Raises ConnectionEnded if it refuses or is not the expected one; then nothing is
+    signed for it."""
     hello = await _next(connection, Hello)
     clock.forget()
     clock.record_time(hello.time_ms)

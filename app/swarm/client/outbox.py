@@ -1,9 +1,8 @@
-"""Groups on their way to a relay, in SQLite: a group is removed only when a relay gave its final answer.
+"""Groups waiting to be published, in SQLite: a group is removed only after a relay's final answer.
 
 A message gets its sequence number, its signature and its row on disk in one transaction, and is sent only after
 that. So no number is used twice, and kill -9 at any moment loses nothing: a message whose answer was not
-written is sent again, and its id makes that harmless.
-"""
+recorded is sent again, and its id makes that harmless."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ MAX_MESSAGES = 10_000
 MAX_BYTES = 50_000_000
 LEAST_MESSAGES = OPEN_PUBLISHES + 1
 LEAST_BYTES = LEAST_MESSAGES * FRAME_BYTES
-"""Room for everything that may be under way and the next message: then there is always an unsent one to drop.
-"""
+"""Minimum size: all messages in flight and the next one, so that there is always an unsent message to drop."""
 
 _SCHEMA = """
 CREATE TABLE messages (
@@ -42,7 +40,7 @@ class OutboxError(Exception):
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A `pub` frame as it is sent, byte for byte the same at every try."""
+    """A `pub` frame as it is sent, byte-identical at every try."""
 
     id: str
     key_seq: int
@@ -50,7 +48,7 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutboxCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to all messages ever created. The first is the sum of the others."""
+    """Counts of all messages ever created, by their fate: `created` is the sum of the other counts."""
 
     created: int = 0
     waiting: int = 0
@@ -63,8 +61,8 @@ class OutboxCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outbox:
-    """One open outbox, used by one process. Methods block for a few milliseconds, and raise sqlite3.Error, with
-    nothing changed, when the rows cannot be written."""
+    """An open outbox, used by one process. Methods block for a few milliseconds; they raise sqlite3.Error, with
+    nothing changed, if the disk fails."""
 
     def __init__(
         self,
@@ -74,9 +72,9 @@ class Outbox:
         max_bytes: int = MAX_BYTES,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """Opens or makes the file. `clock_ms` gives a key's first number. Raises OutboxError for a file that is
-        damaged, of another version, in use or cannot be written, and ValueError for limits below LEAST_MESSAGES
-        or LEAST_BYTES."""
+        """Opens or creates the file. `clock_ms` provides a new key's first sequence number. Raises OutboxError
+        if the file is damaged, of another version, in use or not writable, and ValueError for limits below
+        LEAST_MESSAGES or LEAST_BYTES."""
         if max_messages < LEAST_MESSAGES or max_bytes < LEAST_BYTES:
             raise ValueError(f"An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.")
         self._max_messages, self._max_bytes, self._clock_ms = max_messages, max_bytes, clock_ms
@@ -105,10 +103,9 @@ class Outbox:
             raise
 
     def add(self, key: bytes, make: Callable[[int], Envelope]) -> OutboxMessage:
-        """Numbers, signs and stores one message of a public key: `make` makes the envelope from its number.
-        When there is no room the oldest messages that are not under way are dropped and counted. If `make`
-        raises (for example Refused), nothing is stored and no number is used.
-        """
+        """Numbers, signs and stores one message of a public key: `make` creates the envelope for a sequence
+        number. If there is no room, the oldest messages not in flight are dropped and counted. If `make` raises
+        (for example Refused), nothing is stored and no number is used."""
         with transaction(self._db):
             key_seq = self._next_number(key.hex())
             envelope = make(key_seq)
@@ -123,8 +120,8 @@ class Outbox:
         return OutboxMessage(id=envelope.id, key_seq=key_seq, frame=frame)
 
     def take(self, most: int = OPEN_PUBLISHES) -> list[OutboxMessage]:
-        """The oldest messages that are not under way, which are now marked as under way; never more than relays
-        allow."""
+        """Returns the oldest messages that are not in flight and marks them as in flight; at most `most`, and
+        never more in all than relays allow."""
         most = min(most, OPEN_PUBLISHES - len(self._under_way))
         if most <= 0:
             return []
@@ -140,8 +137,8 @@ class Outbox:
         return messages
 
     def settle(self, id: str, code: Code) -> bool:
-        """Records a relay's answer: a final one removes the message, any other lets it wait for its next try.
-        Answers to messages that are not under way change nothing. Returns whether the message was removed."""
+        """Records a relay's answer: a final one removes the message, any other returns it to the queue. Ignores
+        messages not in flight. Returns whether the message was removed."""
         if id not in self._under_way:
             return False
         if code.final:
@@ -153,7 +150,7 @@ class Outbox:
         return code.final
 
     def on_disconnect(self) -> None:
-        """The connection was lost: messages that were under way wait for their next try, oldest first."""
+        """Returns all messages in flight to the queue, to be sent again, oldest first."""
         self._under_way.clear()
 
     def counts(self) -> OutboxCounts:
@@ -161,7 +158,8 @@ class Outbox:
         return msgspec.convert({**kept, "waiting": self._waiting}, OutboxCounts)
 
     def keys(self) -> frozenset[bytes]:
-        """Every public key that this data folder ever published with: groups signed by them are its own."""
+        """Every public key that this data folder ever published with: groups signed by them are the node's
+        own."""
         return frozenset(bytes.fromhex(pk) for (pk,) in self._db.execute("SELECT pk FROM sequences"))
 
     def close(self) -> None:
@@ -181,8 +179,9 @@ class Outbox:
         return waiting, int(size)
 
     def _next_number(self, pk: str) -> int:
-        """A key without a history here (new, or restored after its disk was lost) starts at the time in
-        milliseconds, which is above every earlier number, since no one makes a thousand groups a second."""
+        """Returns and stores a key's next sequence number. A key without a history here (new, or restored after
+        its disk was lost) starts at the time in milliseconds, which exceeds every earlier number, since no node
+        publishes a thousand groups a second."""
         row = self._db.execute("SELECT last FROM sequences WHERE pk = ?", (pk,)).fetchone()
         number: int = row[0] + 1 if row else max(1, min(self._clock_ms(), SAFE_INTEGER // 2))
         self._db.execute("INSERT OR REPLACE INTO sequences VALUES (?, ?)", (pk, number))

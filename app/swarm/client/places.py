@@ -1,4 +1,5 @@
-"""A node's relays: which is tried next and when, and what an invite or an earlier visit says of each."""
+"""A node's relays: which one is tried next and when, and what an invite or an earlier connection says of
+each."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from app.swarm.wire.signin import is_relay_id
 # signed for that one.
 
 MOST_RELAYS = 64
-"""Addresses that are remembered; beyond that the oldest is forgotten."""
+"""Maximum addresses remembered; above that the oldest is forgotten."""
 _LARGEST = 64 * 1024
 
 
@@ -42,8 +43,8 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """What is known of each address. A file that cannot be read counts as missing: the relays are then learned
-    again."""
+    """The relay id and swarm known for each address. An unreadable file counts as missing: the relays are then
+    learned again."""
 
     __slots__ = ("_path", "_relays")
 
@@ -58,11 +59,11 @@ class KnownRelays:
         return self._relays.get(url)
 
     def last(self) -> tuple[str, KnownRelay] | None:
-        """The address used last and what is there: where a node without an invite may return to."""
+        """The address used last and its relay: a node without an invite may return there."""
         return next(reversed(self._relays.items()), None)
 
     def remember(self, url: str, relay: str, swarm: str, obeys: bool = False) -> None:
-        """Saves a relay; if the disk refuses, only the memory of this relay is lost."""
+        """Saves a relay. If the disk fails, only this memory is lost."""
         met = KnownRelay(relay=relay, swarm=swarm, room="class" if obeys else None)
         if self.last() == (url, met):
             return
@@ -75,7 +76,7 @@ class KnownRelays:
 
 
 class RelayEntry:
-    """One relay: its address, what an invite says of it, and when to try it again."""
+    """One relay: its address, its invite, and when to try it again."""
 
     __slots__ = ("invite", "pace", "private", "url")
 
@@ -91,7 +92,7 @@ class RelayEntry:
 
 
 class RelayEntries:
-    """All relays of a node. `memory` is the file of relays met before; `now` is monotonic."""
+    """All relays of a node. `memory` is the file of known relays; `now` arguments are monotonic seconds."""
 
     def __init__(self, relays: Sequence[str | Invite], memory: Path, rng: Random) -> None:
         """Raises InviteError, a ValueError, for a malformed address, and ValueError for an empty list."""
@@ -104,27 +105,29 @@ class RelayEntries:
         self.known = KnownRelays(memory)
 
     def next(self, now: float) -> RelayEntry:
-        """The relay to try next, once its wait is over; ties are broken at random."""
+        """The relay with the shortest wait; ties are broken at random."""
         return min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
 
     def wait_s(self, now: float) -> float:
-        """Seconds until one of them may be tried."""
+        """Seconds until one of the relays may be tried."""
         return min(one.pace.wait_s(now) for one in self._places)
 
     def swarm(self) -> str | None:
-        """The expected swarm; an invite overrides an earlier visit."""
+        """The expected swarm id; an invite's has priority over that of an earlier connection. None if
+        unknown."""
         invited = [place.invite.swarm for place in self._places]
         met = [one.swarm for place in self._places if (one := self.known.get(place.url)) is not None]
         return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
 
     def expected(self, place: RelayEntry, swarm: str | None) -> ExpectedRelay:
-        """The relay and swarm that must be found at this address."""
+        """The relay id and swarm that must be found at this address."""
         met = self.known.get(place.url)
         return ExpectedRelay(
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite
         )
 
     def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
-        """A visit has ended; after a `steady` one the failure counts as the first."""
+        """Records the end of a connection and sets the wait until the next try; after a `steady` connection the
+        failure counts as the first."""
         pace = place.pace.worked() if steady else place.pace
         place.pace = pace.failed(now, self._rng.random(), retry_after_ms)

@@ -1,12 +1,11 @@
-"""Receipts: a node that learned from a group may say so to its author, signed and without content.
+"""Receipts: a node that learned from a group may tell its author so, signed and without content.
 
-A relay passes on only those of keys with standing, and each key's once a group (PROTOCOL.md). It is not trusted
-with that: the author checks the signature, takes its own groups alone, and counts each key once a group too. A
-relay can still make up keys; all it gains is a wrong figure on the pages of its guests.
+A relay forwards only receipts of keys with standing, once per key and group (PROTOCOL.md). The author does not
+trust it with that: it checks the signature, accepts receipts for its own groups only, and counts each key once
+per group. A relay can still invent keys; that only makes a figure wrong on its own clients' pages.
 
-A receipt for a lesson says that an author's answers taught a whole family. Newcomers send it, who have no
-standing yet, so nobody vouches for it: it is counted once for each key and family, and told as what another
-model says."""
+A receipt for a lesson says that an author's answers taught a whole family. It is sent by newcomers, who have no
+standing, so it is counted once per key and family and shown as another model's unverified claim."""
 
 from __future__ import annotations
 
@@ -28,22 +27,22 @@ from app.swarm.wire.protocol import LessonReceipt, Receipt, Receipts, Report, Ta
 FILE = "thanks.json"
 _DOMAIN, _LESSON_DOMAIN = b"shoal-receipt-v1\0", b"shoal-lesson-v1\0"
 _OWN = 4096
-"""Own groups remembered: those of some hours, while a group is handed out for half an hour."""
+"""Maximum own groups remembered: those of some hours, while a group is given out for half an hour."""
 _MOST = 16_384
-"""Receipts that are remembered, so that none counts twice; keys that are told apart in a day."""
+"""Maximum receipts remembered, so that none counts twice, and maximum distinct keys counted per day."""
 MOST_PUPILS = 100
-"""Keys that are told apart in one family; more are not counted."""
+"""Maximum distinct keys counted per family."""
 _TOLD = 8
-"""New pupils that wait to be told to the owner; of more the latest are."""
+"""Maximum new students queued to be shown to the owner; the oldest are dropped."""
 
 
 def receipt_bytes(swarm: str, id: str) -> bytes:
-    """The bytes that a receipt signs."""
+    """The bytes that a receipt for a group signs."""
     return sha256(_DOMAIN + swarm.encode() + b"\0" + bytes.fromhex(id)).digest()
 
 
 def receipt(seed: bytes, swarm: str, id: str) -> Receipt:
-    """A receipt: the owner of `seed` learned from the group `id`."""
+    """Signs a receipt: the owner of `seed` learned from the group `id`."""
     return Receipt(id=id, sig=signing.sign(seed, receipt_bytes(swarm, id)).hex())
 
 
@@ -57,7 +56,7 @@ def lesson_bytes(swarm: str, author: str, family: str) -> bytes:
 
 
 def lesson_receipt(seed: bytes, swarm: str, author: str, family: str) -> LessonReceipt:
-    """That answers by `author` taught the owner of `seed` this family."""
+    """Signs a receipt for a lesson: answers of `author` taught the owner of `seed` this family."""
     signed = signing.sign(seed, lesson_bytes(swarm, author, family))
     return LessonReceipt(author=author, family=family, sig=signed.hex())
 
@@ -67,8 +66,8 @@ def lesson_holds(pk: str, swarm: str, author: str, family: str, sig: str) -> boo
 
 
 class DailyReceipts(msgspec.Struct, frozen=True):
-    """The receipts of one day by the local calendar: the keys that learned from groups of this node, and how
-    many groups."""
+    """The receipts of one day of the local calendar: the keys that learned from this node's groups, and the
+    number of groups."""
 
     day: str = ""
     keys: tuple[str, ...] = ()
@@ -76,17 +75,17 @@ class DailyReceipts(msgspec.Struct, frozen=True):
 
 
 class _Kept(DailyReceipts, frozen=True):
-    """And of all days: families that this node has published, and the keys that say they learned one of them
-    from it."""
+    """The file's content: today's receipts, and over all days the families that this node has published and the
+    keys that say they learned one of them from it."""
 
     given: tuple[str, ...] = ()
     taught: dict[str, tuple[str, ...]] = {}
 
 
 class ReceiptCounter:
-    """Counts receipts for groups of this node's, and for lessons. The day's count and the lessons' keys lie in
-    `folder` and outlive the node; what groups' receipts are checked by does not, so nothing is counted again
-    after a start."""
+    """Counts receipts for this node's groups and for lessons. The day's count and the lessons' keys are saved
+    in `folder`; the ids by which receipts for groups are checked are not, so nothing is counted twice after a
+    restart."""
 
     def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._path, self._today = folder / FILE, today
@@ -104,7 +103,8 @@ class ReceiptCounter:
         _remember(self._own, id, _OWN)
 
     def count(self, thanks: Thanks, swarm: str, own_keys: set[str]) -> bool:
-        """Whether it counts: for a group of ours, signed by another key, for the first time."""
+        """Counts a receipt if it is valid: for one of this node's groups, signed by another key, not counted
+        before. Returns whether it was."""
         pair = thanks.id, thanks.pk
         if thanks.id not in self._own or thanks.pk in own_keys or pair in self._seen:
             return False
@@ -117,12 +117,12 @@ class ReceiptCounter:
         return True
 
     def record_published(self, family: str) -> None:
-        """Remembers that this node has given answers of a family away."""
+        """Remembers that this node has published groups of `family`."""
         self._given[family] = None
 
     def count_lesson(self, taught: Taught, swarm: str, own_key: str) -> bool:
-        """Whether it counts: for a family that this node has given answers of, signed by another key, for the
-        first time."""
+        """Counts a receipt for a lesson if it is valid: for a family that this node has published, signed by
+        another key, not counted before. Returns whether it was."""
         keys = self._taught.get(taught.family, [])
         if taught.pk == own_key or taught.pk in keys or len(keys) >= MOST_PUPILS:
             return False
@@ -136,16 +136,16 @@ class ReceiptCounter:
 
     @property
     def taught(self) -> dict[str, int]:
-        """How many other models say that this node's answers taught them, by family."""
+        """Number of other models that say this node's answers taught them, by family."""
         return {family: len(keys) for family, keys in sorted(self._taught.items())}
 
     @property
     def pupils(self) -> int:
-        """How many models that are in all."""
+        """Total number of these models."""
         return len({key for keys in self._taught.values() for key in keys})
 
     def news(self) -> list[tuple[str, str]]:
-        """Families, each with a key that says it learned them since the last call."""
+        """Returns and clears the new (family, key) pairs since the last call."""
         new = list(self._new)
         self._new.clear()
         return new
@@ -180,15 +180,15 @@ def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
 # The reports of a node to a relay about the groups it read: which were bad, and by receipts which taught it.
 
 REPORT_EVERY_S = 6.0
-"""Seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
+"""Minimum seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
 _REPORTS, _LESSONS = 256, 64
 
 Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
 class Reporter:
-    """Collects reports and receipts for lessons, which outlive a connection, and receipts for groups, which do
-    not. `now` is monotonic."""
+    """Queues reports and receipts for lessons, which survive a reconnect, and receipts for groups, which do
+    not. `now` arguments are monotonic seconds."""
 
     def __init__(self, identity: Identity, now: float) -> None:
         self._identity = identity
@@ -198,24 +198,24 @@ class Reporter:
         self._reported = self._receipted = now
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
-        """Adds bad groups."""
+        """Queues reports of bad groups."""
         self._reports.extend((reason, id) for id in ids)
 
     def thank(self, ids: Iterable[str]) -> None:
-        """Adds groups that this node learned from."""
+        """Queues receipts for groups that this node learned from."""
         self._learned.extend(ids)
 
     def thank_for_lessons(self, lessons: Iterable[tuple[str, str]]) -> None:
-        """Adds authors' keys, each with a family that a lesson of its answers opened."""
+        """Queues receipts for lessons: an author's key, and the family that a lesson of its answers taught."""
         self._lessons.extend(lessons)
 
     def on_disconnect(self) -> None:
-        """Forgets receipts for groups that the ended connection did not send."""
+        """Drops receipts for groups that were not sent."""
         self._learned.clear()
 
     def due(self, now: float, swarm: str, lessons: bool) -> Iterator[Report | Receipts]:
-        """The messages that may be sent now: at most one report and one of receipts every 6 s. `lessons`:
-        whether this relay takes receipts for lessons."""
+        """Yields the messages that may be sent now: at most one report and one message of receipts every
+        REPORT_EVERY_S. `lessons`: whether this relay forwards receipts for lessons."""
         if self._reports and now - self._reported >= REPORT_EVERY_S:
             self._reported = now
             yield self._next_report()

@@ -1,9 +1,8 @@
-"""What the owner may see of a node's connection: its state and the changes of it, how much went over it in the
-last hour, and the latest messages word for word.
+"""The state of a node's connection for display to its owner: status and changes of it, traffic of the last
+hour, and the text of the latest messages.
 
-The ledger costs a node a few additions a message. Bytes are turned into text only when somebody asks, and the
-proof of an invite is removed before anything is kept.
-"""
+The ledger costs a few additions per message. Bytes are converted to text only on request, and an invite's token
+is removed before anything is stored."""
 
 from __future__ import annotations
 
@@ -20,21 +19,21 @@ import msgspec
 from app.swarm.wire.limits import BODY, KIND, LineMessage
 
 MAX_MESSAGES = 20
-"""Messages kept, half of them sent and half received, so that a relay's figures, which come every ten seconds,
-do not push out what left this computer."""
+"""Messages kept, half of them sent and half received, so that the relay's figures, which arrive every ten
+seconds, do not displace what this computer sent."""
 MAX_BYTES = 64 * 1024
-"""Bytes kept of all messages together, again half for each way."""
+"""Maximum bytes kept of all messages together, half for each direction."""
 MAX_MESSAGE_BYTES = 16 * 1024
-"""Bytes kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly
-ever."""
+"""Maximum bytes kept of one message; the text says how much is omitted. A batch exceeds it, a single group
+rarely."""
 HOUR_MIN = 60
 HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The connection to a relay changed: `connected`, `lost`, or not made (`refused`). `sentence` says it to
-    people; `retry_s` is the time until the next try, in seconds."""
+    """A change of the connection's state: `connected`, `lost`, or could not be opened (`refused`). `sentence`
+    describes it for the owner; `retry_s` is the time until the next try in seconds."""
 
     state: Literal["connected", "lost", "refused"]
     url: str
@@ -45,11 +44,10 @@ class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """A frozen picture. `peers` to `families` are the relay's own figures, None until it has sent them.
-    `created` groups are `waiting` for a relay's final answer, or `acknowledged` (stored there, or counted as
-    too old), or finally `refused` by it, or were `dropped` because the outbox was full. `held` are kept in
-    memory only, because no swarm is known yet. `next_try_s` is None while connected.
-    """
+    """A snapshot of the client. `peers` to `families` are the relay's figures, None until it has sent them.
+    `created` groups are `waiting` for a relay's final answer, `acknowledged` (stored, or counted as too old),
+    `refused` by it, or `dropped` because the outbox was full. `held` groups are in memory only, because no
+    swarm is known yet. `next_try_s` is None while connected."""
 
     connected: bool
     url: str | None
@@ -72,9 +70,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     next_try_s: float | None
     in_class: bool = False
-    """Whether the owner joined as a student and this relay is a class's."""
+    """True if the owner joined as a student and the relay serves a class."""
     learning: bool | None = None
-    """Whether its teacher lets everybody learn; None outside a class, or before it is known."""
+    """False while the teacher has paused training; None outside a class, or before it is known."""
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):
@@ -85,13 +83,13 @@ class _KeptMessage(msgspec.Struct, frozen=True):
 
 
 class _Direction:
-    """The latest messages of one direction."""
+    """Traffic and latest messages of one direction."""
 
     __slots__ = ("bytes", "kept", "minutes")
 
     def __init__(self) -> None:
         self.minutes: deque[tuple[int, int]] = deque(maxlen=HOUR_MIN)
-        """Minute and bytes, the oldest first; none for a minute in which nothing went."""
+        """(minute, bytes) pairs, oldest first; minutes without traffic are missing."""
         self.kept: deque[_KeptMessage] = deque()
         self.bytes = 0
 
@@ -108,8 +106,8 @@ class _Direction:
 
 
 class Ledger:
-    """The traffic of one client, over all its connections. Messages themselves are counted, without the
-    overhead of TCP, TLS and the websocket."""
+    """The traffic of one client over all its connections: bytes of the messages, without the overhead of TCP,
+    TLS and the websocket."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
@@ -136,7 +134,8 @@ class Ledger:
 
     @property
     def messages(self) -> tuple[LineMessage, ...]:
-        """The latest messages, newest last. The same tuple until another message is sent or received."""
+        """The latest messages, newest last. Returns the same tuple object until another message is sent or
+        received."""
         if self._shown is None:
             numbered = sorted([*_told(self._out, True), *_told(self._in, False)], key=lambda one: one[0])
             self._shown = tuple(message for _, message in numbered)
@@ -154,7 +153,7 @@ class Ledger:
 
 
 def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
-    """The newest messages that fit, newest first."""
+    """The newest messages of one direction that fit into the limit, newest first, with their numbers."""
     room = MAX_BYTES // 2
     for one in reversed(way.kept):
         message = _message(one.at, outgoing, one.size, one.raw)
@@ -170,8 +169,7 @@ def _kind(raw: bytes) -> str:
 
 
 def _without_proof(frame: bytes) -> bytes:
-    """An `auth` message without the proof that this node was invited. Its signature is valid for one challenge
-    only."""
+    """Replaces the invite in an `auth` message. Its signature is valid for one challenge only and is kept."""
     auth: dict[str, Any] = msgspec.json.decode(frame)
     if auth.get("invite") is not None:
         auth["invite"] = HIDDEN
@@ -188,7 +186,7 @@ def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
 
 
 def _unpacked(raw: bytes) -> str:
-    """The text of a group that was sent compressed; it is this node's own."""
+    """The decompressed body of a group that this node sent compressed; empty if it was not."""
     pub: dict[str, Any] = msgspec.json.decode(raw)
     if pub.get("enc") != "zlib":
         return ""

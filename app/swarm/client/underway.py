@@ -1,6 +1,5 @@
-"""What is under way between a node and its relay, within the relay's limits: groups on their way out, into the
-outbox at any time and out of it as fast as the relay allows; and samples, each waiting for its answer. No
-sockets."""
+"""Requests between a node and its relay, within the relay's limits: groups are stored in the outbox at any time
+and sent as fast as the relay allows; samples wait for their answers. Uses no sockets."""
 
 from __future__ import annotations
 
@@ -39,17 +38,19 @@ from app.swarm.wire.limits import (
 from app.swarm.wire.protocol import BatchReply, Err, Ok, Pub, Recall, Sample, Wanted
 
 MAX_HELD = 64
-"""Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest is dropped."""
+"""Maximum groups held in memory while no swarm is known or the disk is full; above that the oldest is
+dropped."""
 ANSWER_S = 60.0
-"""Seconds without an answer to a group after which the node leaves the relay."""
+"""Seconds without an answer to a published group after which the node leaves the relay."""
 _MAKING, _CATCHING_UP = 0.75, 0.25
-"""Shares of the relay's rate that a node should publish new groups at, so that the outbox always empties."""
+"""Fractions of the relay's rate at which a node should create new groups, normally and while the outbox has a
+backlog, so that the outbox empties."""
 _BEHIND = 2 * OPEN_PUBLISHES
 
 
 class Publisher:
-    """Sends one node's outbox. Every method that writes raises sqlite3.Error when the disk refuses. `now` is
-    seconds of one monotonic clock."""
+    """Sends one node's outbox. Every method that writes raises sqlite3.Error if the disk fails. `now` arguments
+    are monotonic seconds."""
 
     def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
         self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
@@ -72,9 +73,9 @@ class Publisher:
         return self._quotas.publish_per_min
 
     def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
-        """Keeps a group until a relay has it. False for a group that may not be published, such as one whose
-        rewards are all equal. If the disk refuses it, it is held in memory and tried again with the next group,
-        or at the next connection."""
+        """Stores a group until a relay has it. Returns False if it may not be published, for example if its
+        rewards are all equal. If the disk fails, the group is held in memory and tried again with the next
+        group or connection."""
         if is_own(group.coordinates.family):
             return False
         self._making.take(1, now)
@@ -90,22 +91,22 @@ class Publisher:
             raise
 
     def room(self, now: float) -> int:
-        """How many groups are worth publishing now: as many as the relay accepts, fewer while the outbox has
-        more than a few."""
+        """How many groups should be published now: as many as the relay accepts, fewer while the outbox has a
+        backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
         self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def belongs(self, swarm: str) -> None:
-        """The swarm is known now: groups held for it are signed."""
+        """Sets the swarm, and signs and stores the groups held for it."""
         self.swarm = swarm
         while self._held:
             self._add(swarm, *self._held[0])
             self._held.popleft()
 
     def on_connect(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
-        """A connection was made, with these limits."""
+        """Sets the limits of a new connection."""
         self._most, self._zlib = min(OPEN_PUBLISHES, max(1, open_publishes)), zlib_agreed
         if (quotas.publish_per_min, quotas.publish_burst) != (
             self._quotas.publish_per_min,
@@ -116,7 +117,7 @@ class Publisher:
         self._quotas = quotas
 
     def due(self, now: float) -> Iterator[bytes]:
-        """Frames to send now, oldest first; each counts as under way from this call on."""
+        """Yields the frames to send now, oldest first; each counts as in flight from then on."""
         while (
             self._pace.wait_s(now) == 0
             and len(self._open) < self._most
@@ -149,7 +150,7 @@ class Publisher:
             self._sending.empty(now)
 
     def on_disconnect(self) -> None:
-        """The connection was lost; what was under way is sent again over the next one."""
+        """Queues everything in flight to be sent again over the next connection."""
         self._outbox.on_disconnect()
         self._open.clear()
 
@@ -157,12 +158,12 @@ class Publisher:
         return any(now - sent > ANSWER_S for sent in self._open.values())
 
     def wait_s(self, now: float) -> float:
-        """Seconds until something changes by itself."""
+        """Seconds until `due` may yield more, between 0.05 and 5."""
         return min(5.0, max(0.05, self._pace.wait_s(now), self._sending.wait_s(1, now)))
 
     def _current(self, pub: Pub) -> bool:
-        """Whether this relay can accept it: not a group of a swarm that this node has left, nor with a question
-        of an older version. `plain` is the group as stored in the outbox."""
+        """True if this relay can accept the message: it is of the current swarm and question version. `pub` is
+        the message as stored in the outbox."""
         try:
             told = _told(pub.body)
         except msgspec.MsgspecError:
@@ -195,14 +196,15 @@ _told = msgspec.json.Decoder(_Told).decode
 
 
 def _packed(pub: Pub) -> Pub:
-    """The same group compressed, if that makes it smaller: id and signature are of the body itself."""
+    """The message with a compressed body if that is smaller. Id and signature are over the uncompressed
+    body."""
     packed = binascii.b2a_base64(zlib.compress(pub.body.encode()), newline=False).decode()
     return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
 
 
 class SampleLimiter:
-    """Limits samples to what the relay allows at a time and in a minute. `now` is seconds of one monotonic
-    clock."""
+    """Limits samples to the relay's number in flight and rate per minute. `now` arguments are monotonic
+    seconds."""
 
     def __init__(self, now: float) -> None:
         self._rids = count(1)
@@ -214,7 +216,7 @@ class SampleLimiter:
         self._until = now
 
     def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
-        """A connection was made, with these limits."""
+        """Sets the limits of a new connection."""
         self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
         if quotas.sample_per_min != self._quotas.sample_per_min:
             self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
@@ -223,7 +225,8 @@ class SampleLimiter:
     def ask(
         self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
     ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
-        """A sample to send, and the future of its answer; None when the relay would refuse it now."""
+        """Returns a sample request to send and the future of its answer; None if the relay would refuse it
+        now."""
         k = min(k, self._most)
         if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
             return None
@@ -235,7 +238,8 @@ class SampleLimiter:
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
     ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
-        """A recall from the archive and the future of its answer; None if the relay would refuse it now."""
+        """Returns an archive request to send and the future of its answer; None if the relay would refuse it
+        now."""
         k = min(k, self._most)
         if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
             return None
@@ -262,7 +266,7 @@ class SampleLimiter:
         self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
 
     def on_disconnect(self) -> None:
-        """The connection was lost; waiting samples get no answer."""
+        """Resolves waiting samples with None."""
         self._most = self._most_open = 0
         for rid in tuple(self._open):
             self._settle(rid, None)

@@ -1,1 +1,1 @@
-"""Who a node is: its key, its name, and where the key is kept."""
+"""A node's identity: its key, its name, and where the key is stored."""

@@ -1,4 +1,4 @@
-"""Who a node is: one Ed25519 key, its name, and the words on paper that bring it back."""
+"""A node's identity: an Ed25519 key, its name, and the recovery words that restore it."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ MANNERS, ANIMALS = tuple(_MANNERS.split()), tuple(_ANIMALS.split())
 
 
 def node_name(key: bytes) -> str:
-    """A name made from a public key. One in 164 million pairs of keys shares a name, so it is for people to
-    read and never used to identify a key."""
+    """A readable name derived from a public key. Two keys share a name with a probability of 1 in 164 million,
+    so it is only for people and never identifies a key."""
     number = int.from_bytes(sha256(_DOMAIN + key).digest()[:16], "big")
     number, digits = divmod(number, 10_000)
     number, animal = divmod(number, len(ANIMALS))
@@ -59,7 +59,7 @@ def node_name(key: bytes) -> str:
 WORDS = 24
 
 _MOST_OPERATIONS, _MOST_MEMORY = 16, 2**30
-"""Largest argon2id cost (passes, bytes) that a file may ask this computer to pay."""
+"""Maximum argon2id cost (passes, bytes) accepted from a file."""
 
 
 class IdentityError(Exception):
@@ -67,7 +67,7 @@ class IdentityError(Exception):
 
 
 class Identity:
-    """A key pair. Everything public follows from `key`; the secret seed is only in `seed` and `words`."""
+    """A key pair. Everything public is derived from `key`; only `seed` and `words` return the secret."""
 
     __slots__ = ("_seed", "key", "name")
 
@@ -83,8 +83,8 @@ class Identity:
 
     @classmethod
     def from_words(cls, text: str) -> Identity:
-        """Restores a key from its 24 recovery words, however they are spaced. Raises IdentityError saying which
-        word is wrong, or that one of them is another word of the list."""
+        """Restores a key from its 24 recovery words, with any spacing. Raises IdentityError that says which
+        word is unknown, or that the checksum fails."""
         words = text.casefold().split()
         known = set(_words().wordlist)
         for place, word in enumerate(words, 1):
@@ -100,8 +100,8 @@ class Identity:
             ) from error
 
     def words(self) -> str:
-        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Anyone who has
-        them can act as this node."""
+        """The 24 recovery words: the seed in BIP-39's English word list, with checksum. Anyone who has them can
+        act as this node."""
         return str(_words().to_mnemonic(self._seed))
 
     def seed(self) -> bytes:
@@ -125,7 +125,7 @@ class Identity:
 
 
 class _PlainKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key as stored in a file that only its owner may read, bytes in hex."""
+    """An unencrypted key in a file that only its owner may read, bytes in hex."""
 
     v: Literal[1] = 1
     public_key: str
@@ -133,12 +133,12 @@ class _PlainKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def to_file(identity: Identity) -> bytes:
-    """The key as JSON, unencrypted: for a file that only its owner can read."""
+    """Encodes the key as JSON, unencrypted: for a file that only its owner can read."""
     return msgspec.json.encode(_PlainKey(public_key=identity.key.hex(), seed=identity.seed().hex()))
 
 
 def from_file(content: bytes) -> Identity:
-    """Inverse of `to_file`. Raises IdentityError when the content is damaged."""
+    """Inverse of `to_file`. Raises IdentityError if the content is damaged."""
     try:
         plain = msgspec.json.decode(content, type=_PlainKey)
         identity = Identity(bytes.fromhex(plain.seed))
@@ -150,7 +150,8 @@ def from_file(content: bytes) -> Identity:
 
 
 class _SealedKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key encrypted by an earlier version: XSalsa20-Poly1305 under argon2id of a passphrase, bytes in hex."""
+    """A key encrypted by an earlier version: XSalsa20-Poly1305, key from a passphrase by argon2id; bytes in
+    hex."""
 
     v: Literal[1] = 1
     public_key: str
@@ -161,9 +162,9 @@ class _SealedKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decrypt(content: bytes, passphrase: str) -> Identity:
-    """Opens a sealed key of an earlier version, in about half a second. The passphrase is normalised (NFKC), so
-    every keyboard's spelling of an accent works. Raises IdentityError when the content is damaged or the
-    passphrase is wrong."""
+    """Decrypts a key that an earlier version encrypted; takes about half a second. The passphrase is normalised
+    (NFKC), so that every keyboard's encoding of an accent works. Raises IdentityError if the content is damaged
+    or the passphrase wrong."""
     try:
         sealed = msgspec.json.decode(content, type=_SealedKey)
     except (msgspec.MsgspecError, UnicodeError) as error:

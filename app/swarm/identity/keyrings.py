@@ -1,4 +1,5 @@
-"""The system's keyring: which backend encrypts, what is stored in it, and calls that may wait for a person."""
+"""The system's keyring: which backends encrypt, the entries in it, and calls that may wait for a user's
+dialog."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from app.swarm.identity.identity import Identity, IdentityError
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
-"""The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
+"""The only other entry under that service (app/cli/_hub_token.py)."""
 PATIENCE_S = 60.0
-"""Seconds that a person may take with the keyring's own dialog before the node starts without it."""
+"""Seconds that the user may take for the keyring's dialog before the node starts without it."""
 _REAL = frozenset(
     f"keyring.backends.{one}" for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
 )
-"""Backends that encrypt. Others exist that write plain files, and would be picked up silently."""
+"""Backends that encrypt. Others write plain files and would be selected silently."""
 Find = Callable[[], keyring.backend.KeyringBackend | None]
 T = TypeVar("T")
 
@@ -34,20 +35,20 @@ class KeyringLocked(IdentityError):
 
 
 class KeyringWaiting(KeyringLocked):
-    """The keyring's own prompt is open, and nobody has answered it."""
+    """The keyring's dialog is open and unanswered."""
 
 
 def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyring.backend.KeyringBackend | None:
-    """The system's keyring if it is one that encrypts, else None. Follows the person's own choice of backend;
-    of a chain the best one that encrypts is taken."""
+    """The system's keyring if it encrypts, else None. Respects the user's choice of backend; of a chain, the
+    first one that encrypts."""
     current = chosen or keyring.get_keyring()
     chain = list(current.backends) if isinstance(current, ChainerBackend) else [current]
     return next((one for one in chain if type(one).__module__ in _REAL), None)
 
 
 def forget_token(find: Find = real_backend) -> str:
-    """Deletes the access token for models from the keyring, if it is there. Returns a sentence about what
-    prevented it. May wait for a person."""
+    """Deletes the model hub's access token from the keyring, if present. Returns a sentence if that failed,
+    else "". May wait for a user's dialog."""
     try:
         backend = find()
         if backend is not None and backend.get_password(SERVICE, HUB_TOKEN):
@@ -61,9 +62,9 @@ def forget_token(find: Find = real_backend) -> str:
 
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:
-    """Runs a call that may wait for a person in a thread, beside the event loop. The thread ends with the
-    process, since nobody waits for a dialog that was left open. Raises KeyringLocked for anything the keyring
-    raises, and KeyringWaiting when patience ends."""
+    """Runs a call that may wait for a user's dialog in a daemon thread, so that an open dialog does not keep
+    the process alive. Raises KeyringLocked for any exception of the keyring, and KeyringWaiting after
+    `patience_s` seconds."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -103,8 +104,8 @@ def put(find: Find, identity: Identity) -> None:
 
 
 def ask(find: Find, public_key: str, name: str) -> Identity:
-    """The key of that name in the keyring. Raises KeyringLocked if the keyring or the entry is missing now, and
-    IdentityError for a damaged entry."""
+    """Reads a key from the keyring. `name` is for messages. Raises KeyringLocked if the keyring or the entry is
+    missing now, and IdentityError if the entry is damaged."""
     secret = found(find).get_password(SERVICE, public_key)
     if secret is None:
         raise KeyringLocked(
@@ -121,7 +122,7 @@ def ask(find: Find, public_key: str, name: str) -> Identity:
 
 
 def found(find: Find) -> keyring.backend.KeyringBackend:
-    """The keyring of this system. Raises KeyringLocked if none answers."""
+    """The system's keyring. Raises KeyringLocked if there is none."""
     backend = find()
     if backend is None:
         raise KeyringLocked("This computer has no keyring.")
@@ -129,5 +130,5 @@ def found(find: Find) -> keyring.backend.KeyringBackend:
 
 
 def restoring() -> str:
-    """The command to restore a key from recovery words."""
+    """The command line that restores a key from recovery words."""
     return remedy.command("identity restore")

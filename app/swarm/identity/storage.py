@@ -1,8 +1,8 @@
-"""Where a key is stored: in the system's keyring; without one, in a file that only its owner can read.
+"""Stores the key: in the system's keyring or, without one, in a file that only its owner can read.
 
-`identity.json` beside it says where the key is and whose it is, without the secret. A key that is known to
-exist is never replaced by a new one unless its owner asks for that: while it can't be read, opening raises.
-"""
+`identity.json` in the data folder records where the key is and its public part, without the secret. A key that
+is known to exist is never replaced by a new one unless its owner asks for that: while it can't be read, opening
+raises."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ RECORD = "identity.json"
 
 
 class SealedKey(IdentityError):
-    """An earlier version encrypted the key with a passphrase. `unseal` opens it, once."""
+    """An earlier version encrypted the key with a passphrase. `unseal` decrypts it."""
 
 
 class KeyStore(StrEnum):
     KEYRING = "keyring"
     PLAIN = "plain"
-    """A file that only its owner can read."""
+    """An unencrypted file that only its owner can read."""
     SEALED = "file"
-    """A file under a passphrase, written by an earlier version."""
+    """A file encrypted with a passphrase, written by an earlier version."""
     MEMORY = "memory"
     """A new key that could not be saved to disk."""
 
@@ -52,7 +52,7 @@ PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the key of a folder is stored. `former` are the folder's earlier keys, as earlier versions listed
+    """Where the key of a folder is stored. `former`: the folder's earlier keys, as earlier versions listed
     them."""
 
     where: Literal["keyring", "file", "plain"]
@@ -63,8 +63,8 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PublicIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """The public part of an identity; all empty if there is no key yet. `kept` is a `KeyStore`, and `file` the
-    key's path, empty for the keyring."""
+    """The public part of an identity; all fields are empty if there is no key yet. `kept`: a `KeyStore`;
+    `file`: the key's path, empty for the keyring."""
 
     name: str = ""
     public_key: str = ""
@@ -73,7 +73,7 @@ class PublicIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """An identity ready for use. `note` is a sentence for the owner if something is wrong with it."""
+    """An identity ready for use. `note`: a sentence for the owner if something is wrong with its storage."""
 
     identity: Identity
     where: KeyStore
@@ -83,10 +83,9 @@ class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
 async def open_identity(
     folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """The folder's identity. Makes one silently the first time and stores it as `keep` does; if the disk
-    refuses, that first key lasts until the process ends and the note says so. Raises what `read_identity`
-    raises: a folder with a key never gets a second one.
-    """
+    """Returns the folder's identity. Creates one on the first call and stores it as `keep` does; if the disk
+    fails, this key lasts until the process ends and the note says so. Raises what `read_identity` raises: a
+    folder with a key never gets a second one."""
     if _read(folder) is not None:
         return await read_identity(folder, find=find, patience_s=patience_s)
     fresh = Identity.new()
@@ -101,9 +100,9 @@ async def open_identity(
 async def read_identity(
     folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """The identity that the folder has. Raises KeyringLocked or KeyringWaiting while the keyring that has the
-    key can't be read (trying again later may help), SealedKey, and IdentityError where there is no key or it is
-    damaged; a damaged file is moved aside."""
+    """Returns the folder's existing identity. Raises KeyringLocked or KeyringWaiting while the keyring with the
+    key can't be read (trying again later may help), SealedKey, and IdentityError if there is no key or it is
+    damaged; a damaged file is renamed."""
     record = _read(folder)
     if record is None:
         raise IdentityError(
@@ -125,8 +124,8 @@ async def read_identity(
 async def keep(
     identity: Identity, folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """Makes a key the folder's only one, in the keyring or else in a file that only its owner can read; the
-    note says why. Deletes the folder's earlier keys. Raises OSError if the disk refuses."""
+    """Makes `identity` the folder's only key, in the keyring or else in a file that only its owner can read;
+    the note then says why. Deletes the folder's earlier keys. Raises OSError if the disk fails."""
     try:
         await keep_in_keyring(identity, folder, find=find, patience_s=patience_s)
     except IdentityError as error:
@@ -139,7 +138,8 @@ async def keep(
 async def keep_in_keyring(
     identity: Identity, folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> None:
-    """Puts a key into the keyring, reads it back, and only then makes it the folder's. Raises IdentityError."""
+    """Writes a key into the keyring, reads it back, and only then makes it the folder's key. Raises
+    IdentityError."""
     await aside(lambda: put(find, identity), patience_s)
     former = _write_record(folder, "keyring", identity)
     _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
@@ -148,8 +148,8 @@ async def keep_in_keyring(
 
 
 def keep_plain(identity: Identity, folder: Path) -> Path:
-    """Writes a key unencrypted into a file that only its owner can read, and makes it the folder's. Returns the
-    file. Raises OSError if the disk refuses."""
+    """Writes a key unencrypted into a file that only its owner can read, and makes it the folder's key. Returns
+    the path. Raises OSError if the disk fails."""
     path = _plain_file(folder, identity.key.hex())
     files.write(path, to_file(identity), private=True)
     _write_record(folder, "plain", identity)
@@ -157,8 +157,8 @@ def keep_plain(identity: Identity, folder: Path) -> Path:
 
 
 def unseal(folder: Path, passphrase: str) -> Identity:
-    """The key that an earlier version encrypted. Raises IdentityError for a wrong passphrase, or a file that is
-    damaged or gone."""
+    """Decrypts the key of an earlier version. Raises IdentityError if the passphrase is wrong, or the file
+    damaged or missing."""
     record = _read(folder)
     if record is None or record.where != "file":
         raise IdentityError("There is no key under a passphrase here.")
@@ -176,8 +176,8 @@ def unseal(folder: Path, passphrase: str) -> Identity:
 
 
 def public_identity(folder: Path) -> PublicIdentity:
-    """Where the folder's key is; opens no keyring and reads no secret. Raises IdentityError for a damaged
-    record."""
+    """Reads where the folder's key is, without opening a keyring or reading a secret. Raises IdentityError if
+    the record is damaged."""
     record = _read(folder)
     if record is None:
         return PublicIdentity()
@@ -196,8 +196,8 @@ def kept_in_keyring(folder: Path) -> str:
 
 
 def forget(folder: Path, find: Find = real_backend) -> str:
-    """Deletes the folder's key, and its earlier ones, from the keyring. Returns a sentence about what prevented
-    it. May wait for a person."""
+    """Deletes the folder's key and its earlier ones from the keyring. Returns a sentence if that failed, else
+    "". May wait for a user's dialog."""
     try:
         record = _read(folder)
     except IdentityError:
@@ -218,15 +218,15 @@ def forget(folder: Path, find: Find = real_backend) -> str:
 
 
 def _delete(find: Find, public_keys: list[str]) -> None:
-    """Raises whatever the keyring raises, except for a missing key."""
+    """Deletes keys from the keyring; ignores missing ones. Raises the keyring's exceptions."""
     for key in public_keys:
         with suppress(keyring.errors.PasswordDeleteError):
             found(find).delete_password(SERVICE, key)
 
 
 def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
-    """The key in a file, with a sentence if others could read the file. A damaged file is moved aside. Raises
-    IdentityError."""
+    """Reads the key from its file; also returns a sentence if other users could read it. Renames a damaged
+    file. Raises IdentityError."""
     path = _plain_file(folder, record.public_key)
     enter = f"enter the recovery words of {record.name} ({restoring()})."
     try:
@@ -249,8 +249,8 @@ def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
 
 
 def _closed_to_others(path: Path) -> str:
-    """Removes others' rights to a file; returns a sentence if they had some. Raises OSError if the file is
-    missing."""
+    """Removes other users' permissions on a file; returns a sentence if there were any. Raises OSError if the
+    file is missing."""
     if os.name != "posix" or not stat.S_IMODE(path.stat().st_mode) & 0o077:
         return ""  # on Windows the person's own folder keeps others out
     with suppress(OSError):
@@ -293,8 +293,8 @@ def _read(folder: Path) -> KeyRecord | None:
 
 
 def _write_record(folder: Path, where: Literal["keyring", "plain"], identity: Identity) -> list[str]:
-    """Records the folder's key and deletes the files of its earlier one. A damaged record is moved aside.
-    Returns the public keys that the keyring may still have; a key kept in a file leaves them in the record."""
+    """Records the folder's key and deletes the files of its earlier one. Renames a damaged record. Returns the
+    public keys that the keyring may still contain; for a key in a file they are kept in the record."""
     own, former = identity.key.hex(), list[str]()
     try:
         before = _read(folder)

@@ -1,1 +1,1 @@
-"""The checks that peers' groups pass before they are learned from."""
+"""The checks that a peer's group must pass before the node trains on it, and the buffer of checked groups."""

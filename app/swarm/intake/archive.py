@@ -45,18 +45,18 @@ _NO_RATE = Quotas(publish_per_min=SAFE_INTEGER, publish_burst=SAFE_INTEGER)
 
 
 class ArchiveError(Exception):
-    """A file that is not an archive; the message says what to do."""
+    """The file is not an archive; the message says what to do."""
 
 
 class ArchivedGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A line of the file."""
+    """One line of an archive file."""
 
     swarm: SwarmId
     group: Envelope
 
 
 class ReadArchive(NamedTuple):
-    """A file's groups, how many of its lines could not be read, and whether there are more than are read."""
+    """The groups of a file, the number of unreadable lines, and whether the file has more than was read."""
 
     lines: list[ArchivedGroup]
     unreadable: int
@@ -64,7 +64,7 @@ class ReadArchive(NamedTuple):
 
 
 def read(path: Path) -> ReadArchive:
-    """Raises ArchiveError where there is not one group, and OSError."""
+    """Reads an archive file. Raises ArchiveError if it contains no group, and OSError."""
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe waits for its writer
         raise ArchiveError(
             f"{safe_line(path.name)} isn't a file: choose one that “shoal archive export” has written."
@@ -91,9 +91,9 @@ def read(path: Path) -> ReadArchive:
 def checked(
     lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
 ) -> Iterator[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
-    """Each group after the checks of its swarm, or why it is refused; those that MOST_S has no room for are
-    UNCHECKED. One intake for all swarms, so that an author does not begin again in each. Blocking: scores every
-    answer. Raises SandboxError."""
+    """Checks each group against its own swarm; yields the line with the PeerGroup or the reason for refusal
+    (UNCHECKED once MOST_S is used up). One intake serves all swarms, so that an author's record carries over.
+    Blocks while it scores every answer. Raises SandboxError."""
     intake = Intake(sandbox, "", own_keys, per_author=_NO_RATE)
     ends = time.monotonic() + MOST_S
     for line in lines:
@@ -104,14 +104,14 @@ def checked(
 
 
 def write(path: Path, lines: Iterable[ArchivedGroup]) -> int:
-    """Writes a file, whole or not at all; returns its number of groups. Raises OSError."""
+    """Writes a file atomically; returns its number of groups. Raises OSError."""
     unique = {line.group.id: line for line in lines}
     files.write(path, b"".join(map(_encoded, unique.values())))
     return len(unique)
 
 
 def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
-    """Adds checked groups to those of the data folder, as many as fit; how many there are now. Raises
+    """Adds checked groups to the data folder's archive, as many as fit; returns its number of groups. Raises
     OSError."""
     kept: list[ArchivedGroup] = []
     if (path := home / FILE).exists():
@@ -123,8 +123,8 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
 def fitting(
     lines: Iterable[ArchivedGroup], most: int = MOST_GROUPS, most_bytes: int = MOST_BYTES
 ) -> list[ArchivedGroup]:
-    """As many as are read back, in their order. The latest ones of all authors in turn, so that an author with
-    many groups displaces its own."""
+    """The groups that fit into the limits, in their order. Takes the latest of each author in turn, so that an
+    author with many groups displaces its own."""
     unique = {line.group.id: line for line in lines}
     of_author: Counter[str] = Counter()
     ranked: list[tuple[int, str, int]] = []
@@ -145,7 +145,8 @@ def _encoded(line: ArchivedGroup) -> bytes:
 
 
 def of_relay(state: Path) -> Iterator[ArchivedGroup]:
-    """The groups in a relay's folder, whether it runs or not. Raises ArchiveError if it has no archive."""
+    """Yields the groups of a relay's folder, even while it runs. Raises ArchiveError if there is no archive or
+    it can't be read."""
     found = sorted(state.glob("archive-*.sqlite3"))
     if not found:
         raise ArchiveError(f"{state} is no relay's folder with an archive: name the folder that --state named.")

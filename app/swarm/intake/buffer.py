@@ -29,20 +29,20 @@ MAX_BUFFERED = 256
 MOST_BYTES = 4_000_000
 PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
-"""Ages are counted in rounds of at least this many seconds, so that groups do not seem too old to a fast node;
-a slow node's rounds count as they are."""
+"""Minimum seconds per round when ages are counted in rounds, so that groups do not seem too old to a fast
+node."""
 MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
-"""Groups that wait for a lesson, and their bytes of memory."""
+"""Maximum groups that wait for a lesson, and their maximum bytes in memory."""
 WAITING_OF_FAMILY = 192
 """Maximum groups of one family that wait, enough for the lesson that is taught and for the next two; at most
 half of them of one author."""
 _QUESTIONS = 8192
-"""Number of questions remembered, of groups that arrived in this run."""
+"""Maximum questions remembered of groups that arrived in this run."""
 
 
 class PeerBuffer:
-    """Bounded in groups, bytes and groups per author; when it is full, the author with most ready groups loses
-    the oldest. `now_ms` is Unix milliseconds by the relay's clock."""
+    """The peers' checked groups, bounded in groups, bytes and groups per author; when it is full, the author
+    with most ready groups loses its oldest. `now_ms` returns the relay's time in Unix milliseconds."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PeerBuffer:
         oldest_s: float = OLDEST_S,
         people: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`people`: whether a round may take a person's group on top of the others."""
+        """`people`: whether a round may take a person's group in addition."""
         self.now_ms, self._people = now_ms, people
         self._most, self._most_bytes, self._per_peer, self._oldest_s = most, most_bytes, per_peer, oldest_s
         self._ready: dict[str, PeerGroup] = {}
@@ -66,26 +66,27 @@ class PeerBuffer:
         self._suspects: set[str] = set()
         self._met: OrderedDict[Coordinates, None] = OrderedDict()
         self.used: set[Coordinates] = set()
-        """Questions of groups trained on before this start, and of own groups: copies of them are refused."""
+        """Questions of groups trained on before this start, and of the node's own groups: copies of them are
+        refused."""
         self.records = PeerRecords()
         self.round_s = SHORTEST_ROUND_S
-        """Mean seconds of this node's rounds."""
+        """Mean duration of this node's rounds in seconds."""
         self.taken = self.taken_last = 0
-        """Groups trained on: in this run, and in the latest round."""
+        """Number of groups trained on in this run (`taken`) and in the latest round (`taken_last`)."""
         self.authors: set[str] = set()
-        """Keys of the authors they came from."""
+        """Keys of the authors of the groups trained on."""
         self.vouched: set[str] = set()
-        """Keys of authors whom the owner vouches for, by importing a file of theirs."""
+        """Keys of authors that the owner trusts, by importing a file of theirs."""
         self.vouches_for_all = False
-        """Whether the owner vouches for every author: in a private swarm."""
+        """True if the owner trusts every author: in a private swarm."""
 
     def __len__(self) -> int:
         return len(self._ready)
 
     def add(self, group: PeerGroup) -> bool:
-        """Makes a checked group ready, or lets it wait if its family is not trained on. False, without effect,
-        if a group with the same question was here before: nodes draw questions by their keys, so a second one
-        is a copy, however much its words were changed."""
+        """Makes a checked group ready, or lets it wait if its family is not trained on. Returns False, without
+        effect, if a group with this question was here before: nodes draw questions by their keys, so a second
+        one is a copy, however reworded."""
         question = group.scored.group.coordinates
         if question in self.used or question in self._met:
             return False
@@ -100,13 +101,13 @@ class PeerBuffer:
         return True
 
     def remember_used(self, questions: Iterable[Coordinates]) -> None:
-        """Groups with these questions were used before this start, or are this node's own: copies of them are
+        """Adds questions of groups that were trained on before this start, or are the node's own: copies are
         refused."""
         self.used.update(questions)
 
     def practise(self, families: Iterable[str]) -> None:
-        """The node trains on these families from now on: groups of others wait, also those that came before
-        this was known, and those of these that waited are ready."""
+        """Sets the families that the node trains on. Ready groups of other families become waiting, and waiting
+        groups of these families become ready."""
         self._active = frozenset(families)
         for group in [one for one in self._ready.values() if _family(one) not in self._active]:
             self._remove(group.id)
@@ -117,34 +118,34 @@ class PeerBuffer:
 
     @property
     def solved(self) -> frozenset[str]:
-        """Families that peers have right answers to: those of all groups here."""
+        """Families of all groups in the buffer: peers have right answers to them."""
         return frozenset(map(_family, (*self._ready.values(), *self._waiting.values())))
 
     @property
     def sorts(self) -> bool:
-        """Whether it knows which families the node trains on; until then no group waits."""
+        """True once `practise` has set the families; until then no group waits."""
         return self._active is not None
 
     def waiting_groups(self) -> list[PeerGroup]:
-        """Groups of families that the node does not train on, in the order of arrival."""
+        """Groups of families that the node does not train on, in order of arrival."""
         return list(self._waiting.values())
 
     def vouches(self, key: str) -> bool:
-        """Whether an author is trusted enough to teach a lesson without a second author: one whom the owner
-        vouches for, or whose answers were learned from before."""
+        """True if an author may teach a lesson without a second author: the owner trusts it, or its answers
+        were learned from before."""
         return self.vouches_for_all or key in self.vouched or self.records.stands(key)
 
     def settle_lesson(self, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """These groups have been taught; their authors count among those learned from. Returns each author's
-        key with the family."""
+        """Records that these groups have been taught, and their authors as learned from. Returns (author's key,
+        family) pairs."""
         taught = [group for id in ids if (group := self._waiting.pop(id, None))]
         self.taken += len(taught)
         self.authors.update(group.key for group in taught)
         return sorted({(group.key, _family(group)) for group in taught})
 
     def offers(self) -> list[PeerOffer]:
-        """What a round may choose from, in the order of arrival, for `app.sapo.mixing.choose`. Ages are in
-        rounds of this node, so that a slow node finds groups as well."""
+        """The ready groups in order of arrival, as offers for `app.sapo.mixing.choose`. Ages are in rounds of
+        this node, so that a slow node finds groups too."""
         self._drop_old()
         now_ms, round_ms = self.now_ms(), 1000 * max(self.round_s, SHORTEST_ROUND_S)
         return [
@@ -157,8 +158,8 @@ class PeerBuffer:
         ]
 
     def count_ready(self, recipe: Recipe) -> int:
-        """Ready groups that are fresh and of trusted authors. People's groups are not counted, because a round
-        takes one of them on top; if they were, they would keep other groups from being fetched."""
+        """Number of ready groups that are fresh and of trusted authors. People's groups are not counted: a
+        round takes them in addition, and they would keep other groups from being fetched."""
         return sum(
             not lone(offer.rewards_G)
             and (recipe.max_age is None or offer.age <= recipe.max_age)
@@ -167,8 +168,8 @@ class PeerBuffer:
         )
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        """Chooses at most `most` ready groups for a round, and one of a person on top, if `people` are wanted.
-        They are then out."""
+        """Chooses up to `most` ready groups for a round, plus a person's group if `people` returns True, and
+        moves them to out."""
         offers, groups = self.offers(), list(self._ready.values())
         chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
         people = self._people()
@@ -178,8 +179,8 @@ class PeerBuffer:
         return list(self._out)
 
     def give_back(self, blamed: bool = True) -> None:
-        """The round was lost, so the groups that are out are ready again. `blamed`: the trainer died over these
-        groups. Once may be chance; a group that was out at two deaths is dropped."""
+        """Returns the groups that are out to ready, because the round was lost. `blamed`: the trainer died on
+        these groups; a group that was out at two such deaths is dropped."""
         for group in self._out:
             if not blamed or group.id not in self._suspects:
                 self._insert(group)
@@ -188,8 +189,8 @@ class PeerBuffer:
         self._out = []
 
     def settle_used(self, judged_P: Sequence[JudgedGroup] = ()) -> list[str]:
-        """The round is saved, so the groups that are out were used. `judged_P`: the groups that were read, for
-        their authors' records. Returns the ids of those that were learned from."""
+        """Marks the groups that are out as used, because the round is saved. `judged_P`: results by group, for
+        their authors' records. Returns the ids of the groups that were learned from."""
         out, learned = {group.id: group for group in self._out}, []
         for judged in judged_P:
             group = out.get(judged.group.id)
@@ -214,8 +215,9 @@ class PeerBuffer:
             self._displace(max(self._by_author, key=self._by_author.__getitem__))
 
     def _keep_waiting(self, group: PeerGroup) -> None:
-        """When its family has too many groups, the author with most of them loses the oldest; when there are
-        too many in all, the largest family does. A person's answer is never taught in a lesson."""
+        """Adds a waiting group. If its family has too many, the author with most of them loses its oldest; if
+        there are too many in all, the family with most bytes does. A person's answer is never taught in a
+        lesson."""
         if lone(group.scored.rewards_G):
             return
         self._waiting[group.id] = group
@@ -240,7 +242,7 @@ class PeerBuffer:
             self._remove(id)
 
     def _displace(self, key: str) -> None:
-        """Drops the oldest ready group of this author."""
+        """Drops the author's oldest ready group."""
         self._remove(next(id for id, one in self._ready.items() if one.key == key))
 
     def _remove(self, id: str) -> None:
@@ -256,6 +258,6 @@ def _family(group: PeerGroup) -> str:
 
 
 def size(group: PeerGroup) -> int:
-    """Bytes of memory that a group takes, approximately."""
+    """Approximate bytes of memory that a group takes."""
     texts_G = group.scored.group.completions_G
     return 2048 + sys.getsizeof(group.question) + sum(map(sys.getsizeof, texts_G))

@@ -47,12 +47,13 @@ from app.swarm.wire.shared_sets import SharedSet, is_sealed
 SHINGLE_CHARS = 8
 SKETCH_HASHES = 128
 COPY_SHARE = 0.9
-"""Share of a sketch in common from which two groups count as copies."""
+"""Fraction of a sketch in common from which two groups count as copies."""
 FIRST, FIRST_ALIKE = 24, 0.6
-"""The smallest of a sketch are a sketch themselves: most groups differ in those already."""
+"""The smallest hashes of a sketch are compared first (number, fraction): most groups already differ in
+those."""
 REMEMBERED_TEXTS = 1024
 MIN_COMPARED_CHARS = 240
-"""A group of fewer characters than this says too little to be compared with answers to other questions."""
+"""A group with fewer characters is too short to be compared with answers to other questions."""
 
 Sketch: TypeAlias = "array[int]"
 
@@ -67,8 +68,8 @@ class SimilarityIndex:
         self._secret = secrets.token_bytes(8)
 
     def sketch(self, question: str, completions_G: Sequence[str]) -> Sketch:
-        """Case, blanks and the order of the completions do not matter. A short group is sketched together with
-        its question, because many questions have the answer "#3"."""
+        """Computes a group's sketch, ignoring case, blanks and the order of the completions. A short group is
+        sketched together with its question, because many questions have the answer "#3"."""
         texts = sorted("".join(text.split()).casefold() for text in completions_G)
         about = question if sum(map(len, texts)) < MIN_COMPARED_CHARS else ""
         salt = hash((self._secret, about))
@@ -84,7 +85,7 @@ class SimilarityIndex:
         )
 
     def alike(self, sketch: Sketch) -> bool:
-        """Whether one of the latest groups is almost the same."""
+        """True if one of the latest groups is almost identical."""
         mine, first = frozenset(sketch), frozenset(sketch[:FIRST])
         return any(
             len(first.intersection(other[:FIRST])) >= FIRST_ALIKE * len(first)
@@ -102,16 +103,17 @@ class SimilarityIndex:
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
 STRIKES = 3
-"""Deliberately bad groups after which an author is ignored, unless four times as many were good."""
+"""Number of deliberately bad groups after which an author is ignored, unless at least four times as many were
+good."""
 DISTRUST_MS = 3600 * 1000
 _SHARE = Quotas()
-"""What one author may publish at a relay is also the most that is accepted of it here."""
+"""Limits per author: equal to what one key may publish at a relay."""
 
 V = TypeVar("V")
 
 
 class IntakeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch after the checks. `reports` are for the relay: ids by complaint."""
+    """A checked batch. `reports`: ids to report to the relay, by complaint."""
 
     checked: tuple[PeerGroup, ...]
     refused: Mapping[IntakeReason, int]
@@ -119,7 +121,7 @@ class IntakeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Author:
-    """What is remembered of a key that has signed a valid group."""
+    """The record of a key that has signed a valid group."""
 
     __slots__ = ("allowance", "good", "strikes", "until_ms")
 
@@ -131,7 +133,7 @@ class _Author:
 
 
 class Intake:
-    """One node's checks, with what they remember, all of it bounded. Blocking; one check at a time."""
+    """One node's checks and their bounded memory. Blocks; runs one check at a time."""
 
     def __init__(
         self,
@@ -145,9 +147,9 @@ class Intake:
         oldest_s: int = OLDEST_S,
         per_author: Quotas = _SHARE,
     ) -> None:
-        """`own_keys` are all keys that this data folder ever signed with. `longest` is in characters of a
-        completion, `families` are those accepted, `sets` returns the question sets accepted too, and
-        `per_author` limits each author."""
+        """`own_keys`: all keys that this data folder ever signed with; `families`: those accepted; `sets`:
+        returns the question sets also accepted; `longest`: maximum characters of a completion; `per_author`:
+        limits per author."""
         self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
         self._per_author = per_author
         self._own = frozenset(key.hex() for key in own_keys)
@@ -175,8 +177,8 @@ class Intake:
         now_ms: int,
         oldest_s: int | None = None,
     ) -> IntakeResult:
-        """Checks every item of a batch, or as many as possible before the sandbox was put to rest. `oldest_s`
-        is another maximum age, as for an archive. Raises SandboxError and nothing else."""
+        """Checks every item of a batch, or as many as possible before the sandbox stops. `oldest_s` overrides
+        the maximum age, as for an archive. Raises only SandboxError."""
         checked: list[PeerGroup] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
@@ -206,8 +208,8 @@ class Intake:
         *,
         swarm: str | None = None,
     ) -> PeerGroup | IntakeReason:
-        """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock, `swarm` another
-        one that it was written for. Raises SandboxError."""
+        """Checks one group; returns the PeerGroup or the reason for refusing it. `now_ms`: the relay's time in
+        Unix milliseconds; `swarm`: overrides the intake's swarm. Raises SandboxError."""
         with self._one_at_a_time:
             envelope = _envelope(one)
             verdict = (
@@ -277,7 +279,8 @@ class Intake:
             return IntakeReason.NO_QUESTION
 
     def _regenerated(self, envelope: Envelope, body: Body, group: Group) -> PeerGroup | IntakeReason:
-        """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
+        """Regenerates the question in the sandbox, where it can be interrupted, and scores the answers. Raises
+        QuestionError."""
         asked = self._sandbox.questions([group.coordinates])[0]
         if isinstance(asked, QuestionError):
             raise asked
@@ -301,7 +304,7 @@ class Intake:
         )
 
     def _unfit(self, group: Group) -> IntakeReason | None:
-        """Checks that need no question: the first reason against the group, or None."""
+        """Runs the checks that need no question; returns the first reason against the group, or None."""
         task = group.coordinates
         if task.version != VERSION:
             return IntakeReason.OTHER_VERSION
@@ -327,7 +330,7 @@ def _envelope(one: bytes | msgspec.Raw | Envelope | IntakeReason) -> Envelope | 
 
 
 def _keep(store: OrderedDict[str, V], key: str, value: V, most: int) -> None:
-    """Keeps the latest `most` of them."""
+    """Stores an entry and drops the oldest above `most`."""
     store[key] = value
     store.move_to_end(key)
     while len(store) > most:

@@ -1,5 +1,5 @@
-"""Why a peer's group is not used: a word for the counters, a sentence for people. And which text is unsafe: it
-looks different from what it is to a person, to a terminal, or to a model's tokenizer."""
+"""Reasons for refusing a peer's group: a word for the counters, a sentence for people. Also detects unsafe
+text: text that looks different to a person, a terminal or a model's tokenizer from what it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.swarm.wire.limits import Flaw
 
 
 class IntakeReason(StrEnum):
-    """In the order of the checks, cheapest first."""
+    """Reasons for refusing a group, in the order of the checks, cheapest first."""
 
     NOT_JSON = "not-json"
     WRONG_SHAPE = "wrong-shape"
@@ -37,7 +37,7 @@ class IntakeReason(StrEnum):
     LOOK_ALIKE = "look-alike"
     FALSE_REWARDS = "false-rewards"
     UNCHECKED = "unchecked"
-    """Of a file alone; see app.swarm.intake.archive."""
+    """Only for files; see app.swarm.intake.archive."""
 
     @property
     def sentence(self) -> str:
@@ -45,12 +45,12 @@ class IntakeReason(StrEnum):
 
     @property
     def complaint(self) -> Literal["bad_reward", "unsafe"] | None:
-        """What the relay is told of such a group, if anything."""
+        """The complaint that is reported to the relay, or None."""
         return _COMPLAINTS.get(self)
 
     @property
     def deliberate(self) -> bool:
-        """Whether no honest node would have signed it, so that it counts against the author."""
+        """True if no honest node would have signed the group, so that it counts against the author."""
         return self in _DELIBERATE
 
 
@@ -95,7 +95,7 @@ _DELIBERATE = frozenset(
 
 
 def of_flaw(flaw: Flaw) -> IntakeReason:
-    """The reason of the same name; a flaw without one here counts as a wrong shape."""
+    """The reason with the flaw's name; WRONG_SHAPE if there is none."""
     try:
         return IntakeReason(flaw.value)
     except ValueError:
@@ -104,17 +104,17 @@ def of_flaw(flaw: Flaw) -> IntakeReason:
 
 _BREAKS = str.maketrans("", "", "\n\r\t")
 _MARKS = 8
-"""Maximum combining marks on one letter: no script needs more, and a heap of them covers the lines around it.
-"""
+"""Maximum combining marks on one letter: no script needs more, and a pile of them covers the lines around
+it."""
 _CONTROL_WORDS = re.compile(
     r"<[|｜][^<>|｜]{1,48}[|｜]>|</?s>|<(?:bos|eos|pad|unk|mask)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
 )
-"""How chat models mark where a turn ends and who speaks; in a peer's text these could only be forgeries."""
+"""Markup by which chat models separate turns and speakers; in a peer's text it can only be a forgery."""
 
 
 def unsafe(text: str) -> bool:
-    """Whether text has control characters, changes of direction, invisible or private characters, heaps of
-    marks, or a model's control words.
+    """True if the text has control characters, direction changes, invisible or private-use characters, piles of
+    combining marks, or a model's control words.
 
     >>> [unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
     [False, False, True, True, True]

@@ -1,1 +1,1 @@
-"""Where a swarm is and who may join: invites, private words, relays on the local network."""
+"""How to find and join a swarm: invites, words of private swarms, relays on the local network."""

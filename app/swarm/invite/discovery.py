@@ -29,15 +29,15 @@ SERVICE = "_shoal._tcp.local."
 FIND_S = 2.0
 MOST_FOUND = 32
 MOST_HEARD = 128
-"""Maximum announcements looked at; more are taken for a flood."""
+"""Maximum announcements examined; further ones are treated as a flood."""
 _NAME = b"shoal-lan-v1\0"
 _RESOLVE_S = 1.0
 _TXT_VERSION = "1"
 
 
 class Advert(msgspec.Struct, frozen=True, kw_only=True):
-    """What a relay announces on its network. `private`: not everybody may join. `since_ms`: when it opened, in
-    Unix milliseconds."""
+    """A relay's announcement on its network. `private`: not everybody may join; `since_ms`: start of the relay
+    in Unix milliseconds."""
 
     swarm: str
     relay: str
@@ -47,7 +47,7 @@ class Advert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundRelay(msgspec.Struct, frozen=True, kw_only=True):
-    """A relay that announced itself on this network. `invite` has its address, swarm and id, and no token."""
+    """A relay found on this network. `invite` has its address, swarm and id, and no token."""
 
     invite: Invite
     private: bool
@@ -55,15 +55,15 @@ class FoundRelay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiscoveryError(Exception):
-    """This computer's network does not carry announcements; the message says what works instead."""
+    """This computer's network does not support announcements; the message says what works instead."""
 
 
 @asynccontextmanager
 async def advertise(
     advert: Advert, addresses: Sequence[str], interfaces: Sequence[str] | None = None
 ) -> AsyncIterator[None]:
-    """Announces a relay until the block is left. `addresses` are where others on the network reach it,
-    `interfaces` the own addresses to speak from (None: all). Raises DiscoveryError."""
+    """Announces a relay inside the context. `addresses`: where other computers reach it; `interfaces`: own
+    addresses to send from (None: all). Raises DiscoveryError."""
     name = label(advert.relay)
     service = AsyncServiceInfo(
         SERVICE,
@@ -95,7 +95,7 @@ async def advertise(
 
 
 async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[FoundRelay]:
-    """The relays that answer within the time, the oldest first. Raises DiscoveryError if this computer has no
+    """The relays that answer within the time, oldest first. Raises DiscoveryError if this computer has no
     network."""
     network = _network(interfaces)
     heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
@@ -119,28 +119,28 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
 
 
 def order(found: Iterable[FoundRelay]) -> list[FoundRelay]:
-    """Each address once, the oldest relay first, so that all nodes of a network agree which one that is."""
+    """Removes duplicate addresses and sorts by `rank`, so that all nodes of a network agree on the first
+    relay."""
     unique = {one.invite.url: one for one in found}
     return sorted(unique.values(), key=rank)[:MOST_FOUND]
 
 
 def rank(found: FoundRelay) -> tuple[int, str, str]:
-    """The sort key of relays found on one network."""
+    """Sort key of relays on one network: the oldest first."""
     return found.since_ms, found.invite.relay or "", found.invite.url
 
 
 def label(relay: str) -> str:
-    """The name of a relay on the network; it follows from the relay's id alone."""
+    """The relay's name on the network, derived from its id alone."""
     return "shoal-" + sha256(_NAME + relay.encode()).hexdigest()[:16]
 
 
 def read_announcement(
     addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]
 ) -> FoundRelay | None:
-    """The relay that an announcement describes, None if any part of it is not as a relay's. Only addresses of
-    private networks count, so that an announcement cannot send nodes out to the internet; and neither this
-    computer's own address nor any path but a relay's, so that it cannot make nodes talk to their own computer's
-    other programs."""
+    """Parses an announcement; None if any part is not as a relay's. Only addresses of private networks are
+    accepted, so that an announcement cannot send nodes to the internet; loopback addresses and paths other than
+    a relay's are refused, so that it cannot make nodes contact programs on their own computer."""
     entries = {name: value or b"" for name, value in txt.items()}
     host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
     try:
@@ -164,8 +164,8 @@ def read_announcement(
 
 
 def lan_address() -> str | None:
-    """This computer's address for others on its network, None without one. Sends nothing: it only asks the
-    system which route it would take."""
+    """This computer's address on its network; None without a network. Sends nothing: only asks the system for
+    the route."""
     for towards in ("224.0.0.251", "10.255.255.255", "203.0.113.1"):
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect((towards, 9))
@@ -184,7 +184,7 @@ async def _resolve(network: zeroconf.Zeroconf, name: str) -> FoundRelay | None:
 
 
 def _local(text: str) -> str | None:
-    """An address as written in a URL, None unless it is one of a private network."""
+    """An address as written in a URL; None unless it is of a private network."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -25,15 +25,14 @@ from app.swarm.wire.protocol import SOCKET_PATH
 
 PREFIX = "shoal://join/"
 MAX_LINK_CHARS = 2000
-"""Maximum characters of an address or a link; the longest valid one has fewer."""
+"""Maximum characters of an address or a link; the longest valid one is shorter."""
 
 _PORTS = {"ws": 80, "wss": 443}
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""A name whose last label looks like this is an address to some systems."""
+"""Some systems interpret a host name whose last label matches this as an address."""
 _PATH = re.compile(rf"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){{0,14}}{SOCKET_PATH}")
-"""A proxy may put something in front; an address that ends differently could make this computer send requests
-to another program."""
+"""A proxy may add a prefix; with another ending, the address could send requests to another program."""
 _LONGEST_PATH = 200
 _ADDRESS = re.compile(r"(wss?)://([^/?#]*)([^?#]*)")
 _ENTRIES = {
@@ -45,31 +44,30 @@ _ENTRIES = {
 
 
 WORDS, WORD_BITS = 6, 11
-"""Words of an invite that is said aloud, or of a private swarm, and the bits of each."""
+"""Number of words of a spoken invite or of a private swarm, and bits per word."""
 _SPOKEN_BITS, _SPOKEN_CHECK_BITS = 49, 17
 _SPOKEN = b"shoal-spoken-invite-v1\0"
 _BETWEEN = re.compile(r"[\s,;-]+")
 
 
 class InviteError(ValueError):
-    """Neither an address nor an invite; the message says what is wrong with it and what to do."""
+    """The text is neither an address nor an invite; the message says what is wrong and what to do."""
 
 
 class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """A relay to join. `url` is its websocket's; the others are None where the invite does not say.
+    """A relay to join. `url` is its websocket address; the other fields are None if not given.
 
-    `swarm` and `relay` are the ids that its `hello` must bear. `token` is what it asks newcomers for: one that
+    `swarm` and `relay` are the ids that its `hello` must have. `token` is what it asks newcomers for: one that
     its operator signed, or a private swarm's access key (`app.swarm.invite.private`), which is a secret and
-    never sent. Raises InviteError when a part is not right, so an Invite always has a link.
-    """
+    never sent. Raises InviteError for an invalid field, so every Invite has a link."""
 
     url: str
     swarm: str | None = None
     relay: str | None = None
     token: str | None = None
     room: str | None = None
-    """"class": anyone who joins with this invite agrees that a teacher sees the model's skills and may
-    pause it."""
+    """"class": anyone who joins with this invite agrees that a teacher sees the model's skills and may pause
+    it."""
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:
@@ -80,7 +78,7 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
                 raise InviteError(f"The {what} of this invite has characters or a length that none has.")
 
     def link(self) -> str:
-        """The invite for others. Anyone who reads it can join where it holds a token."""
+        """The invite as a link. If it contains a token, anyone who reads it can join."""
         scheme, _, place = self.url.partition("://")
         host, _, path = place.partition("/")
         entries = "&".join(f"{name}={value}" for name in _ENTRIES if (value := getattr(self, name)) is not None)
@@ -88,8 +86,8 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         return f"{PREFIX}{scheme}/{shown}" + (f"?{entries}" if entries else "")
 
     def words(self) -> str | None:
-        """Six words for this invite, None where no words can say it: where it holds a token, or the relay has a
-        host name, IPv6, another path or encryption."""
+        """Six words for this invite; None if it has a token, or the relay has a host name, an IPv6 address,
+        another path or encryption."""
         found = re.fullmatch(rf"ws://([0-9.]+)(?::([0-9]+))?{SOCKET_PATH}", self.url)
         if found is None or self.token is not None:
             return None
@@ -108,7 +106,7 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
 
 def where(text: str) -> Invite:
-    """What a person entered: an invite link, six words, a ws:// or wss:// address, or HOST:PORT. Raises
+    """Parses what a person entered: an invite link, six words, a ws:// or wss:// address, or HOST:PORT. Raises
     InviteError."""
     if (words := are_words(text)) is not None:
         return _said(words)
@@ -131,20 +129,19 @@ def where(text: str) -> Invite:
 
 
 def are_words(text: str) -> list[str] | None:
-    """The words of a text that is meant as six words, even if it has some more or less; None for a link or an
-    address."""
+    """Splits a text that is meant as six words, even if the number is wrong; None for a link or an address."""
     words = _BETWEEN.sub(" ", text[: MAX_LINK_CHARS + 1].casefold()).split()
     return words if len(words) > 3 and len(text) <= MAX_LINK_CHARS and all(map(str.isalpha, words)) else None
 
 
 def spell(number: int) -> str:
-    """The six words of a number of 66 bits, separated by blanks."""
+    """Encodes a 66-bit number as six words, separated by blanks."""
     places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORDS))]
     return " ".join(_list()[place] for place in places)
 
 
 def read_words(words: list[str]) -> int:
-    """The number of six words. Raises InviteError for another count and for words that are not in the list."""
+    """Decodes six words to their number. Raises InviteError for another count and for unknown words."""
     if len(words) != WORDS:
         raise InviteError(f"An invite or a private swarm has {WORDS} words; these are {len(words)}.")
     number = 0
@@ -156,7 +153,7 @@ def read_words(words: list[str]) -> int:
 
 
 def is_spoken(number: int) -> bool:
-    """Whether six words with this number are an invite: its check bits are right."""
+    """True if six words with this number are an invite: its check bits are right."""
     check = number & (1 << _SPOKEN_CHECK_BITS) - 1
     return check == _spoken_check(number >> _SPOKEN_CHECK_BITS)
 
@@ -189,7 +186,7 @@ def _places() -> dict[str, int]:
 
 
 def parse(link: str) -> Invite:
-    """The invite of a `shoal://join/` link. Raises InviteError."""
+    """Parses a `shoal://join/` link. Raises InviteError."""
     link = _plain(link)
     if link[: len(PREFIX)].lower() != PREFIX:
         raise InviteError(f"That isn't an invite: it begins with {PREFIX}.")
@@ -216,7 +213,7 @@ def parse(link: str) -> Invite:
 
 
 def _plain(text: str) -> str:
-    """The text without the blanks that copying leaves around it; visible ASCII only."""
+    """Strips surrounding blanks. Raises InviteError unless the rest is visible ASCII of limited length."""
     text = text.strip()
     if not text:
         raise InviteError("There is no address here: paste an invite or a relay's address.")
@@ -234,7 +231,7 @@ def _plain(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """The address of HOST:PORT: encrypted if the port says so, otherwise as on a local network."""
+    """Parses HOST:PORT: encrypted if the port is 443, otherwise unencrypted as on a local network."""
     host = text.partition("/")[0]
     if "@" in host:
         raise InviteError("A relay's address has no user name or password in it: leave out all up to the @.")
@@ -248,7 +245,7 @@ def _bare(text: str) -> str:
 
 
 def _address(url: str) -> str:
-    """A relay's address in its one canonical form. Raises InviteError."""
+    """A relay's address in canonical form. Raises InviteError."""
     found = _ADDRESS.fullmatch(url if "://" not in url else _lower_scheme(url))
     if found is None:
         if "?" in url or "#" in url:

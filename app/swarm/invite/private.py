@@ -24,7 +24,8 @@ from app.swarm.wire.protocol import Hello
 _BITS, _CHECK_BITS = 60, 6
 
 _OPERATIONS, _MEMORY = 12, 64 * 2**20
-"""Cost of one guess (argon2id). These, the salt and the names below are part of every code: never changed."""
+"""Cost of one guess (argon2id passes, bytes). Like the salt and the names below, part of every code: never
+change them."""
 _SALT = sha256(b"shoal-private-v1").digest()[: nacl.pwhash.argon2id.SALTBYTES]
 _CHECK = b"shoal-private-check-v1\0"
 _SWARM = b"shoal-private-swarm-v1\0"
@@ -34,23 +35,23 @@ _TOKEN = re.compile(r"a1\.([0-9a-f]{64})")
 
 
 class PrivateError(ValueError):
-    """These words or this key belong to no private swarm; the message says why and what to do."""
+    """The words or the key belong to no private swarm; the message says why and what to do."""
 
 
 class Private(msgspec.Struct, frozen=True):
-    """A private swarm for those who hold its access key, which is as secret as the words."""
+    """A private swarm's access key, which is as secret as its words."""
 
     key: bytes
 
     @property
     def swarm(self) -> str:
-        """Its id: public, and different for every code."""
+        """The swarm's id: public, and different for every code."""
         digest = sha256(_SWARM + self.key).digest()[:10]
         return "private-" + base64.b32encode(digest).decode().lower()
 
     @property
     def prologue(self) -> bytes:
-        """The bytes that both sides of a line of this swarm begin with; see `app.swarm.wire.noise`."""
+        """The Noise prologue of this swarm's connections; see `app.swarm.wire.noise`."""
         return _LINE + self.swarm.encode()
 
     @property
@@ -66,17 +67,16 @@ class Private(msgspec.Struct, frozen=True):
 
 
 def new_words() -> str:
-    """Six words for a new private swarm, separated by blanks; never some that are an invite."""
+    """Draws six words for a new private swarm, separated by blanks; never words that are a valid invite."""
     while is_spoken(number := _checked(secrets.randbits(_BITS))):
         continue
     return spell(number)
 
 
 def check_words(text: str) -> str:
-    """The words in canonical form: small letters, single blanks; hyphens and commas between them are accepted.
-    Finds nearly every typing error without the slow part: unknown words always, others 63 times of 64. Raises
-    PrivateError.
-    """
+    """Checks the words and returns them in canonical form: lower case, single blanks; hyphens and commas
+    between them are accepted. Detects nearly every typing error without the slow key derivation: unknown words
+    always, others 63 times of 64. Raises PrivateError."""
     words = re.sub(r"[\s,;-]+", " ", text.casefold()).split()
     if len(words) != WORDS:
         raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
@@ -94,8 +94,8 @@ def check_words(text: str) -> str:
 
 
 def unlock(text: str) -> Private:
-    """The private swarm of six words (takes half a second and 64 MB), or of an access key `a1.<hex>` (fast).
-    Raises PrivateError."""
+    """Derives the private swarm of six words (half a second and 64 MB), or parses an access key `a1.<hex>`
+    (fast). Raises PrivateError."""
     if text.strip().startswith("a1."):
         return from_token(text.strip())
     secret = check_words(text).encode()
@@ -103,7 +103,7 @@ def unlock(text: str) -> Private:
 
 
 def from_token(text: str) -> Private:
-    """The private swarm of an access key. Raises PrivateError."""
+    """Parses a private swarm's access key. Raises PrivateError."""
     found = _TOKEN.fullmatch(text)
     if found is None:
         raise PrivateError("This is no access key of a private swarm: it has a1. and 64 hex digits.")
@@ -111,12 +111,12 @@ def from_token(text: str) -> Private:
 
 
 def is_access_key(token: str | None) -> bool:
-    """Whether an invite's token is a private swarm's key, which is never sent."""
+    """True if an invite's token is a private swarm's key, which is never sent."""
     return token is not None and token.startswith("a1.")
 
 
 def _checked(number: int) -> int:
-    """60 bits, and 6 that check them."""
+    """Appends 6 check bits to 60 bits."""
     check = int.from_bytes(sha256(_CHECK + number.to_bytes(8, "big")).digest()[:1], "big") >> (8 - _CHECK_BITS)
     return number << _CHECK_BITS | check
 
@@ -135,8 +135,8 @@ _SIGNED = b"shoal-token-v1\0"
 
 
 def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANYBODY) -> str:
-    """A token for a swarm, by its operator's 32-byte seed. `until_s` is in Unix seconds; `pk`, in hex, is the
-    only key that may use it. Raises ValueError for other shapes."""
+    """Signs an admission token for a swarm with its operator's 32-byte seed. `until_s`: expiry in Unix seconds;
+    `pk`: the only key (hex) that may use it. Raises ValueError for invalid arguments."""
     token = f"t1.{until_s}.{pk}.{signing.sign(operator, _token_bytes(swarm, str(until_s), pk)).hex()}"
     if not _ADMISSION_TOKEN.fullmatch(token):
         raise ValueError("A token ends at a whole Unix second, for a key of 64 hex digits or for any.")
@@ -144,7 +144,7 @@ def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANYBODY) -> str:
 
 
 def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now_s: float) -> None:
-    """The relay's side of `mint`, by the public keys that may sign. Raises Refused."""
+    """Verifies a token of `mint` against the operators' public keys. Raises Refused."""
     found = _ADMISSION_TOKEN.fullmatch(token)
     if found is None:
         raise Refused(Flaw.NOT_INVITED, "This relay asks for an invite of its operator, and this is none.")
@@ -159,8 +159,8 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
 
 
 def credential(invite: Invite | None, hello: Hello) -> str | None:
-    """The `invite` field of the answer to `hello`. None if there is nothing to show, also if the relay or the
-    swarm is not the invite's, because a token shown to another relay could be used by it."""
+    """The `invite` field of the answer to `hello`. None without a token, and if the relay or swarm is not the
+    invite's, because another relay could reuse the token."""
     if invite is None or invite.token is None or is_access_key(invite.token):
         return None
     if invite.relay not in (None, hello.relay) or invite.swarm not in (None, hello.swarm):
@@ -169,7 +169,7 @@ def credential(invite: Invite | None, hello: Hello) -> str | None:
 
 
 def joining(private: Private, found: Invite) -> Invite:
-    """The invite to a private swarm's relay, for those who hold its key."""
+    """The invite to a private swarm's relay, including its access key."""
     return Invite(url=found.url, swarm=private.swarm, relay=found.relay, token=private.token)
 
 

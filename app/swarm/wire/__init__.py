@@ -1,1 +1,1 @@
-"""The wire protocol: messages, limits, signatures, refusals, and the encrypted line of a private swarm."""
+"""The wire protocol: messages, limits, signatures, refusals, and the encryption of private swarms."""

@@ -1,12 +1,12 @@
-"""The form of a group on the wire: the signed body, and the envelope that carries it.
+"""The wire format of a group: the signed body, and the envelope that carries it.
 
-A body is signed as exact bytes, so no one has to agree on one way of writing JSON:
+A body is signed as exact bytes, so no canonical form of JSON is needed:
 
     id  = SHA-256("sapo-rollout-v2" 0x00 swarm 0x00 pk body)
     sig = Ed25519(id)
 
-The author's key is in the id: no one can take another's body, sign it and be there first. Receivers hash the
-body as it came. It is parsed after its signature holds, never before."""
+The author's key is part of the id: no one can sign another's body and publish it first. Receivers hash the body
+as received, and parse it only after verifying its signature."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ encoded = msgspec.json.Encoder().encode
 
 
 def once(raw: bytes, read: Any) -> bool:
-    r"""Whether no key occurs twice in a text that was parsed as `read`, which is not deeply nested. Only text
-    written differently from ours is parsed again.
+    r"""True if no key occurs twice in `raw`, which was parsed as `read` and is not deeply nested. Parses again
+    only if our encoding of `read` differs from `raw`.
 
     >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
     >>> [once(raw, msgspec.json.decode(raw)) for raw in texts]
@@ -44,7 +44,7 @@ def once(raw: bytes, read: Any) -> bool:
 
 
 def twice(raw: bytes) -> bool:
-    """Whether a key occurs twice in an object of this JSON."""
+    """True if a key occurs twice in an object of this JSON."""
     try:
         json.loads(raw, object_pairs_hook=_different)
     except _TwiceError:
@@ -65,7 +65,7 @@ _DOMAIN = b"sapo-rollout-v2\0"
 
 _MODEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
 LOCAL_MODEL = "local"
-"""The published name of every model without a public one."""
+"""The published name of every model without a public name."""
 
 Hex32 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Hex64 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{128}\Z")]
@@ -76,8 +76,8 @@ Encoding = Literal["plain", "zlib"]
 
 
 class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Coordinates on the wire. Unlike `Coordinates`, no field has a default: a missing version would become the
-    reader's own. Whether the question exists is checked by `questions.generate`."""
+    """A question's coordinates on the wire. Unlike in `Coordinates`, no field has a default: a missing version
+    would become the reader's own. Whether the question exists is checked by `questions.generate`."""
 
     family: FamilyName
     level: Annotated[int, msgspec.Meta(ge=0, le=63)]
@@ -87,7 +87,8 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def of(cls, where: Coordinates) -> WireTask:
-        """Raises ValueError for a question of the owner's own sets, which stay on this computer."""
+        """Converts coordinates. Raises ValueError for a question of the owner's own sets, which stay on this
+        computer."""
         if is_own(where.family):
             raise ValueError("A question of the owner's own has no place in the swarm.")
         return cls(
@@ -101,7 +102,8 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One group as its author published it. Rewards are a claim: readers score the completions themselves."""
+    """One group as its author published it. The rewards are a claim: readers score the completions
+    themselves."""
 
     v: Literal[1] = 1
     swarm: SwarmId
@@ -129,7 +131,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @classmethod
     def of(cls, group: Group, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int) -> Body:
-        """A group as a body, its model under its public name. Raises Refused for a group that may not be
+        """Converts a group to a body, with its model's public name. Raises Refused if the group may not be
         published."""
         task = WireTask.of(group.coordinates)
         body = {
@@ -158,8 +160,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A body with its id, author and signature. `enc` says how `body` is written: as it is, or as base64 of
-    zlib."""
+    """A body with its id, author's key and signature. `enc`: whether `body` is plain text or base64 of zlib."""
 
     id: Hex32
     pk: Hex32
@@ -176,9 +177,8 @@ _bodies = msgspec.json.Decoder(Body)
 
 
 def public_model_name(model: str) -> str:
-    """A model's name as others may see it: "starter" and hub ids stay, anything that may be a path of this
-    computer becomes "local". A name alone does not show that it is a folder here: such a model is to be called
-    LOCAL_MODEL by the caller.
+    """A model's name for publication: "starter" and hub ids stay, anything that may be a local path becomes
+    "local". A local folder can have a name like a hub id: the caller must pass LOCAL_MODEL for such a model.
 
     >>> public_model_name("Qwen/Qwen2.5-0.5B"), public_model_name("/home/ann/cats"), public_model_name("a/../b")
     ('Qwen/Qwen2.5-0.5B', 'local', 'local')
@@ -187,12 +187,12 @@ def public_model_name(model: str) -> str:
 
 
 def body_id(swarm: str, key: bytes, body: bytes) -> bytes:
-    """The 32 bytes that name an author's body in a swarm, and that the author signs."""
+    """The 32-byte id of an author's body in a swarm, which the author signs."""
     return sha256(_DOMAIN + swarm.encode() + b"\0" + key + body).digest()
 
 
 def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
-    """Signs a body. Raises Refused when it is too large or holds text that is not Unicode."""
+    """Signs a body. Raises Refused if it is too large or contains text that is not Unicode."""
     try:
         raw = msgspec.json.encode(body)
     except UnicodeError as error:
@@ -212,7 +212,8 @@ def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
 
 
 def unseal(envelope: Envelope, swarm: str) -> Body:
-    """Checks size, id and signature and parses the body. Raises Refused. Age is checked by `check_age`."""
+    """Checks size, id and signature, and parses the body. Raises Refused. Does not check the age: see
+    `check_age`."""
     raw = _raw(envelope)
     key = bytes.fromhex(envelope.pk)
     digest = body_id(swarm, key, raw)
@@ -241,12 +242,12 @@ _tasks = msgspec.json.Decoder(_TaskShape)
 
 
 def task_of(envelope: Envelope) -> WireTask:
-    """The task of a group that was unsealed before. Raises Refused, or MsgspecError for anything else."""
+    """The task of a group that was unsealed before. Raises Refused or MsgspecError for anything else."""
     return _tasks.decode(_raw(envelope)).task
 
 
 def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S, ahead_s: int = AHEAD_S) -> None:
-    """Raises Refused for a group from too long ago or from the future. Both times in Unix milliseconds."""
+    """Raises Refused for a group that is too old or from the future. Both times in Unix milliseconds."""
     if created_ms < now_ms - oldest_s * 1000:
         raise Refused(Flaw.STALE, f"The group is older than {oldest_s} s.")
     if created_ms > now_ms + ahead_s * 1000:

@@ -1,4 +1,4 @@
-"""Messages on the wire: every frame is parsed strictly, and written no larger than its receiver accepts."""
+"""Encodes and decodes messages: frames are parsed strictly, and written no larger than the receiver accepts."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ _infos = msgspec.json.Decoder(Info)
 
 
 def from_client(frame: bytes) -> FromClient:
-    """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
+    """Decodes a client's frame. Raises only Refused, for anything that is not exactly valid."""
     return read_client(frame)[0]
 
 
 def read_client(frame: bytes) -> tuple[FromClient, bytes]:
-    """The same, and the bytes as we would have written it. Raises Refused."""
+    """Decodes a client's frame; also returns the message in our own encoding. Raises Refused."""
     message: FromClient = _read(frame, _client, FRAME_BYTES)
     written = encoded(message)
     if written != frame and twice(frame):
@@ -86,7 +86,7 @@ def read_client(frame: bytes) -> tuple[FromClient, bytes]:
 
 
 def from_relay(frame: bytes) -> FromRelay:
-    """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
+    """Decodes a relay's frame. Raises Refused; clients ignore a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
     if not isinstance(message, BatchReply | HandedOut):
         _check_size(len(frame), FRAME_BYTES)
@@ -94,7 +94,7 @@ def from_relay(frame: bytes) -> FromRelay:
 
 
 def item(raw: bytes | msgspec.Raw) -> Envelope:
-    """One envelope of a batch. Raises Refused."""
+    """Decodes one envelope of a batch. Raises Refused."""
     _check_size(len(memoryview(raw)), FRAME_BYTES)
     envelope: Envelope = _decode(bytes(raw), _items)
     if not once(bytes(raw), envelope):
@@ -103,14 +103,14 @@ def item(raw: bytes | msgspec.Raw) -> Envelope:
 
 
 def info(document: bytes) -> Info:
-    """A relay's info document. Raises Refused."""
+    """Decodes a relay's info document. Raises Refused."""
     _check_size(len(document), FRAME_BYTES)
     read: Info = _decode(document, _infos)
     return read
 
 
 def to_frame(message: FromClient | FromRelay) -> bytes:
-    """A message as bytes. Raises Refused if it would be larger than its receiver accepts."""
+    """Encodes a message. Raises Refused if it is larger than its receiver accepts."""
     try:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
@@ -120,7 +120,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
 
 
 def envelope_of(written: bytes) -> bytes:
-    """The bytes of a publish's envelope, from the publish as we write it.
+    """The envelope's bytes of a publish, from its encoding by `to_frame` or `read_client`.
 
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())

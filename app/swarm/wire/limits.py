@@ -1,5 +1,5 @@
-"""The limits of messages: the numbers of protocol v1, known without its codecs and its cryptography. A relay
-may set lower ones and says so in `hello`."""
+"""The limits of messages: the numbers of protocol v1, without its codecs and cryptography. A relay may set
+lower limits and announces them in `hello`."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from app.common.rate import Bucket
 KB = 1024
 
 FRAME_BYTES = 64 * KB
-"""Bytes of one websocket message in either direction, except a batch."""
+"""Maximum bytes of a websocket message in either direction, except a batch."""
 BATCH_BYTES = 512 * KB
-"""Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
+"""Maximum bytes of envelopes that a client may request; the batch's other fields are added to that."""
 BATCH_FRAME = BATCH_BYTES + 4 * KB
 HANDOUT_CHARS = 384 * KB
-"""Characters of a question set that a class hands out; written as JSON it fits into a batch's frame."""
+"""Maximum characters of a question set that a class hands out; as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
-"""Matches a frame whose type comes first, as in ours."""
+"""Matches a frame whose first field is the type, as in our encoding."""
 BODY = 32 * KB
-"""Bytes of a signed body, counted before compression."""
+"""Maximum bytes of a signed body, before compression."""
 COMPLETION = 4096
-"""Characters of one completion."""
+"""Maximum characters of one completion."""
 MIN_GROUP, MAX_GROUP = 2, 16
-"""Completions of a group."""
+"""Minimum and maximum completions of a group."""
 SAMPLE = 64
 """Maximum groups of one sample."""
 OPEN_SAMPLES = 2
-"""Maximum samples under way on a connection."""
+"""Maximum samples in flight per connection."""
 OPEN_PUBLISHES = 16
-"""Messages that a client leaves unacknowledged."""
+"""Maximum unacknowledged publishes per connection."""
 REPORT_IDS = 64
 RECALLS_PER_MIN = 4
-"""How often per minute a key may ask the archive."""
+"""Maximum archive requests per key and minute."""
 ARCHIVED_S = 24 * 3600
 """Maximum age of groups in an archive, in seconds."""
 SAFE_INTEGER = 2**53 - 1
-"""Largest integer of the wire: larger ones are not exact in every language."""
+"""Largest integer on the wire: larger ones are not exact in every language."""
 
 OLDEST_S = 30 * 60
-"""Older groups are acknowledged as `stale` and never sampled."""
+"""Age in seconds from which a group is acknowledged as `stale` and never sampled."""
 AHEAD_S = 120
-"""A group stamped further in the future than this is invalid."""
+"""A group stamped more than this many seconds in the future is invalid."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
 
@@ -65,7 +65,7 @@ class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
-    """What one key may do at a relay, announced in `welcome`. Buckets refill evenly over a minute."""
+    """A key's rates at a relay, announced in `welcome`. Token buckets refill evenly over a minute."""
 
     publish_per_min: Count = 30
     publish_burst: Count = 60
@@ -74,11 +74,12 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SHARE = 0.95
-"""Share of the relay's rate that is used, because two clocks never run alike."""
+"""Fraction of the relay's rate that a node uses, because two clocks never run at exactly equal speed."""
 
 
 def allowance(per_min: float, burst: float) -> Bucket:
-    """What a relay lets this node do in a minute, counted here as well, so that it never has to refuse."""
+    """A token bucket slightly below a relay's rate, by which the node limits itself so that the relay never has
+    to refuse."""
     return Bucket(SHARE * per_min, burst)
 
 
@@ -86,7 +87,7 @@ def allowance(per_min: float, burst: float) -> Bucket:
 
 
 class Code(StrEnum):
-    """The answer to a message, as written on the wire."""
+    """The answer code of a message on the wire."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
@@ -101,8 +102,8 @@ class Code(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the answer will stay the same, so that the message leaves the outbox. All others are tried
-        again."""
+        """True if the answer will not change, so that the message leaves the outbox. With other codes it is
+        sent again."""
         return self in _FINAL
 
 
@@ -110,7 +111,7 @@ _FINAL = frozenset({Code.ACCEPTED, Code.DUPLICATE, Code.STALE, Code.INVALID, Cod
 
 
 class Flaw(StrEnum):
-    """What exactly is wrong. Every refusal has one; counters and logs are grouped by it."""
+    """What exactly is wrong with a message. Every refusal has one; counters and logs are grouped by it."""
 
     TOO_LARGE = "too-large"
     NOT_JSON = "not-json"
@@ -153,8 +154,8 @@ class Refused(Exception):
 
 
 class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it was sent. `at` is in seconds since 1970, `size` the bytes of all of it; of a long one
-    `text` has the beginning."""
+    """One message as it was sent. `at`: Unix seconds; `size`: bytes of the whole message; `text`: its text,
+    truncated if it is long."""
 
     at: float
     outgoing: bool

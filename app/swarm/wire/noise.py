@@ -1,8 +1,9 @@
-"""Noise_NNpsk0_25519_ChaChaPoly_SHA256: two who know a secret make a line where no one else can read or speak.
+"""Noise_NNpsk0_25519_ChaChaPoly_SHA256: an encrypted and authenticated connection between two who share a
+secret.
 
 The Noise Protocol Framework, revision 34 (noiseprotocol.org), sections 4, 5, 9 and 12, with libsodium's X25519
-and ChaCha20-Poly1305. Both sides draw keys for this connection alone, so that anyone who learns the secret
-later reads nothing of it. One thing is not the framework's: a message may be longer than 65,535 bytes.
+and ChaCha20-Poly1305. Both sides draw ephemeral keys, so that learning the secret later does not decrypt a
+recorded connection. One deviation: a message may be longer than 65,535 bytes.
 
     -> psk, e
     <- e, ee
@@ -20,22 +21,23 @@ import nacl.exceptions
 OPENING = 48
 """Bytes of the first message without a payload: a public key and a tag."""
 TAG = 16
-"""Bytes by which a message grows when it is sealed."""
+"""Bytes that encryption adds to a message."""
 _NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
 _KEY = 32
 _LAST = 2**64 - 1
-"""No message has this number (5.1)."""
+"""Reserved nonce: no message may have it (5.1)."""
 
 _encrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_encrypt
 _decrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_decrypt
 
 
 class NoiseError(Exception):
-    """A message was not made with the shared secret, or not for this connection, or came out of order."""
+    """A message was not encrypted with the shared secret, or not for this connection, or is out of order."""
 
 
 class Cipher:
-    """One direction: every message has its number, so that none can be repeated, left out or moved."""
+    """One direction of a connection: messages are numbered, so that none can be repeated, omitted or
+    reordered."""
 
     __slots__ = ("_key", "_n")
 
@@ -44,13 +46,13 @@ class Cipher:
         self._n = 0
 
     def encrypt(self, text: bytes, ad: bytes = b"") -> bytes:
-        """Raises NoiseError after the last number."""
+        """Encrypts the next message. Raises NoiseError after the last nonce."""
         nonce = self._nonce()
         self._n += 1
         return _encrypt(text, ad, nonce, self._key)
 
     def decrypt(self, sealed: bytes, ad: bytes = b"") -> bytes:
-        """Raises NoiseError, after which the connection must be closed."""
+        """Decrypts the next message. Raises NoiseError, after which the connection must be closed."""
         nonce = self._nonce()
         try:
             text = _decrypt(sealed, ad, nonce, self._key)
@@ -66,7 +68,7 @@ class Cipher:
 
 
 CipherPair = tuple[Cipher, Cipher]
-"""The first encrypts what is sent, the second decrypts what is received."""
+"""(encrypts sent messages, decrypts received messages)."""
 
 
 class _Handshake:
@@ -97,7 +99,7 @@ class _Handshake:
         return public
 
     def _hear_key(self, message: bytes) -> tuple[bytes, bytes]:
-        """The other side's key, and the rest of the message. Raises NoiseError."""
+        """Returns the other side's ephemeral key and the rest of the message. Raises NoiseError."""
         theirs = message[:_KEY]
         if len(theirs) != _KEY:
             raise NoiseError("A message of the handshake was cut short.")
@@ -127,13 +129,14 @@ class _Handshake:
 
 
 class Initiator(_Handshake):
-    """The side that opens the connection: `say`, then `hear`."""
+    """The side that opens the connection: call `say`, then `hear`."""
 
     def say(self, payload: bytes = b"") -> bytes:
         return self._say_key() + self._seal(payload)
 
     def hear(self, message: bytes) -> tuple[bytes, bytes, CipherPair]:
-        """The handshake hash that the answer is bound to, its payload, and the ciphers. Raises NoiseError."""
+        """Reads the responder's message. Returns the handshake hash that its payload is bound to, the payload,
+        and the ciphers. Raises NoiseError."""
         theirs, sealed = self._hear_key(message)
         self._agree(theirs)
         bound = self.hash
@@ -143,15 +146,16 @@ class Initiator(_Handshake):
 
 
 class Responder(_Handshake):
-    """The side that is connected to: `hear`, `answer`, then `seal` with the answer's payload."""
+    """The side that accepts the connection: call `hear`, `answer`, then `seal` with the answer's payload."""
 
     def hear(self, message: bytes) -> bytes:
-        """Raises NoiseError."""
+        """Reads the initiator's message; returns its payload. Raises NoiseError."""
         self._theirs, sealed = self._hear_key(message)
         return self._open(sealed)
 
     def answer(self) -> bytes:
-        """What the answer is bound to: everything before it, with the keys of both sides. Raises NoiseError."""
+        """Returns the handshake hash that the answer's payload will be bound to: over everything so far and
+        both sides' keys. Raises NoiseError."""
         self._said = self._say_key()
         self._agree(self._theirs)
         return self.hash
@@ -163,7 +167,7 @@ class Responder(_Handshake):
 
 
 def _derived(chain: bytes, material: bytes, keys: int) -> tuple[bytes, ...]:
-    """HKDF (4.3)."""
+    """HKDF (4.3): `keys` keys of 32 bytes."""
     secret = hmac.digest(chain, material, "sha256")
     found: list[bytes] = []
     for number in range(1, keys + 1):

@@ -1,8 +1,7 @@
-"""Protocol v1.1: what nodes and relays say to each other over a websocket, one JSON text message a frame.
+"""Protocol v1.1: the messages between nodes and relays over a websocket, one JSON text message per frame.
 
-Every message has its type in `t` and is read by its own decoder. A relay refuses fields it does not know; a
-client passes over them, so that a newer relay can say more. PROTOCOL.md tells the story in order.
-"""
+Every message has its type in `t` and its own decoder. A relay refuses unknown fields; a client ignores them, so
+that a newer relay can send more. PROTOCOL.md describes the protocol in order."""
 
 from __future__ import annotations
 
@@ -28,9 +27,10 @@ from app.swarm.wire.limits import (
 
 SUBPROTOCOL = "sapo.v1.1"
 OLD_SUBPROTOCOL = "sapo.v1"
-"""The name of version 1, where relays proved nothing; a client that speaks only that is told so."""
+"""The subprotocol of version 1, in which relays proved nothing; a client that offers only this is told to
+update."""
 OPENING = "Shoal-Open"
-"""The header of the websocket's request with the client's nonce, or its first message of Noise, in hex."""
+"""Request header of the websocket with the client's nonce, or its first Noise message, in hex."""
 NONCE_BYTES = 32
 SOCKET_PATH = "/v1/ws"
 INFO_PATH = "/v1/info"
@@ -39,21 +39,21 @@ ZLIB = "zlib"
 STATS_SUB = "stats-sub"
 ARCHIVE, ERASE = "archive", "erase"
 PEOPLE = "people"
-"""The relay accepts groups of one person, which an older one would call invalid."""
+"""The relay accepts groups of one person, which an older relay would call invalid."""
 CLASS = "class"
-"""A classroom: its teacher sees what a node reports of its skills, and may pause it. In the client's list only
-if the owner joined as a student."""
+"""The relay serves a classroom: its teacher sees the skills that a node reports, and may pause it. A client
+lists it only if the owner joined as a student."""
 QUESTIONS = "questions"
-"""The teacher of this class hands out a question set. In the client's list only with CLASS."""
+"""The teacher of this class hands out a question set. A client lists it only with CLASS."""
 RECEIPTS, LESSONS = "receipts", "lessons"
-"""Receipts for groups that were weighed, and for families that a lesson of an author's answers opened."""
+"""Receipts for groups that were trained on, and for families that a lesson of an author's answers taught."""
 CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
 SHARES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
-"""Text by a relay's operator or software, shown as it is and never acted on."""
+"""Text by a relay's operator or software, shown unchanged and never acted on."""
 Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
 Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
 Version = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,3}\.[0-9]{1,3}\Z")]
@@ -61,7 +61,7 @@ Versions = Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=
 FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
 AccessMode = Literal["open", "pow", "invite", "allowlist", "private"]
 Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
-"""Milliseconds before the next try; at most a day."""
+"""Milliseconds until the next try; at most a day."""
 
 
 class _FromClient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t"):
@@ -73,7 +73,7 @@ class _FromRelay(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
 
 
 class Auth(_FromClient, frozen=True, kw_only=True, tag="auth"):
-    """Answers `hello`: `sig` is over `auth_bytes`. `client` is the software's name and version."""
+    """Answers `hello`. `sig` is over `auth_bytes`; `client` is the software's name and version."""
 
     pk: Hex32
     sig: Hex64
@@ -85,19 +85,19 @@ class Auth(_FromClient, frozen=True, kw_only=True, tag="auth"):
 
 
 class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="pub"):
-    """Publishes one group: an envelope's fields beside the type."""
+    """Publishes one group: the type and an envelope's fields."""
 
     @classmethod
     def of(cls, sealed: Envelope) -> Pub:
         return cls(id=sealed.id, pk=sealed.pk, sig=sealed.sig, body=sealed.body, enc=sealed.enc)
 
     def envelope(self) -> Envelope:
-        """The part that the relay stores and hands out."""
+        """The part that the relay stores and gives out."""
         return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
 
 
 class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
-    """Asks for up to `k` groups of others, `max_bytes` in all; `families` None means any."""
+    """Requests up to `k` groups of others with at most `max_bytes` in all; `families` None means any."""
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
@@ -108,7 +108,7 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question, or with no `seed` every question of a family and level."""
+    """A question, or without `seed` all questions of a family and level."""
 
     family: FamilyName
     level: Annotated[int, msgspec.Meta(ge=0, le=63)]
@@ -117,7 +117,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
-    """Asks the archive for up to `k` groups of others on these tasks; answered like a sample."""
+    """Requests up to `k` groups of others on these tasks from the archive; answered like a sample."""
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
@@ -130,21 +130,21 @@ class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
 
 
 class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
-    """Says that groups were bad. A relay checks before it acts."""
+    """Reports bad groups. A relay checks before it acts."""
 
     ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
     reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """This key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
+    """States that this key learned from the group `id`. `sig` is over `receipts.receipt_bytes`."""
 
     id: Hex32
     sig: Hex64
 
 
 class LessonReceipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """That a lesson of answers by `author` (a key) taught this key to begin with `family`; `sig` is over
+    """States that a lesson of answers by `author` (a key) taught this key `family`. `sig` is over
     `receipts.lesson_bytes`."""
 
     author: Hex32
@@ -153,21 +153,21 @@ class LessonReceipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Receipts(_FromClient, frozen=True, kw_only=True, omit_defaults=True, tag="receipts"):
-    """Names others' groups that were learned from, and with the capability LESSONS who taught a family. Not
-    answered."""
+    """Lists others' groups that this node learned from and, with the capability LESSONS, the authors that
+    taught it a family. Not answered."""
 
     items: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
     lessons: Annotated[tuple[LessonReceipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
-    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until sent again as false."""
+    """Requests the swarm's figures: once, or with `subscribe` every 10 seconds until sent again as false."""
 
     subscribe: bool | None = None
 
 
 class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
-    """In a class only: shares of the held-out questions that this model solves, in all and by family."""
+    """Reports a model's shares of held-out questions solved, in all and by family. Only in a class."""
 
     round: Count
     share: Share
@@ -175,12 +175,12 @@ class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
 
 
 class AskQuestions(_FromClient, frozen=True, kw_only=True, tag="questions"):
-    """In a class alone: asks for the question set that its teacher hands out."""
+    """Requests the question set that the teacher hands out. Only in a class."""
 
 
 class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
-    """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection.
-    `relay` follows from `key`, and `sig` is over `hello_bytes`."""
+    """A relay's first frame. `epoch` changes when it restarts; `challenge` is new for every connection; `relay`
+    is derived from `key`; `sig` is over `hello_bytes`."""
 
     proto: Versions
     relay: RelayId
@@ -202,8 +202,8 @@ class Welcome(_FromRelay, frozen=True, kw_only=True, tag="welcome"):
 
 
 class Err(_FromRelay, frozen=True, kw_only=True, tag="err"):
-    """Refuses a frame that is not a `pub`, or one so broken that its id is unknown. `rid` names a refused
-    sample."""
+    """Refuses a frame that is not a `pub`, or one so malformed that its id is unknown. `rid` is the id of a
+    refused sample."""
 
     code: Code
     msg: Text = ""
@@ -212,7 +212,7 @@ class Err(_FromRelay, frozen=True, kw_only=True, tag="err"):
 
 
 class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
-    """The answer to one `pub`, good or bad: see `Code.final`."""
+    """The answer to one `pub`, accepted or not: see `Code.final`."""
 
     id: Hex32
     code: Code
@@ -222,9 +222,9 @@ class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
 
 
 class BatchReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
-    """The answer to one `sample`; fewer items than asked for is normal. Items are read one by one (`item`), so
-    that a bad one spoils nothing. `window` groups are held, `eligible` of them could have been drawn, from
-    `sources` keys; `age_p50_s` is the median age of those."""
+    """The answer to one `sample`; fewer items than requested are normal. Items are decoded separately (`item`),
+    so that a bad one spoils no other. `window`: groups held; `eligible`: groups that could have been drawn;
+    `sources`: number of their keys; `age_p50_s`: median age of the items in seconds."""
 
     rid: Count
     items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=SAMPLE)]
@@ -235,7 +235,7 @@ class BatchReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
 
 
 class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
-    """The swarm in figures. `families` counts the groups in the window, `stored` those ever accepted."""
+    """The swarm's figures. `families`: groups in the window by family; `stored`: groups ever accepted."""
 
     peers: Count
     relays: Count
@@ -244,23 +244,23 @@ class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
     stored: Count = 0
     families: FamilyCounts
     learning: bool | None = None
-    """In a class: whether its teacher lets everybody learn now."""
+    """In a class: False while its teacher has paused training."""
 
 
 class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
-    """The answer to `erase`: how many groups were deleted."""
+    """The answer to `erase`: the number of deleted groups."""
 
     groups: Count
 
 
 class HandedOut(_FromRelay, frozen=True, kw_only=True, tag="handout"):
-    """The answer to `questions`: the file, which a pupil sees before it is kept."""
+    """The answer to `questions`: the question set's file, which a student sees before it is stored."""
 
     content: Annotated[str, msgspec.Meta(max_length=HANDOUT_CHARS)]
 
 
 class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
-    """The key `pk`, which has standing, learned from the group `id` of this client's."""
+    """Tells this client that the key `pk`, which has standing, learned from its group `id`."""
 
     id: Hex32
     pk: Hex32
@@ -268,7 +268,7 @@ class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
 
 
 class Taught(_FromRelay, frozen=True, kw_only=True, tag="taught"):
-    """The key `pk` says that this client's answers taught it `family`. Nobody has checked that."""
+    """Tells this client that the key `pk` says its answers taught it `family`. Not verified by the relay."""
 
     pk: Hex32
     family: FamilyName
@@ -280,7 +280,7 @@ class RelayNotice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
 
 
 class Bye(_FromRelay, frozen=True, kw_only=True, tag="bye"):
-    """The relay is about to close this connection."""
+    """Announces that the relay is about to close this connection."""
 
     reason: Text
     reconnect_after_ms: Wait
@@ -293,7 +293,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
-    """The document at `GET /v1/info`, readable without signing in. `versions` are those of questions."""
+    """The document at `GET /v1/info`, readable without signing in. `versions` are versions of the questions."""
 
     relay: RelayId
     swarm: SwarmId
@@ -318,7 +318,7 @@ FromRelay = (
 
 
 def agree(theirs: Sequence[str]) -> str:
-    """The highest version that both sides support. Raises Refused."""
+    """The highest version that both sides support. Raises Refused if there is none."""
     common = set(theirs) & set(VERSIONS)
     if not common:
         raise Refused(

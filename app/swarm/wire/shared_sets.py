@@ -1,10 +1,10 @@
-"""Question sets in a private swarm: their groups travel sealed, for those who hold the same file.
+"""Question sets in a private swarm: their groups are encrypted for the nodes that have the question set's file.
 
-Key and name follow from the file's content, so who has the file can read them and who has not learns that
-somebody shares a set, how many answers were right and about how long they are. No question travels at all: its
-coordinates are the seed that draws a row. On the wire the family is `set_` and 24 hexadecimal digits, level 0,
-and each completion is base64 of a libsodium secret box; padding hides the length up to PADDED bytes. A relay
-takes such families only in a private swarm."""
+Key and name are derived from the file's content. A node without the file learns only that somebody shares a
+set, how many answers were right and roughly their length. Questions are not sent: the coordinates contain the
+seed that draws a row. On the wire the family is `set_` and 24 hexadecimal digits, level 0, and each completion
+is base64 of a libsodium secret box; padding to a multiple of PADDED bytes hides the length. A relay accepts
+these families only in a private swarm."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PADDED = 64
 
 
 def is_sealed(family: str) -> bool:
-    """Whether a family of the wire is a shared set's."""
+    """True if a family's wire name is a shared set's."""
     return _WIRE.fullmatch(family) is not None
 
 
 class SharedSet(msgspec.Struct, frozen=True):
-    """A set as its holders know it: the family's name here, and what its groups are sealed with."""
+    """A shared question set: its local family name, and the key that encrypts its groups."""
 
     family: str
     key: bytes
@@ -45,7 +45,7 @@ class SharedSet(msgspec.Struct, frozen=True):
         return "set_" + sha256(_NAME + self.key).hexdigest()[:24]
 
     def sealed(self, group: Group) -> Group:
-        """A group of this set, for the wire."""
+        """Encrypts a group of this set for the wire."""
         assert group.coordinates.family == self.family
         box = nacl.secret.SecretBox(self.key)
         return msgspec.structs.replace(
@@ -58,7 +58,7 @@ class SharedSet(msgspec.Struct, frozen=True):
         )
 
     def opened(self, group: Group) -> Group | None:
-        """The inverse; None where a completion was not sealed by a holder of the file."""
+        """Decrypts a group of this set; None if a completion was not encrypted with its key."""
         box = nacl.secret.SecretBox(self.key)
         try:
             completions_G = tuple(

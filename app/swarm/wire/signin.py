@@ -1,9 +1,8 @@
-"""Signing in: a relay proves which one it is, the key answers its challenge, and does the work that the relay
-may ask for.
+"""Signing in: the relay proves its identity, the node's key answers its challenge, with a proof of work if
+required.
 
-The relay signs what the connection was opened with, and the key signs the relay's signature: neither can be
-used on another connection.
-"""
+The relay signs the bytes that opened the connection, and the node signs the relay's signature: neither
+signature can be used on another connection."""
 
 from __future__ import annotations
 
@@ -27,7 +26,8 @@ DAY_MS = 86_400_000
 
 
 def relay_id(key: bytes) -> str:
-    """
+    """The relay's id, derived from its public key.
+
     >>> relay_id(bytes(32))
     'relay-f5am5kfnns3a6fvyrrvcixp4fhi75iw2'
     """
@@ -35,22 +35,22 @@ def relay_id(key: bytes) -> str:
 
 
 def is_relay_id(relay: str) -> bool:
-    """Whether an id follows from a key; ids of version 1 did not."""
+    """True if an id has the form that is derived from a key; ids of version 1 were not."""
     return re.fullmatch(r"relay-[a-z2-7]{32}", relay) is not None
 
 
 def hello_bytes(hello: Hello, opening: bytes) -> bytes:
-    """What a relay signs: `opening` is the client's nonce, or what Noise bound the line to."""
+    """The bytes that a relay signs. `opening`: the client's nonce, or the Noise handshake hash."""
     return _HELLO + hello.swarm.encode() + b"\0" + bytes.fromhex(hello.challenge) + opening
 
 
 def signed_hello(seed: bytes, hello: Hello, opening: bytes) -> Hello:
-    """A `hello` with the signature of the relay that has this seed."""
+    """Returns `hello` with the signature of the relay that has this seed."""
     return msgspec.structs.replace(hello, sig=signing.sign(seed, hello_bytes(hello, opening)).hex())
 
 
 def check_hello(hello: Hello, opening: bytes) -> None:
-    """Checks that the relay is the one it claims to be, and answers this connection. Raises Refused."""
+    """Verifies that the relay has the key of its id and answers this connection. Raises Refused."""
     key = bytes.fromhex(hello.key)
     if hello.relay != relay_id(key):
         raise Refused(Flaw.BAD_SIGNATURE, "Its id is not that of its key.")
@@ -81,8 +81,8 @@ def sign_in(
     invite: str | None = None,
     obeys: bool = False,
 ) -> Auth:
-    """The answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as a student.
-    Raises Refused for other versions."""
+    """Creates the answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as a
+    student. Raises Refused if no version is shared."""
     return Auth(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
@@ -97,7 +97,7 @@ def sign_in(
 
 
 def check_sign_in(auth: Auth, hello: Hello) -> None:
-    """The relay's side of `sign_in`: signature, version, work. Raises Refused."""
+    """Verifies an answer of `sign_in`: version, signature, proof of work. Raises Refused."""
     if auth.proto not in hello.proto:
         raise Refused(Flaw.OTHER_PROTOCOL, f"Version {auth.proto} was not offered.")
     if not signing.verifies(bytes.fromhex(auth.pk), auth_bytes(hello), bytes.fromhex(auth.sig)):
@@ -117,8 +117,8 @@ def work_bits(pk: str, relay: str, time_ms: int, nonce: str) -> int:
 def find_work(
     pk: str, relay: str, time_ms: int, bits: int, give_up: Callable[[], bool] = lambda: False
 ) -> str | None:
-    """A nonce worth `bits`, by trying 2^bits of them on average (20 bits: about a second). Blocks meanwhile.
-    None when `give_up`, which is asked every few milliseconds, says so."""
+    """Searches a nonce worth `bits`: 2^bits tries on average (20 bits: about a second). Blocks. Returns None if
+    `give_up`, called every few milliseconds, returns True."""
     for n in count():
         if work_bits(pk, relay, time_ms, nonce := f"{n:x}") >= bits:
             return nonce
