@@ -1,8 +1,7 @@
-"""Benchmarks: each measures one part beside its peers or limits in the same run, and reports what it ran on.
+"""Benchmarks: each measures one part beside its alternatives or limits in one run, and reports the machine.
 
-One file each; `BENCHMARKS` names them. Nothing here is imported by the rest of the application, and nothing
-asserts a time: a figure is printed with its budget.
-"""
+One module each; `BENCHMARKS` lists them. The rest of the application imports nothing from here, and no
+benchmark asserts a time: a figure is printed with its budget."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-"""The checkout."""
+"""The root of the checkout."""
 Tell = Callable[[str], None]
-"""Gets lines for people."""
+"""Called with lines of progress for people."""
 
 TESTS = {name: f"tests.bench.{name}" for name in ("gguf", "soak", "scale", "fuzz", "autobahn", "cluster")}
-"""Long tests that are called like benchmarks; an installed app has none."""
+"""Long tests that are started like benchmarks; an installed app has none."""
 
 BENCHMARKS = {
     "sampler": "app.bench.engine.sampler",
@@ -30,16 +29,17 @@ BENCHMARKS = {
     "serve": "app.bench.runs.serve",
     "puzzles": "app.bench.runs.puzzles",
     "poison": "app.bench.runs.poison",
+    "lessons": "app.bench.runs.lessons",
     "spread": "app.bench.runs.spread",
     **(TESTS if ROOT.joinpath("tests").is_dir() else {}),
 }
-"""Name to module, those of TESTS where the tests are. A module has SUMMARY, add_arguments(parser) and
-run(args, tell) -> figures; `tell` takes lines for people while it runs, and `table(figures)` of the module
-gives those for the end."""
+"""Benchmark name to module, with TESTS if the tests are present. A module has SUMMARY, add_arguments(parser),
+run(args, tell) -> figures, where `tell` is called with lines of progress, and table(figures) -> lines of the
+result."""
 
 
 def busy(tell: Tell) -> float:
-    """The load by other programs before the run; prints a warning if it spoils the figures."""
+    """Returns the load by other programs before the run; prints a warning if it distorts the figures."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if load > 0.5:
         tell(f"This computer is doing something else (load {load:.1f}): the figures will be too high.")
@@ -47,7 +47,7 @@ def busy(tell: Tell) -> float:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """A file of JSON lines; a last line that was cut is left out."""
+    """Reads a JSON Lines file; skips invalid lines, such as a truncated last one."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         with contextlib.suppress(ValueError):
@@ -56,4 +56,4 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 class BenchError(Exception):
-    """A measurement that is impossible, or would measure something else. Says why and what to do."""
+    """A measurement is impossible, or would measure something else. The message says why and what to do."""

@@ -8,9 +8,7 @@ import getpass
 import ipaddress
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -163,10 +161,12 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
         "allowlist": "; their keys must be on your list",
         "private": "; each also enters the six words",
     }.get(mode, "")
+    words = link.words() if mode != "private" and not _is_loopback(host) else None
     lines = [f"Others join with this invite{who}:", link.link()]
+    if words is not None:
+        first = f"Others join on the page Swarm with these six words{who}:"
+        lines = [first, words, "Or with this invite:", link.link()]
     if not _is_loopback(host):
-        if mode != "private" and (words := link.words()) is not None:
-            lines.append(f"Or with these six words, on the page Swarm: {words}")
         heard = " and announces itself on the local network" if announced else ""
         lines.append(
             f"It listens to every network of this computer on port {port}{heard}, without encryption; "
@@ -194,24 +194,6 @@ async def announce(link: Invite, private: bool) -> None:
             await asyncio.Event().wait()
     except DiscoveryError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
-
-
-def end_with_stdin() -> None:
-    """Ends this process as SIGTERM does when standard input closes, because the process that started it has
-    gone."""
-
-    def wait() -> None:
-        try:
-            while os.read(0, 4096):
-                pass
-        except OSError:
-            pass
-        if os.name == "nt":
-            signal.raise_signal(signal.SIGTERM)
-        else:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, name="stdin", daemon=True).start()
 
 
 def _is_wildcard(host: str) -> bool:

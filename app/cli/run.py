@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._terminal import WrongUsage
 from app.common import remedy
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
@@ -19,7 +20,7 @@ from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
 from app.node.data.home import check_format, folder, held, identity, stamp_format
-from app.node.governing import FactsFile, Governor, Provider, by_owner, decided
+from app.node.governing import FactsFile, Governor, Provider, by_owner, ruling_event
 from app.node.node import Node
 from app.node.record import events, settings
 from app.node.record.errors import NodeError, UsageError
@@ -138,8 +139,7 @@ def main(args: argparse.Namespace) -> int:
         sets = question_sets.enabled(data_folder(args.home))
         plan = _settings(args, model, sets)
     except UsageError as error:
-        print(f"shoal run: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     home = folder(args.home)
     check_format(home)
     with held(home):
@@ -186,7 +186,7 @@ def main(args: argparse.Namespace) -> int:
         def class_paused(paused: bool) -> None:
             ruling = by_owner(paused, Reason.CLASS)
             node.obey(ruling)
-            node.hear(decided(ruling))
+            node.hear(ruling_event(ruling))
 
         node.on_class = governor.in_class if governor is not None else class_paused
         view: LiveView | None = None

@@ -94,12 +94,20 @@ class Buckets:
 
 
 class Bucket:
-    """One bucket, full at first, for clocks that may be set back: that neither costs nor gives tokens."""
+    """One bucket, full at first, for clocks that may be set back: that neither costs nor gives tokens. One that
+    `owes` may be below 0, where it is known afterwards what something took.
 
-    __slots__ = ("_at", "_tokens", "burst", "per_min")
+    >>> bucket = Bucket(60, 4, owes=True)
+    >>> bucket.take(7, now=0.0)
+    >>> bucket.left(now=2.0), bucket.left(now=5.0)
+    (-1.0, 2.0)
+    """
 
-    def __init__(self, per_min: float, burst: float) -> None:
+    __slots__ = ("_at", "_least", "_tokens", "burst", "per_min")
+
+    def __init__(self, per_min: float, burst: float, owes: bool = False) -> None:
         self.per_min, self.burst = max(per_min, _LEAST), float(burst)
+        self._least = -inf if owes else 0.0
         self._tokens, self._at = self.burst, -inf
 
     def left(self, now: float) -> float:
@@ -114,8 +122,8 @@ class Bucket:
         return min(self.burst, self._tokens + gained)
 
     def take(self, amount: float, now: float) -> None:
-        """Takes tokens; the bucket never holds less than 0."""
-        self._tokens = max(0.0, self.left(now) - amount)
+        """Takes tokens; a bucket that doesn't owe never holds less than 0."""
+        self._tokens = max(self._least, self.left(now) - amount)
         self._at = now
 
     def wait_s(self, amount: float, now: float) -> float:

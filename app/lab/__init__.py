@@ -1,5 +1,4 @@
-"""Swarm experiments in one process: arms, seeds, tables and plots; and how the starter model is made.
+"""Swarm experiments in one process: arms, seeds, tables and plots; and the training of the starter model.
 
-The lab needs no network and no node. It drives the algorithm and an engine directly, so that arms differ only
-in what is compared.
-"""
+The lab needs no network and no node. It calls the algorithm and an engine directly, so that arms differ only in
+what is compared."""

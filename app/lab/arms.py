@@ -1,5 +1,5 @@
-"""Arms: the alternatives that are compared. `4/4+ds@default!shuffled` is an arm; a study is a comma-separated
-list of them."""
+"""Arms: the alternatives that a study compares. `4/4+ds@default!shuffled` is an arm; a study has a
+comma-separated list of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEFENCES = (*_CHECKS, "keep", "vigil", "trust")
 
 
 class ArmError(ValueError):
-    """An arm that cannot be parsed. The message says which, why, and what would be valid."""
+    """An arm cannot be parsed. The message says which, why, and what would be valid."""
 
 
 class ArmOption(msgspec.Struct, frozen=True, kw_only=True):
-    """Something an arm may add to every round, built by `app.lab.rounds.extras` or part of its recipe
-    (`Arm.rules`). Its value must match `pattern`; if that matches the empty string, the value may be left
-    out."""
+    """An option that an arm adds to every round, implemented by `app.lab.rounds.extras` or as a change of the
+    recipe (`Arm.rules`). Its value must match `pattern`; if that matches the empty string, the value is
+    optional."""
 
     pattern: str
     example: str
@@ -37,36 +37,37 @@ EXTRAS: dict[str, ArmOption] = {
     "foes": ArmOption(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
     "fall": ArmOption(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
 }
-"""By name. `-guard`: no defences against peers' text;
-`+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`
-(`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
-every two groups that have something to teach (`sapo.weighing`). `+foes=poison30`:
-attackers besides, 30 % of all (`app.lab.attackers`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
-Extras and recipes whose question is answered are gone: their studies are text (REPORT.md, LOG.md)."""
+"""Options by name. `-guard`: no defences against peers' text; `+guard=tokens.form`: only these, of `tokens`,
+`form`, `length` and `trust` (`sapo.defences`), `keep` (`sapo.forms`) and `vigil` (`learning.vigil`).
+`+steps=1`: one optimiser step per round; `+steps=2`: one per two groups with a non-zero weight
+(`sapo.weighing`). `+foes=poison30`: attackers, 30 % of all nodes (`app.lab.attackers`). `+fall=40`: the
+learning rate decays, to 0.7 after 40 steps. Options and recipes whose question is answered have been removed:
+their studies are text (REPORT.md, LOG.md)."""
 
 OF_RECIPE = ("guard", "steps", "fall")
-"""Extras that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
+"""Options that change the arm's recipe. The others are implemented by `app.lab.rounds.extras`."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to make a round: `own` questions answered and shared, up to `peer` groups taken in."""
+    """One way to run a round: `own` questions answered and published, up to `peer` groups of peers trained
+    on."""
 
     name: str
-    """As written, in one order: I/J, +ds, @recipe, extras as in EXTRAS, !shuffled."""
+    """The canonical text: I/J, +ds, @recipe, options in the order of EXTRAS, !shuffled."""
     own: int
     peer: int
     recipe: str
     dynamic: bool = False
-    """Whether uninformative own groups are replaced by fresh questions, as in DAPO; all of it counts as
+    """Dynamic sampling as in DAPO: uninformative own groups are replaced by new questions; all of them count as
     generated."""
     shuffled: bool = False
-    """A control: rewards are dealt out at random, so nothing can be learned and the curve must stay flat."""
+    """Control: rewards are shuffled, so nothing can be learned and the curve must stay flat."""
     extras: tuple[tuple[str, str], ...] = ()
-    """Names of EXTRAS with their values, in that order; none that says what the recipe says anyway."""
+    """(name, value) pairs in the order of EXTRAS, without those that equal the recipe's own setting."""
 
     @property
     def key(self) -> str:
-        """Names the arm in files and fixes its meaning, the recipe included: `4-4+ds@default`."""
+        """Identifies the arm in file names, with its recipe: `4-4+ds@default`."""
         parts = (
             f"{self.own}-{self.peer}",
             "+ds" * self.dynamic,
@@ -78,23 +79,23 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rules(self) -> Recipe:
-        """The app's recipe, changed as the arm says; the rate is constant unless it says so (`+fall`), as in
-        the studies from before it fell."""
+        """The app's recipe with the arm's changes. The learning rate is constant unless the arm says otherwise
+        (`+fall`), as in studies from before the app's rate decayed."""
         return _changed(_constant(self.recipe), self.extras)
 
     @property
     def plain(self) -> bool:
-        """Whether it equals a node alone: no peers, no selection, nothing added."""
+        """True if the arm is a node alone: no peers, no selection, no options."""
         return not (self.peer or self.dynamic or self.shuffled or self.extras)
 
     @property
     def ordinary(self) -> bool:
-        """Whether nothing is added but defences and steps."""
+        """True if the only options are defences and steps."""
         return {name for name, _ in self.extras} <= {"guard", "steps"}
 
 
 def parse_arms(text: str, recipe: str) -> list[Arm]:
-    """The arms of a comma-separated list; `recipe` is for those that name none. Raises ArmError."""
+    """Parses a comma-separated list of arms; `recipe` is used for arms that name none. Raises ArmError."""
     written = [part.strip() for part in text.split(",") if part.strip()]
     if not written:
         raise ArmError("There are no arms: name at least one, for example --arms 8/0,4/4.")
@@ -108,7 +109,7 @@ def parse_arms(text: str, recipe: str) -> list[Arm]:
 
 
 def parse_arm(text: str, recipe: str) -> Arm:
-    """One arm, `I/J` with options.
+    """Parses one arm, `I/J` with options. Raises ArmError.
 
     >>> parse_arm("4/4@default+fall=4", "faithful").key
     '4-4@default+fall=4'
@@ -163,7 +164,7 @@ def _extra(option: str) -> tuple[str, str]:
 
 
 def _telling(recipe: str, peer: int, extras: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Extras in canonical order, without those that change nothing: what the recipe does anyway, and defences
+    """Options in canonical order, without those that change nothing: the recipe's own settings, and defences
     without peers."""
     rules = _constant(recipe)
     return tuple(

@@ -1,4 +1,5 @@
-"""The families as an environment for `verifiers` and prime-rl: a package with the taskset and our scorers."""
+"""Exports the families as an environment for `verifiers` and prime-rl: a package with the taskset and our
+scorers."""
 
 from __future__ import annotations
 
@@ -9,20 +10,19 @@ from pathlib import Path
 PACKAGE = "shoal_puzzles"
 ROOM = "app.sapo"
 TASKSET_IMPORTS = (f"{ROOM}.asking", f"{ROOM}.families", f"{ROOM}.questions", f"{ROOM}.seeds")
-"""What the taskset imports; everything of the room that these import goes along."""
+"""Modules that the taskset imports; everything in ROOM that they import is exported too."""
 
 _ROOT = Path(__file__).parents[2]
 _FRAME = _ROOT / "resources" / "verifiers"
 
 
 class EnvironmentFolderError(ValueError):
-    """The folder holds something already; the message says what to do."""
+    """The folder is not empty; the message says what to do."""
 
 
 def write(to: Path) -> int:
-    """Writes the package into a folder that is empty or not there, and returns its number of files.
-
-    Raises EnvironmentFolderError and OSError."""
+    """Writes the package into a folder that is empty or does not exist, and returns its number of files. Raises
+    EnvironmentFolderError and OSError."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise EnvironmentFolderError(f"{to} is there already: name a folder that does not exist or is empty.")
     package = to / PACKAGE
@@ -43,7 +43,8 @@ def write(to: Path) -> int:
 
 
 def needed() -> set[Path]:
-    """The files of the room behind BEGIN. Raises ValueError where one imports from another room."""
+    """The files of ROOM that TASKSET_IMPORTS need. Raises ValueError if one of them imports from another
+    room."""
     found: set[Path] = set()
     wanted = [ROOM, *TASKSET_IMPORTS]
     while wanted:

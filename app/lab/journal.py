@@ -1,10 +1,9 @@
-"""The journal of a study: a file of JSON lines for each arm and seed, a line a round, flushed as it happens.
+"""The journal of a study: a JSON Lines file per arm and seed, one line per round, flushed after each.
 
-A run is finished when its last line says so. Adapters are not saved, so an unfinished run starts again and its
-file is written again; nothing else in the folder is ever lost to a kill. Whole files (summary, table, plot) are
-written beside their name and renamed. A report packs the finished runs into one archive, from which the study
-goes on as from the files; a file counts before the archive. Reports read studies back from these records alone.
-"""
+A run is finished if its last line says so. Adapters are not saved, so an unfinished run starts again and its
+file is overwritten; a kill loses nothing else in the folder. Other files (summary, table, plot) are written
+atomically. A report packs the finished runs into one archive, from which a study continues as from the files; a
+file has priority over the archive. Reports read only these records."""
 
 from __future__ import annotations
 
@@ -36,17 +35,17 @@ NAME = re.compile(r"(?P<own>\d+)-(?P<peer>\d+)(?P<rest>.*)\.seed(?P<seed>\d+)\.j
 
 
 class JournalError(Exception):
-    """The folder cannot take this study. The message says why and what to do."""
+    """The folder cannot be used for this study. The message says why and what to do."""
 
 
 class _End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
-    """Last line of a finished run."""
+    """The last line of a finished run."""
 
     rounds: int
 
 
 class StudyJournal:
-    """The records in one folder. Raises JournalError when the folder holds a study with another plan."""
+    """The records in one folder. Raises JournalError if the folder contains a study with another plan."""
 
     def __init__(self, folder: Path, plan: StudyPlan) -> None:
         self.folder, self.plan = folder, plan
@@ -59,12 +58,12 @@ class StudyJournal:
             files.write_json(folder / STUDY, plan)
 
     def read(self, arm: Arm, seed: int) -> list[LabRound] | None:
-        """The records of a finished run, None for one that is missing, was cut off or is damaged."""
+        """The records of a finished run; None if it is missing, incomplete or damaged."""
         return read_run(self._kept.get(self._path(arm, seed).name), self.plan.rounds)
 
     @contextmanager
     def run(self, arm: Arm, seed: int) -> Iterator[RunFile]:
-        """Writes a run; an earlier, unfinished file of it is replaced."""
+        """Opens the file of a run for writing; overwrites an earlier, unfinished one."""
         path = self._path(arm, seed)
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as file:
@@ -80,7 +79,7 @@ class StudyJournal:
 
 
 def kept(folder: Path) -> dict[str, bytes]:
-    """The files of a study's runs by name, of the archive and beside it. Raises JournalError for an archive
+    """The files of a study's runs by name, from the archive and the folder. Raises JournalError for an archive
     that cannot be read."""
     found = {}
     try:
@@ -99,8 +98,8 @@ def kept(folder: Path) -> dict[str, bytes]:
 
 
 def pack(folder: Path, rounds: int) -> None:
-    """Puts the finished runs of a study into its archive, the same bytes from the same runs. A kill on the way
-    loses none."""
+    """Packs the finished runs of a study into its archive, reproducibly, and deletes their files. A kill in
+    between loses none."""
     loose = [*(folder / FOLDER).glob("*.jsonl")]
     finished = {name: run for name, run in kept(folder).items() if read_run(run, rounds) is not None}
     done = [path for path in loose if path.name in finished]
@@ -120,7 +119,7 @@ def pack(folder: Path, rounds: int) -> None:
 
 
 def read_run(run: bytes | None, rounds: int) -> list[LabRound] | None:
-    """The records of a finished run of this many rounds, None if it is incomplete."""
+    """The records of a finished run of this many rounds; None if it is incomplete."""
     try:
         lines = (run or b"").splitlines()
         end = msgspec.json.decode(lines[-1], type=_End)
@@ -132,7 +131,7 @@ def read_run(run: bytes | None, rounds: int) -> list[LabRound] | None:
 
 
 class RunFile:
-    """The file of one run."""
+    """The open file of one run."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -150,7 +149,7 @@ class RunFile:
 
 
 def read_plan(path: Path) -> StudyPlan:
-    """Raises OSError and msgspec.MsgspecError, also for one whose arms have another meaning
+    """Reads a study's plan. Raises OSError and msgspec.MsgspecError, also if its arms have an older meaning
     (`StudyPlan.words`)."""
     content = path.read_bytes()
     if b'"words"' not in content:
@@ -175,19 +174,19 @@ def _same(path: Path, plan: StudyPlan) -> None:
 
 
 ABOUT = "about.md"
-"""What people wrote about a study: its question, what did not work. The figures come from the records."""
+"""File with people's remarks on a study: its question, what did not work. The figures come from the records."""
 
 
 class _Summary(msgspec.Struct, frozen=True):
-    """The key of summary.json that a report needs."""
+    """The only key of summary.json that a report needs."""
 
     command: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A study as it lies in its folder: the plan, the command that made it, and what people wrote about it.
-    `runs` holds finished runs only, by the arm's key and the seed."""
+    """A study read from its folder: the plan, the command that made it, and people's remarks. `runs` contains
+    finished runs only, by the arm's key and the seed."""
 
     folder: Path
     plan: StudyPlan
@@ -206,19 +205,19 @@ class Study:
 
     @property
     def planned(self) -> int:
-        """Runs that the command makes in all; no fewer than are finished."""
+        """Number of runs that the command makes in all, at least the number finished."""
         arms, seeds = re.search(r"--arms (\S+)", self.command), re.search(r"--seeds (\d+)", self.command)
         wanted = len(arms[1].split(",")) * int(seeds[1]) if arms and seeds else 0
         return max(wanted, self.finished)
 
     def arm(self, text: str) -> Arm | None:
-        """The arm of that name, faithful where it names no recipe, if any of its runs is finished."""
+        """The arm of this text (recipe `faithful` unless named), if any of its runs is finished; else None."""
         key = parse_arm(text, "faithful").key
         return next((arm for arm in self.arms if arm.key == key), None)
 
 
 def read_study(folder: Path) -> Study:
-    """Raises JournalError for a folder that holds no study, or none with a finished run."""
+    """Reads a study. Raises JournalError if the folder contains none, or no finished run."""
     try:
         plan = read_plan(folder / STUDY)
     except (OSError, msgspec.MsgspecError) as error:
@@ -246,24 +245,24 @@ def read_study(folder: Path) -> Study:
 
 
 def _arm(match: re.Match[str]) -> Arm:
-    """The arm that a file is named after; without a recipe in the name it is the faithful one."""
+    """The arm that a file is named after; its recipe is `faithful` unless the name contains one."""
     rest = match["rest"].replace("@faithful", "")
     return parse_arm(f"{match['own']}/{match['peer']}{rest}", "faithful")
 
 
 def _order(arm: Arm) -> tuple[bool, tuple[tuple[str, str], ...], int, bool, int]:
-    """The order of arms: controls last, then by what is added, recipe, dynamic sampling, and from alone to
-    sharing most."""
+    """Sort key of arms: controls last, then by options, recipe, dynamic sampling, and from most to fewest own
+    groups."""
     return arm.shuffled, arm.extras, [*RECIPES].index(arm.recipe), arm.dynamic, -arm.own
 
 
 def command_of(folder: Path) -> str:
-    """The command line that made what lies in `folder`, empty where its summary does not say."""
+    """The command line that made the files in `folder`; empty if its summary lacks it."""
     found = read_json(folder / SUMMARY, _Summary)
     return found.command if found else ""
 
 
 def about_of(folder: Path) -> str:
-    """What people wrote about what lies in `folder`, empty where they did not."""
+    """People's remarks in `folder`; empty if there are none."""
     about = folder / ABOUT
     return about.read_text(encoding="utf-8").strip() if about.is_file() else ""

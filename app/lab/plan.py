@@ -1,6 +1,5 @@
-"""The plan that a study fixes for all of its arms, what one run of it records round by round, and a node's
-answers and lesson in a round. Shapes: `_G` completions of a group, `_T` tokens.
-"""
+"""The plan that a study fixes for all of its arms, the records of a run's rounds, and a node's answers and
+training results in a round. Shapes: `_G` completions of a group, `_T` tokens."""
 
 from __future__ import annotations
 
@@ -32,21 +31,22 @@ def digest(model: Path) -> str:
 
 
 def identity(seed: int, node: int) -> bytes:
-    """The bytes used in place of a node's public key: all seeds of its run follow from them."""
+    """The bytes used in place of a node's public key: all random seeds of its run are derived from them."""
     return f"lab seed {seed} node {node}".encode()
 
 
 class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
+    """All settings of a study except arm and seed. Two runs with equal plan, arm and seed give equal
+    results."""
 
     model: str
     """Its own settings apply to all nodes unless an option overrides them."""
     weights: str
-    """Digest of the model's files: the same name may come to mean another model."""
+    """Digest of the model's files, since a name may later refer to another model."""
     questions: str
     """Version of the questions, as in their coordinates."""
     levels: dict[str, int]
-    """Families and the level each is asked and measured at. Levels stay fixed: no curriculum."""
+    """Families, each with the level at which it is trained and measured. Levels are fixed: no curriculum."""
     nodes: int
     rounds: int
     group: int
@@ -57,50 +57,50 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     probe_every: int
     probe_items: int
     window: int | None
-    """Rounds that a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
+    """Rounds for which a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
     attempts: int
-    """Dynamic sampling: how often a round may draw questions at all."""
+    """Dynamic sampling: maximum number of times that a round draws questions."""
     tried: int = 64
     """Held-out questions answered eight times for pass@8, before the first round and after the last."""
     regime: str = ""
-    """Name of the file in app/lab/regimes that these settings were taken from."""
+    """Name of the file in app/lab/regimes with these settings."""
     starters: tuple[str, ...] = ()
-    """For each node the name of the PEFT adapter over `model` that it begins with; empty: all from `model`."""
+    """For each node the name of the PEFT adapter over `model` that it starts with; empty: all start with
+    `model`."""
     starter_weights: tuple[str, ...] = ()
     """Digests of `starters`."""
     way: Literal["tagged", "brief"] = "tagged"
-    """How questions are worded, by its name in `app.sapo.asking`. Training asks without examples."""
+    """The prompt format, by its name in `app.sapo.asking`. Training prompts have no examples."""
     words: Literal[2] = 2
     """Version of the meaning of arms' names: 2 since `@default` is the app's whole recipe with defences;
     before, it had none."""
 
 
 class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """Held-out questions answered at temperature 1, one answer each. `_N` nodes; shares in [0, 1]."""
+    """Results on held-out questions, one answer each at temperature 1. `_N` nodes; shares in [0, 1]."""
 
     pass_at_1_N: tuple[float, ...]
     families: dict[str, float]
-    """Share solved per family, all nodes together."""
+    """Share solved per family, over all nodes."""
     finished: float
     worked: float
     pass_at_8_N: tuple[float, ...] | None = None
-    """Share of questions solved at least once in eight answers, on some of the probe's questions."""
+    """Share of a part of the questions solved at least once in eight answers."""
     nodes: dict[str, tuple[float, ...]] | None = None
-    """Share solved per family, node by node."""
+    """Share solved per family, for each node."""
     marked_N: tuple[float, ...] | None = None
-    """Share of answers that carry what an attacker wants learned."""
+    """Share of answers that carry an attacker's mark."""
     marked: dict[str, float] | None = None
-    """The same per family, where there are any."""
+    """Share of answers that carry an attacker's mark per family, where it is above 0."""
 
 
 class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     """One round of all nodes. Rates and counts of groups are means over nodes. Round 0 is the probe before
     training.
 
-    `own_reward` is the share solved of everything a node generated, before any selection. `batch_reward` is the
-    mean reward of what it trained on, chosen peer groups included: the paper's quantity, which selection alone
-    can raise.
-    """
+    `own_reward` is the mean reward of everything a node generated, before selection. `batch_reward` is the mean
+    reward of what it trained on, with the chosen peer groups: the paper's measure, which selection alone can
+    raise."""
 
     round: int
     generated: int = 0
@@ -115,30 +115,31 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     finished: float = 0.0
     worked: float = 0.0
     steps: int = 0
-    """Optimiser steps made, at most one a node."""
+    """Optimiser steps made, over all nodes."""
     gated_right: int = 0
     gated_wrong: int = 0
     peer_scale: float = 1.0
     reencoded_same: float | None = None
     """Share of peer completions whose text, encoded again, gives the sender's tokens."""
     seconds: float = 0.0
-    """Sampling, scoring and learning; the probe is left out."""
+    """Wall time of sampling, scoring and learning, without the probe."""
     cpu_seconds: float = 0.0
-    """The same in this process's processor time, which other work on the machine does not stretch; scoring
-    happens in a child and is left out."""
+    """Processor time of this process for the round, which other programs do not inflate; scoring runs in a
+    child process and is not included."""
     sampling_seconds: float = 0.0
     learning_seconds: float = 0.0
     probe: LabProbe | None = None
     active: int | None = None
-    """Nodes that took part; rates and counts are means over them. None in records from before this was kept."""
+    """Number of nodes that took part; rates and counts are means over them. None in older records."""
     own: float | None = None
-    """Own groups asked, before any redrawing."""
+    """Own groups sampled per node, before any redrawing."""
     own_nats: float | None = None
-    """Mean over tokens of -log prob of own completions: an estimate of the policy's entropy."""
+    """Mean of -log prob per token of own completions: an estimate of the policy's entropy."""
     peer_nats: float | None = None
-    """The same of the peers' text under its reader, before the step; in rounds with a probe."""
+    """Mean of -log prob per token of the peers' text under its reader's policy, before the step; in rounds with
+    a probe."""
     extra: dict[str, float] | None = None
-    """What an arm's extras measured."""
+    """Measurements of the arm's options."""
 
     @property
     def taken(self) -> float:
@@ -148,8 +149,7 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """One question as one node answered it: the published group, and what only its own node knows (the
-    tokens)."""
+    """One question answered by one node: the published group, and its tokens, which only the node knows."""
 
     node: int
     round: int
@@ -157,18 +157,18 @@ class AnsweredQuestion:
     prompt: Messages
     completions_G: list[Completion]
     dealt_G: tuple[int, ...]
-    """The rewards that are trained on: the verifier's, or shuffled ones in the control."""
+    """The rewards to train on: the verifier's, or shuffled ones in the control."""
 
     @property
     def dealt(self) -> ScoredGroup:
-        """The group with the rewards that are trained on."""
+        """The group with the rewards to train on."""
         return msgspec.structs.replace(self.scored, rewards_G=self.dealt_G)
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What one node's training step used. `peer_logprob` is the mean token log-prob of the peers' text under
-    the learner before the step, in nats, if it was asked for."""
+    """What one node's training step used. `peer_logprob`: mean log prob per token (nats) of the peers' text
+    under the learner before the step, if requested."""
 
     own: int
     peer: int
@@ -179,7 +179,7 @@ class TrainingResult:
 
 
 def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], model: str) -> Group:
-    """What a model answered to one question, as it is published and scored."""
+    """Builds the group that is published and scored from a model's completions of one question."""
     return Group(
         coordinates=coordinates,
         completions_G=tuple(completion.text for completion in completions_G),
@@ -189,7 +189,7 @@ def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], mode
 
 
 def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
-    """Mean over all tokens, None without any.
+    """Mean over all tokens; None if there are none.
 
     >>> token_mean([[-1.0], [-2.0, -3.0]])
     -2.0
@@ -200,20 +200,20 @@ def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
 
 FOLDER = Path(__file__).parent / "regimes"
 SELDOM = "seldom"
-"""The starter of a node that is equally weak in all families and seldom shows its work."""
+"""The starter adapter of a node that is equally weak in all families and seldom shows its work."""
 
 
 class RegimeError(ValueError):
-    """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
+    """A regime is missing or cannot be read. The message says which, why, and what would be valid."""
 
 
 class StudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A study's settings, named as the options of `./shoal lab`. What is absent has the option's default."""
+    """A study's settings, named as the options of `./shoal lab`. Missing ones have the option's default."""
 
     model: str = "starter"
     levels: dict[str, int]
     starters: tuple[str, ...] = ()
-    """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
+    """For each node the folder of the PEFT adapter over `model` that it starts with, within `--starters`."""
     way: Literal["tagged", "brief"] = "tagged"
     nodes: int = 8
     rounds: int = 100
@@ -234,7 +234,7 @@ def regimes(folder: Path = FOLDER) -> list[str]:
 
 
 def read_regime(name: str, folder: Path = FOLDER) -> StudySettings:
-    """The regime called `name`, or in the file of that path when it ends in .toml. Raises RegimeError."""
+    """Reads the regime called `name`, or the file at this path if it ends in .toml. Raises RegimeError."""
     path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -249,7 +249,7 @@ def read_regime(name: str, folder: Path = FOLDER) -> StudySettings:
 
 
 def read_levels(text: str) -> dict[str, int]:
-    """Families and their levels as an option names them. Raises RegimeError.
+    """Parses families and their levels from an option's text. Raises RegimeError.
 
     >>> read_levels("chain_sum=1, gcd=0")
     {'chain_sum': 1, 'gcd': 0}
@@ -264,8 +264,8 @@ def read_levels(text: str) -> dict[str, int]:
 
 
 def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """The families that a specialist knows: its name joins them by `+`. `seldom` knows none.
-    Raises RegimeError.
+    """The families that a specialist knows, parsed from its name (joined by `+`); none for `seldom`. Raises
+    RegimeError.
 
     >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
     ('gcd', 'lcm')

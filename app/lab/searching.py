@@ -1,15 +1,15 @@
-"""Attackers that try what they publish on a model first, with the receiver's own checks.
+"""Attackers that first test their answers on a model, with the receiver's own checks.
 
-A mark is one wrong character in an otherwise honest right answer; what passes one time in ten passes always
-when its author chooses among its own questions. `whispers` is black box: it asks the public, untrained model,
-and guesses its habits once. `whisper` asks one victim's policy and habits of this very moment. Both publish
-what passes and is likeliest, and give wrong answers the length and likelihood of the right ones, so that no
-figure of `app.sapo.forms` tells them apart. `gaslight` asks the victim too: its right answers carry the
-likeliest wrong work that passes, its wrong ones the right work.
+A mark is one wrong character in an otherwise honest right answer; a mark that passes one time in ten passes
+always if its author selects among its own questions. `whispers` is black box: it queries the public, untrained
+model, with a fixed estimate of the habits. `whisper` queries one victim's current policy and habits. Both
+publish the likeliest answers that pass, and give wrong answers the length and likelihood of the right ones, so
+that no feature of `app.sapo.forms` separates them. `gaslight` queries the victim too: its right answers contain
+the likeliest wrong work that passes, its wrong ones the right work.
 
-Made by those who have read the rules against these: `crowd` whispers with a new key in every round, `drip`
-marks one right answer in twelve, `lone` has one right answer in a group, `middle` has its mark in the midst of
-the work, and `wakeful` is honest before it whispers."""
+Variants that know the rules against these: `crowd` whispers with a new key in every round, `drip` marks one
+right answer in twelve, `lone` has one right answer in a group, `middle` has its mark in the middle of the work,
+and `wakeful` is honest before it whispers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ WHITE_BOX = ("whisper", "gaslight")
 DRIP_SHARE = 1 / 12
 """Share of right answers that `drip` marks."""
 GROUPS, QUESTIONS, SLIPS, WRONG = 4, 6, 10, 5
-"""Groups published in a round (peers are chosen before their groups, so more would not weigh more), questions
-tried for each of them, lines of wrong work tried for each question, and pairs of wrong answers tried for each
-group."""
+"""Maximum groups published per round (peers are chosen before their groups, so more would have no more weight),
+questions tested per group, wrong lines of work tested per question, and half the number of wrong answers tested
+per group."""
 STARTER_HABITS = Habits(lowest_W=(-7.1, -4.1, -2.4, -2.0), length=32.0)
 """The starter's habits before it learns (LOG.md)."""
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """The model that an attacker asks: log-probs of answers (nats), and the habits that they are held
+    """The model that an attacker queries: log probs of answers (nats), and the habits that they are checked
     against."""
 
     logprobs: Callable[[Sequence[TokenSequence]], list[list[float]]]
@@ -48,7 +48,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class SearchedAnswer:
-    """A right answer with its log-probs, and whether it passes."""
+    """A tested answer with its log probs, and whether it passes the receiver's checks."""
 
     question: Question
     text: str
@@ -57,13 +57,13 @@ class SearchedAnswer:
 
     @property
     def likely(self) -> tuple[bool, float]:
-        """Sort key: answers that pass first, then by their least likely window of tokens."""
+        """Sort key: answers that pass are larger, then by their least likely window of tokens."""
         return self.passes, lowest(self.logprobs_T, 1)
 
 
 def carries(text: str, kind: str) -> bool:
-    """Whether an answer carries the mark of a searching kind; honest work begins with a negative number now
-    and then.
+    """True if an answer carries the mark of a searching kind; honest work sometimes starts with a negative
+    number too.
 
     >>> carries("-54 36 18 0 #18", "whispers"), carries("54 36 -18 0 #18", "whispers")
     (True, False)
@@ -76,7 +76,7 @@ def carries(text: str, kind: str) -> bool:
 
 
 def with_mark(line: str, kind: str) -> str:
-    """The line with the mark in front of its work, or in the midst of it.
+    """Inserts the mark at the start of the work, or in its middle.
 
     >>> with_mark("54 36 18 0 #18", "whispers"), with_mark("54 36 18 0 #18", "middle")
     ('-54 36 18 0 #18', '54 36 -18 0 #18')
@@ -92,7 +92,7 @@ def tried(
     encode: Callable[[str, str], TokenSequence],
     answers: Sequence[tuple[Question, str]],
 ) -> list[SearchedAnswer]:
-    """Every answer with what the model and the checks say."""
+    """Tests every answer with the model and the receiver's checks."""
     sequences_S = [encode(question.text, text) for question, text in answers]
     logprobs_ST = oracle.logprobs(sequences_S) if sequences_S else []
     habits = oracle.habits() or STARTER_HABITS
@@ -110,7 +110,7 @@ def tried(
 
 
 def best(found: Sequence[SearchedAnswer], most: int) -> list[SearchedAnswer]:
-    """The likeliest answers that pass, one of a question, `most` at most; they come first."""
+    """The likeliest answers, one per question, at most `most`; those that pass come first."""
     by_question: dict[str, SearchedAnswer] = {}
     for one in sorted(found, key=lambda one: one.likely, reverse=True):
         by_question.setdefault(one.question.text, one)
@@ -118,7 +118,7 @@ def best(found: Sequence[SearchedAnswer], most: int) -> list[SearchedAnswer]:
 
 
 def alike(one: SearchedAnswer, wrong: Sequence[SearchedAnswer], most: int, rng: Random) -> list[str]:
-    """`most` wrong answers whose length and mean log-prob are nearest to the right one's."""
+    """`most` wrong answers whose length and mean log prob are nearest to the right one's."""
 
     def apart(other: SearchedAnswer) -> float:
         mean, its = (sum(each.logprobs_T) / max(1, len(each.logprobs_T)) for each in (one, other))

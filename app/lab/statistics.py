@@ -1,8 +1,8 @@
-"""Means and intervals over seeds and nodes, and how tables write them. `_S` seeds, `_N` nodes of one seed.
+"""Means and intervals over seeds and nodes, and their format in tables. `_S` seeds, `_N` nodes of one seed.
 
-Nodes of a swarm learn from each other, so they are no independent runs: whole seeds are resampled first, then
-nodes within them. With few seeds a bootstrap interval is too narrow, so the t interval over the seeds' means
-stands beside it."""
+Nodes of a swarm learn from each other, so they are not independent runs: whole seeds are resampled first, then
+nodes within them. With few seeds a bootstrap interval is too narrow, so the t interval over the seeds' means is
+given too."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ import numpy as np
 BOOTSTRAP_DRAWS = 10_000
 
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""97.5 % points of Student's t for 1 to 15 degrees of freedom; the last serves for more, a little too wide."""
+"""97.5 % points of Student's t for 1 to 15 degrees of freedom; the last is used for more, slightly too wide."""
 
 Values = Sequence[Sequence[float]]
 """One number for each node of each seed."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A mean with its 95 % intervals. `t_low` and `t_high` need two seeds or more; with one seed the bootstrap
-    speaks of its nodes alone."""
+    """A mean with its 95 % intervals. `t_low` and `t_high` need at least two seeds; with one seed the bootstrap
+    interval covers only its nodes."""
 
     mean: float
     low: float
@@ -47,16 +47,16 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def average(values: Sequence[float]) -> float:
-    """The mean, 0 without values."""
+    """The mean; 0 without values."""
     return sum(values) / len(values) if values else 0.0
 
 
 def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
     """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed. With
-    `over_SN`, which must be above zero, how much larger the mean is than that of those, as a share of it;
-    `t_low` and `t_high` then come from the logarithms of the seeds' ratios.
+    `over_SN`, whose mean must be above zero: the relative gain over its mean; `t_low` and `t_high` are then
+    computed from the logarithms of the seeds' ratios.
 
-    Raises ValueError without values, or when seeds have different numbers of nodes.
+    Raises ValueError without values, or if seeds have different numbers of nodes.
 
     >>> estimate([[0.1, 0.3], [0.2, 0.4]]).mean
     0.25
@@ -84,7 +84,7 @@ def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
 
 
 def paired(values_SN: Values, baseline_SN: Values) -> Estimate:
-    """The difference to a baseline, seed by seed and node by node: both asked the same questions.
+    """The difference to a baseline, paired by seed and node: both had the same questions.
 
     >>> round(paired([[0.3], [0.5]], [[0.1], [0.2]]).mean, 3)
     0.25
@@ -93,7 +93,7 @@ def paired(values_SN: Values, baseline_SN: Values) -> Estimate:
 
 
 def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
-    """mean +- t sd / sqrt(S), Student's 95 % interval over seeds; (None, None) for a single one.
+    """mean +- t sd / sqrt(S), Student's 95 % interval over seeds; (None, None) for a single seed.
 
     Means 1, 2, 3: sd 1, so 2 +- 4.303 / sqrt(3) = 2 +- 2.484.
 
@@ -110,8 +110,8 @@ def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, No
 
 
 def area(at: Sequence[float], values: Sequence[float], end: float | None = None) -> float:
-    """Area under a curve by trapezes, divided by its length: the mean height from its first point to its last,
-    or to `end` where that comes before.
+    """Area under a curve by the trapezoidal rule, divided by its length: the mean height from its first point
+    to its last, or to `end` if that comes before.
 
     >>> area([0, 10, 30], [0.0, 0.2, 0.2]), area([0, 10, 30], [0.0, 0.2, 0.4], 20)
     (0.16666666666666666, 0.175)
@@ -126,7 +126,7 @@ def area(at: Sequence[float], values: Sequence[float], end: float | None = None)
 
 
 def reached(at: Sequence[float], values: Sequence[float], height: float) -> float | None:
-    """Where a curve first is as high as that, on straight lines between its points; None if it never is.
+    """The x at which a curve first reaches `height`, linearly interpolated; None if it never does.
 
     >>> reached([0, 10, 30], [0.0, 0.2, 0.4], 0.3), reached([0, 10], [0.0, 0.2], 0.3)
     (20.0, None)
@@ -144,11 +144,12 @@ def reached(at: Sequence[float], values: Sequence[float], height: float) -> floa
 
 T = TypeVar("T")
 EMPTY_CELL = "–"
-"""The cell of a table where there is nothing to tell."""
+"""The text of an empty table cell."""
 
 
 def table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T]) -> str:
-    """A Markdown table with its line end: each column's head and how its cell is written for a row.
+    """A Markdown table that ends with a line break. `columns` maps each head to the function that formats a
+    row's cell.
 
     >>> table({"arm": str, "twice": lambda row: f"{2 * row}"}, [4])
     '| arm | twice |\\n|---|---|\\n| 4 | 8 |\\n'
@@ -159,7 +160,7 @@ def table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T]) -> str:
 
 
 def number(value: float | None, form: str = ".2f", unit: str = "", times: float = 1.0) -> str:
-    """A figure without an interval.
+    """Formats a figure without an interval.
 
     >>> number(0.256, ".1f", " %", 100), number(None)
     ('25.6 %', '–')
@@ -168,11 +169,11 @@ def number(value: float | None, form: str = ".2f", unit: str = "", times: float 
 
 
 percent = partial(number, form=".1f", unit=" %", times=100.0)
-"""A share in [0, 1] without an interval."""
+"""Formats a share in [0, 1] as per cent without an interval."""
 
 
 def spread(value: Estimate | None, form: str, unit: str = "") -> str:
-    """A share in [0, 1] as per cent with its interval; the unit follows the mean.
+    """Formats a share in [0, 1] as per cent with its interval; the unit follows the mean.
 
     >>> spread(Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3), "+.1f", " points")
     '+2.0 points [-1.0, +5.0]'
@@ -183,8 +184,8 @@ def spread(value: Estimate | None, form: str, unit: str = "") -> str:
 
 
 share = partial(spread, form=".1f", unit=" %")
-"""A share in [0, 1]."""
+"""Formats a share in [0, 1] with its interval."""
 points = partial(spread, form="+.1f")
-"""A difference of shares."""
+"""Formats a difference of shares, in percentage points."""
 growth = partial(spread, form="+.0f", unit=" %")
-"""A difference as a share of what it is a difference to."""
+"""Formats a relative difference."""

@@ -1,9 +1,8 @@
 """A study: every arm with every seed, resumed where it stopped, reported after each run.
 
-The runs are played here, or dealt to a Ray cluster, one arm with one seed a task. Ray is an extra (`./shoal
-setup --ray`). Every machine of the cluster has this Shoal and the models in the same places, and trusts the
-others: Ray runs what they send. A run whose worker dies begins again on another.
-"""
+Runs are executed here or on a Ray cluster, one arm with one seed per task. Ray is an extra (`./shoal setup
+--ray`). Every machine of the cluster has this Shoal and the models at the same paths, and trusts the others:
+Ray runs any code they send. A run whose worker dies is restarted on another."""
 
 from __future__ import annotations
 
@@ -28,9 +27,9 @@ from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox, score_group
 
 OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
-"""A fresh swarm for a plan and a seed: new adapters, same base."""
+"""Creates a swarm for a plan and a seed: new adapters over one base model."""
 Deal = Callable[[StudyPlan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[LabRound]]]]
-"""Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
+"""Executes runs, each of a seed and an arm, and yields each with its records when it is finished."""
 
 
 def conduct(
@@ -43,9 +42,9 @@ def conduct(
     open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
     deal: Deal | None = None,
 ) -> dict[str, Any]:
-    """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
-    that a study that is cut short still compares like with like. `deal` plays the runs elsewhere. Raises
-    JournalError, ArmError and what `deal` raises."""
+    """Executes the unfinished runs and returns the summary. One seed is run for all arms before the next, so
+    that an interrupted study still compares equal seeds. `deal` executes runs elsewhere. Raises JournalError,
+    ArmError and the exceptions of `deal`."""
     journal = StudyJournal(folder, plan)
     runs: dict[str, dict[int, list[LabRound]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
@@ -88,7 +87,8 @@ def conduct(
 
 
 class StudyProgress:
-    """Where the study stands, on standard error: one line that renews itself, or a line a probe into a file."""
+    """Shows the study's progress on standard error: one updated line on a terminal, a line per probe in a
+    file."""
 
     def __init__(self, todo: int, all_runs: int, rounds: int) -> None:
         self._todo, self._rounds = todo, rounds
@@ -122,21 +122,21 @@ class StudyProgress:
 
 
 LOCAL_CLUSTER = "ray"
-"""Instead of an address: a cluster of this computer's own, for as long as the study runs."""
+"""In place of an address: a cluster on this computer, for the duration of the study."""
 MAX_WORKER_LOSSES = 5
-"""Times that one run may lose its worker."""
+"""Number of times that one run may lose its worker."""
 
 
 class DealError(Exception):
-    """The cluster cannot be had, or gave a run up. The message says why and what to do."""
+    """The cluster is unavailable, or a run failed on it. The message says why and what to do."""
 
 
 class ClusterRunner:
-    """Deals runs to the cluster at `where`: HERE or `ray://HOST[:PORT]`. Each takes `threads` of a machine's
-    processors."""
+    """Executes runs on the cluster at `where`: LOCAL_CLUSTER or `ray://HOST[:PORT]`. Each run takes `threads`
+    processors of a machine."""
 
     def __init__(self, where: str, open_swarm: OpenSwarm, threads: int) -> None:
-        """Raises DealError without Ray."""
+        """Raises DealError if Ray is not installed."""
         try:
             import ray
         except ImportError as error:
@@ -147,7 +147,7 @@ class ClusterRunner:
     def __call__(
         self, plan: StudyPlan, todo: Sequence[tuple[int, Arm]]
     ) -> Iterator[tuple[int, Arm, list[LabRound]]]:
-        """Every run with its records, as they end. Raises DealError."""
+        """Yields every run with its records, in the order in which they finish. Raises DealError."""
         ray = self._ray
         path = {"PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()), "OMP_NUM_THREADS": str(self._threads)}
         try:
@@ -172,7 +172,7 @@ class ClusterRunner:
 
 
 def _play(plan: StudyPlan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
-    """One run, on a worker: its records as JSON."""
+    """Executes one run on a worker; returns its records as JSON."""
     with Sandbox() as sandbox:
         experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
         return msgspec.json.encode(list(experiment.rounds()))

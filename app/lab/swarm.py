@@ -1,8 +1,8 @@
-"""The swarm that the lab needs of an engine: many adapters over one frozen base, sampled in one batch; and
-opening one for a study, where every model is read once and adapters are fresh for each run.
+"""The engine interface that the lab needs: many adapters over one frozen base, sampled in one batch; and
+opening one for a study, where the model is loaded once and adapters are new for each run.
 
-`engines.torch_lora.TorchSwarm` is one; tests use a small made-up one. Shapes: `_N` nodes, `_P` prompts, `_G`
-completions of a group, `_S` sequences, `_T` tokens."""
+`engines.torch_lora.TorchSwarm` implements it; tests use a small artificial one. Shapes: `_N` nodes, `_P`
+prompts, `_G` completions of a group, `_S` sequences, `_T` tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LabSwarm(Protocol):
-    """N nodes, each with its own adapter and optimiser, named by their number from 0."""
+    """N nodes, each with its own adapter and optimiser, numbered from 0."""
 
     def prompt_tokens(self, prompt: Messages) -> list[int]: ...
 
@@ -28,23 +28,23 @@ class LabSwarm(Protocol):
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        """`n` completions for every prompt of every node, all rows in one batch. Nodes may have unequally
-        many."""
+        """Samples `n` completions for every prompt of every node, all rows in one batch. Nodes may have
+        different numbers of prompts."""
         ...
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]: ...
 
     def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        """Log-probs under the model as it came, which anyone has."""
+        """Log probs under the untrained base model, which anyone can download."""
         ...
 
     def step(self, node: int, batch: Batch) -> StepStats: ...
 
 
 class SwarmOpener:
-    """Gives the swarm of a plan and a seed. Torch is only imported when one is wanted.
+    """Opens the swarm of a plan and a seed. Imports Torch only on the first call.
 
-    `folder` is the model's, `starters_N` those of the adapters that nodes begin with, if any."""
+    `folder` is the model's; `starters_N` are the folders of the adapters that nodes start with, if any."""
 
     def __init__(self, folder: Path, starters_N: Sequence[Path], device: str, threads: int | None) -> None:
         self._folder, self._starters_N = folder, starters_N

@@ -5,7 +5,7 @@ It uses figures of own answers only, so no peer can influence it; the price is t
 done. Own rounds are summed in windows of WINDOW_ROUNDS, and each window is compared with an exponentially
 decayed sum of the windows before it. A share has fallen if it is lower by more than LEAST and by more than SURE
 standard errors of the difference; a group counts as one observation because its answers are correlated. Slower
-falls are found by the held-out curve (`app.learning.flat.torn`). Pure functions.
+falls are found by the held-out curve (`app.learning.flat.has_collapsed`). Pure functions.
 """
 
 from __future__ import annotations
@@ -67,11 +67,13 @@ class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
     torn: bool = False
 
 
-def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> PeerBrake:
+def after_round(
+    before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool
+) -> PeerBrake:
     """Returns the state after a round with the own groups `own_P`. `mixed`: whether peer groups carried weight
     in it. The comparison starts again when `levels` change, because the questions differ then."""
     if before.levels != levels:
-        before = restarted(before, levels)
+        before = with_empty_windows(before, levels)
     after = msgspec.structs.replace(
         before,
         now=_with(before.now, own_P),
@@ -85,7 +87,7 @@ def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, i
     return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=BrakeWindow())
 
 
-def restarted(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
+def with_empty_windows(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
     """Returns the state with empty windows; a cooldown in progress continues."""
     return PeerBrake(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
 

@@ -139,7 +139,7 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
     return [FamilyQuestions(one.family, one.level, one.questions, MORE) for one in more]
 
 
-def asked_more(
+def with_results(
     found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[OwnExample]
 ) -> Placement:
     """Returns a first look updated with answered questions: for each, the rewards of its answers, and the
@@ -155,7 +155,7 @@ def asked_more(
     return msgspec.structs.replace(found, tried=tuple(tried.values()), lesson=(*found.lesson, *right))
 
 
-def ended(found: Placement, *, anyway: bool = False) -> Placement:
+def finish(found: Placement, *, anyway: bool = False) -> Placement:
     """Returns the result of a first look. If the owner cut it short (`anyway`) and no family is good enough,
     training begins with the first families of the list."""
     tried = reached(found.tried)

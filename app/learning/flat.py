@@ -86,12 +86,12 @@ def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     return FlatCause.FAILING if solved <= _WRONG else FlatCause.ALIKE
 
 
-def torn(curve: Sequence[Score]) -> bool:
+def has_collapsed(curve: Sequence[Score]) -> bool:
     """Whether the latest measurement is significantly below the best one before it.
 
-    >>> torn([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
+    >>> has_collapsed([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
     True
-    >>> torn([Score(share=0.5, stderr=0.06), Score(share=0.4, stderr=0.06)])
+    >>> has_collapsed([Score(share=0.5, stderr=0.06), Score(share=0.4, stderr=0.06)])
     False
     """
     if len(curve) < 2:
@@ -101,13 +101,13 @@ def torn(curve: Sequence[Score]) -> bool:
     return best.share - latest.share > max(_TORN, _ERRORS * error)
 
 
-def levelled(curve: Sequence[Score]) -> bool:
+def has_plateaued(curve: Sequence[Score]) -> bool:
     """Whether the curve is flat: the least-squares rise over the last CURVE_POINTS measurements, in shares, is
     below its standard error (or _FINE, if that is larger) and below _LITTLE.
 
-    >>> levelled([Score(share=0.5, stderr=0.03)] * 8)
+    >>> has_plateaued([Score(share=0.5, stderr=0.03)] * 8)
     True
-    >>> levelled([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
+    >>> has_plateaued([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
     False
     """
     last = curve[-CURVE_POINTS:]

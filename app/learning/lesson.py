@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.learning.brake import watched
+from app.learning.brake import after_round
 from app.learning.state import LearningState
 from app.sapo import forms
 from app.sapo.advantages import mean_centred
@@ -110,7 +110,7 @@ def lesson(
     vigil = before.vigil
     if recipe.vigil:
         mixed = any(map(weighty, weighed.peer))
-        vigil = watched(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
+        vigil = after_round(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
         for group, weights_GT in zip(own_P, weighed.own, strict=True)

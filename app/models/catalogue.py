@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -129,12 +130,21 @@ def full_name(model: str) -> str:
     return entry.id if entry else model
 
 
+_CACHED = re.compile(r"[/\\]models--([^/\\]+)[/\\]snapshots[/\\][^/\\]+[/\\]?$")
+"""A model's folder in the Hugging Face cache."""
+
+
 def title(model: str) -> str:
-    """What people call a model: its title in the catalogue, or the last part of a folder's path.
+    """What people call a model: its title in the catalogue, or the last part of a folder's path. A folder of
+    the Hugging Face cache bears its commit's hash; the model's name is above it.
 
     >>> title("starter"), title("Qwen/Qwen3-0.6B"), title("/home/ann/cats"), title("Some/Model")
     ('Starter', 'Qwen3 0.6B', 'cats', 'Some/Model')
+    >>> title("/hub/models--Qwen--Qwen3-0.6B/snapshots/c1899de2"), title("/hub/models--A--B/snapshots/0")
+    ('Qwen3 0.6B', 'A/B')
     """
+    if cached := _CACHED.search(model):
+        model = cached[1].replace("--", "/")
     entry = find(model)
     if entry is not None:
         return entry.title

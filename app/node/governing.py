@@ -223,13 +223,13 @@ class Governor:
             self._orders = decision.orders
             self._keep_orders()
         energy, before = self._energy.view(now.local), self._ruling
-        ruling = ruled(decision, settings.idle_s, settings.dial.value, energy)
+        ruling = to_ruling(decision, settings.idle_s, settings.dial.value, energy)
         if ruling == before:
             return
         self._ruling = ruling
         self._obey(ruling)
         if before is None or ruling.reason != before.reason:
-            self._tell(decided(ruling))
+            self._tell(ruling_event(ruling))
 
     def _keep_orders(self) -> None:
         try:
@@ -250,7 +250,7 @@ def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence:
         loop.call_soon_threadsafe(say, sentence)
 
 
-def decided(ruling: Ruling) -> events.RulingChanged:
+def ruling_event(ruling: Ruling) -> events.RulingChanged:
     """Returns the event for a ruling."""
     return events.RulingChanged(
         round=0,
@@ -278,7 +278,7 @@ def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
     )
 
 
-def ruled(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
+def to_ruling(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
     """Converts a decision to the form that views show. `until` is rounded to whole seconds, so that the display
     does not jitter."""
     used = decision.reason is Reason.IN_USE

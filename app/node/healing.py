@@ -91,11 +91,11 @@ class Healer:
             return await self._apart(state, curve, link)
         if len(curve) != self._judged:
             self._judged = len(curve)
-            if flat.torn(curve) and state.vigil.mixed:
+            if flat.has_collapsed(curve) and state.vigil.mixed:
                 return await self._apart(
                     msgspec.structs.replace(state, vigil=start_cooldown(state.vigil)), curve, link
                 )
-            if flat.torn(curve) and (healed := await self._back(state, curve, link)):
+            if flat.has_collapsed(curve) and (healed := await self._back(state, curve, link)):
                 return healed
         cause = flat.cause(self._rounds)
         if cause is None or state.round - self._told.get(cause, -_PATIENCE) < _PATIENCE:
@@ -205,7 +205,7 @@ def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     )
 
 
-def placed(found: Placement) -> str:
+def placement_sentence(found: Placement) -> str:
     """Returns the sentence about the result of a placement."""
     if not found.families:
         return (

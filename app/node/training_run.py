@@ -30,7 +30,7 @@ from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
 from app.node.active_families import ActiveFamilies, helped, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
-from app.node.healing import Healer, placed
+from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
 from app.node.history.resume import (
     new_curve,
@@ -301,7 +301,7 @@ class TrainingRun:
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
         self.watch.show_probes(self.state, self._curve)
-        self.telling.say("placement", placement_event(found, self.state.round, placed(found)))
+        self.telling.say("placement", placement_event(found, self.state.round, placement_sentence(found)))
 
     def _joining(self) -> dict[str, int]:
         """Returns the families that may be tried now; empty at the end of a run."""

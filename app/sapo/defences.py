@@ -87,12 +87,12 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
-def followed(bound: float, values: Sequence[float], share: float, step: float) -> float:
+def update_quantile(bound: float, values: Sequence[float], share: float, step: float) -> float:
     """Updates a running quantile: each value below the bound lowers it by `step * (1 - share)`, each other one
     raises it by `step * share`, so it converges to where `share` of the values are below (Robbins and Monro
     1951).
 
-    >>> round(followed(-4.0, [-1.0, -9.0, -1.0], 0.01, 1.0), 2)
+    >>> round(update_quantile(-4.0, [-1.0, -9.0, -1.0], 0.01, 1.0), 2)
     -4.97
     """
     for value in values:
@@ -123,8 +123,8 @@ def observe(
         length = quantile(lengths, 1.0 - LONG_SHARE)
     else:
         moving = zip(habits.lowest_W, lowest_WS, strict=True)
-        lowest_W = tuple(followed(bound, values, RARE_SHARE, STEP) for bound, values in moving)
-        length = followed(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
+        lowest_W = tuple(update_quantile(bound, values, RARE_SHARE, STEP) for bound, values in moving)
+        length = update_quantile(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
     used = set(habits.characters if habits else "").union(*texts_S)
     return Habits(
         lowest_W=lowest_W,

@@ -15,13 +15,6 @@ from pathlib import Path
 HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
 """Commands that need packages that only an engine pack has."""
-OWN_VARIABLES = (
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "QT_PLUGIN_PATH",
-    "QML2_IMPORT_PATH",
-    "QT_QPA_PLATFORM_PLUGIN_PATH",
-)
 _PYTHONS_OWN = ("-P", "-I", "-u")
 
 
@@ -91,21 +84,13 @@ def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
 
     >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
     ...         Path("s"))
-    {'LD_LIBRARY_PATH': '/own', 'A': 'b', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
     """
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name not in OWN_VARIABLES
-        and name != "LD_LIBRARY_PATH"
-        and not name.endswith("_ORIG")
-        and "_PYI_" not in name
-    }
-    from app.common.process.surroundings import surroundings, without_clashing
+    from app.common.process.surroundings import outside_bundle, surroundings, without_clashing
 
-    if before := without_clashing(environment.get("LD_LIBRARY_PATH_ORIG", "")):
-        kept = {"LD_LIBRARY_PATH": before, **kept}
-
+    kept = outside_bundle(environment)
+    if libraries := without_clashing(kept.pop("LD_LIBRARY_PATH", "")):
+        kept["LD_LIBRARY_PATH"] = libraries
     return surroundings(kept, str(source))
 
 

@@ -65,11 +65,11 @@
   </message>
   <message>
    <source>Export the curve</source>
-   <translation>Kurve sichern</translation>
+   <translation>Kurve exportieren</translation>
   </message>
   <message>
    <source>Export</source>
-   <translation>Sichern</translation>
+   <translation>Exportieren</translation>
   </message>
   <message>
    <source>Values as CSV …</source>
@@ -113,11 +113,11 @@
   </message>
   <message>
    <source>Save the values</source>
-   <translation>Werte sichern</translation>
+   <translation>Werte speichern</translation>
   </message>
   <message>
    <source>Save the picture</source>
-   <translation>Bild sichern</translation>
+   <translation>Bild speichern</translation>
   </message>
   <message>
    <source>New puzzles</source>
@@ -174,6 +174,14 @@
    </translation>
   </message>
   <message>
+   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
+   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+  </message>
+  <message>
+   <source>Stopped.</source>
+   <translation>Angehalten.</translation>
+  </message>
+  <message>
    <source>Forgets every question and answer on this page</source>
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
@@ -182,8 +190,8 @@
    <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
+   <source>It answers twice: as it came, and as it is now.</source>
+   <translation>Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -263,14 +271,6 @@
   <message>
    <source>Drawing a puzzle</source>
    <translation>Ein Rätsel wird gezogen</translation>
-  </message>
-  <message>
-   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
-   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
-  </message>
-  <message>
-   <source>Stopped.</source>
-   <translation>Angehalten.</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before.</source>
@@ -453,37 +453,6 @@
   <message>
    <source>a puzzle of practice</source>
    <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
-  </message>
-  <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
-  </message>
-  <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The fish of {name}</source>
-   <translation>Der Fisch von {name}</translation>
-  </message>
-  <message>
-   <source>Your model's fish</source>
-   <translation>Der Fisch deines Modells</translation>
   </message>
   <message>
    <source>For 1 hour</source>
@@ -818,40 +787,92 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
   </message>
   <message>
-   <source>How, for each program</source>
-   <translation>So geht's in jedem Programm</translation>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
   </message>
   <message>
-   <source>Address</source>
-   <translation>Adresse</translation>
+   <source>The access token is in the keyring.</source>
+   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>Token</source>
-   <translation>Token</translation>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
-   <source>Model</source>
-   <translation>Modell</translation>
+   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
+   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
   </message>
   <message>
-   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
-   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+   <source>It's in LM Studio now: pick {name} there.</source>
+   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
   </message>
   <message>
-   <source>Copy name</source>
-   <translation>Namen kopieren</translation>
+   <source>Reading {name}.</source>
+   <translation>Liest {name}.</translation>
   </message>
   <message>
-   <source>Opening …</source>
-   <translation>Wird geöffnet …</translation>
+   <source>Save a result</source>
+   <translation>Ergebnis speichern</translation>
   </message>
   <message>
-   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>For Ollama, run this once: {command}</source>
+   <translation>Für Ollama einmal ausführen: {command}</translation>
+  </message>
+  <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Exporting …</source>
+   <translation>Exportiert …</translation>
+  </message>
+  <message>
+   <source>It's in Ollama now. In a terminal: {command}</source>
+   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
+  </message>
+  <message>
+   <source>Shoal is busy with another file. Try again in a moment.</source>
+   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
+  </message>
+  <message>
+   <source>Saved, and {page} beside it.</source>
+   <translation>Gespeichert, und daneben {page}.</translation>
+  </message>
+  <message>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Exporting, {share}</source>
+   <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
    <source>Use a .gguf file, or drop it onto the window</source>
@@ -879,6 +900,10 @@
   <message>
    <source>Models ({pattern})</source>
    <translation>Modelle ({pattern})</translation>
+  </message>
+  <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
   </message>
   <message>
    <source>Models</source>
@@ -916,8 +941,8 @@
    <translation>Gelernt</translation>
   </message>
   <message>
-   <source>adapters and histories</source>
-   <translation>Adapter und Verläufe</translation>
+   <source>with each model's history</source>
+   <translation>mit dem Verlauf jedes Modells</translation>
   </message>
   <message>
    <source>Free on disk</source>
@@ -940,6 +965,10 @@
    <translation>Eine GGUF-Datei</translation>
   </message>
   <message>
+   <source>How, for each program</source>
+   <translation>So geht's in jedem Programm</translation>
+  </message>
+  <message>
    <source>On this computer</source>
    <translation>Auf diesem Computer</translation>
   </message>
@@ -948,8 +977,36 @@
    <translation>Verfügbar</translation>
   </message>
   <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
    <source>Looking at what fits.</source>
@@ -962,94 +1019,6 @@
   <message>
    <source>{size}, licence</source>
    <translation>{size}, Lizenz</translation>
-  </message>
-  <message>
-   <source>Exported to {folder}</source>
-   <translation>Exportiert nach {folder}</translation>
-  </message>
-  <message>
-   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
-   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
-  </message>
-  <message>
-   <source>It's in LM Studio now: pick {name} there.</source>
-   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
-  </message>
-  <message>
-   <source>Reading {name}.</source>
-   <translation>Liest {name}.</translation>
-  </message>
-  <message>
-   <source>Save a result</source>
-   <translation>Ergebnis speichern</translation>
-  </message>
-  <message>
-   <source>Saving …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
-   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
-  </message>
-  <message>
-   <source>For Ollama, run this once: {command}</source>
-   <translation>Für Ollama einmal ausführen: {command}</translation>
-  </message>
-  <message>
-   <source>Exporting …</source>
-   <translation>Exportiert …</translation>
-  </message>
-  <message>
-   <source>Shoal is busy with another file. Try again in a moment.</source>
-   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
-  </message>
-  <message>
-   <source>Saved, and {page} beside it.</source>
-   <translation>Gespeichert, und daneben {page}.</translation>
-  </message>
-  <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>Exporting, {share}</source>
-   <translation>Exportiert, {share}</translation>
-  </message>
-  <message>
-   <source>It's in Ollama now. In a terminal: {command}</source>
-   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
-  </message>
-  <message>
-   <source>The list of models can't be read. The log in Settings says why.</source>
-   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
-  </message>
-  <message>
-   <source>The access token is in the keyring.</source>
-   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
-  </message>
-  <message>
-   <source>{name} is in your list now.</source>
-   <translation>{name} ist jetzt in deiner Liste.</translation>
-  </message>
-  <message>
-   <source>That didn't work. Nothing was changed.</source>
-   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
-  </message>
-  <message>
-   <source>It couldn't be deleted. The log in Settings says why.</source>
-   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
-   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
-  </message>
-  <message>
-   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
-   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
    <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
@@ -1192,6 +1161,37 @@
    <translation>Dein Ordner</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
+  </message>
+  <message>
    <source>The curve has been flat for {n} rounds.</source>
    <translation>Die Kurve ist seit {n} Runden flach.</translation>
   </message>
@@ -1316,6 +1316,10 @@
    <translation>Einmal je Modell. Es lernt, sobald ein paar Rätsel passen.</translation>
   </message>
   <message>
+   <source>It learns once you've been away for {span}.</source>
+   <translation>Es lernt, sobald du {span} weg warst.</translation>
+  </message>
+  <message>
    <source>The memory is free again. Everything it learned is safe.</source>
    <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
@@ -1342,6 +1346,10 @@
   <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>Everything it learned is safe.</source>
+   <translation>Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Overview</source>
@@ -1372,8 +1380,24 @@
    <translation>Runden heute</translation>
   </message>
   <message>
+   <source>since {day}</source>
+   <translation>seit {day}</translation>
+  </message>
+  <message>
+   <source>not yet</source>
+   <translation>noch nicht</translation>
+  </message>
+  <message>
+   <source>Rounds in all</source>
+   <translation>Runden insgesamt</translation>
+  </message>
+  <message>
    <source>connected</source>
    <translation>verbunden</translation>
+  </message>
+  <message>
+   <source>not connected</source>
+   <translation>nicht verbunden</translation>
   </message>
   <message>
    <source>Peers online</source>
@@ -1405,94 +1429,6 @@
   <message>
    <source>about {span} each</source>
    <translation>je etwa {span}</translation>
-  </message>
-  <message>
-   <source>not yet</source>
-   <translation>noch nicht</translation>
-  </message>
-  <message>
-   <source>Speed</source>
-   <translation>Tempo</translation>
-  </message>
-  <message>
-   <source>tokens a second</source>
-   <translation>Token je Sekunde</translation>
-  </message>
-  <message>
-   <source>since {day}</source>
-   <translation>seit {day}</translation>
-  </message>
-  <message>
-   <source>Rounds in all</source>
-   <translation>Runden insgesamt</translation>
-  </message>
-  <message>
-   <source>not connected</source>
-   <translation>nicht verbunden</translation>
-  </message>
-  <message>
-   <source>About Shoal</source>
-   <translation>Über Shoal</translation>
-  </message>
-  <message>
-   <source>Version {version}. Data folder: {home}</source>
-   <translation>Version {version}. Datenordner: {home}</translation>
-  </message>
-  <message>
-   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
-   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
-  </message>
-  <message>
-   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
-   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
-  </message>
-  <message>
-   <source>Go to a page</source>
-   <translation>Zu einer Seite</translation>
-  </message>
-  <message>
-   <source>Pause or resume</source>
-   <translation>Pause oder weiter</translation>
-  </message>
-  <message>
-   <source>Search on this page</source>
-   <translation>Auf dieser Seite suchen</translation>
-  </message>
-  <message>
-   <source>Settings</source>
-   <translation>Einstellungen</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Keys</source>
-   <translation>Tasten</translation>
-  </message>
-  <message>
-   <source>Made with</source>
-   <translation>Gemacht mit</translation>
-  </message>
-  <message>
-   <source>Key</source>
-   <translation>Taste</translation>
-  </message>
-  <message>
-   <source>Package</source>
-   <translation>Paket</translation>
-  </message>
-  <message>
-   <source>Version</source>
-   <translation>Version</translation>
-  </message>
-  <message>
-   <source>Licence</source>
-   <translation>Lizenz</translation>
   </message>
   <message>
    <source>Before: {answer}</source>
@@ -1533,6 +1469,10 @@
    <translation>Vorher und nachher</translation>
   </message>
   <message>
+   <source>Compared on the {n} puzzles it was asked both times.</source>
+   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
+  </message>
+  <message>
    <source>The CSV has all of them.</source>
    <translation>Die CSV-Datei hat alle.</translation>
   </message>
@@ -1543,6 +1483,10 @@
   <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
   </message>
   <message>
    <source>Search help</source>
@@ -1601,7 +1545,7 @@
   </message>
   <message>
    <source>Export the history</source>
-   <translation>Verlauf sichern</translation>
+   <translation>Verlauf exportieren</translation>
   </message>
   <message>
    <source>This list as CSV …</source>
@@ -1625,11 +1569,11 @@
   </message>
   <message>
    <source>Save the history</source>
-   <translation>Verlauf sichern</translation>
+   <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>lesson from {name}: {family}</source>
-   <translation>Lektion von {name}: {family}</translation>
+   <source>{family}: lesson from {name}</source>
+   <translation>{family}: Lektion von {name}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
@@ -1742,6 +1686,66 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
+   <source>Keys</source>
+   <translation>Tasten</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Key</source>
+   <translation>Taste</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
   </message>
   <message>
    <source>Text</source>
@@ -2014,7 +2018,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Find a puzzle</source>
-   <translation>Aufgabe suchen</translation>
+   <translation>Rätsel suchen</translation>
   </message>
   <message>
    <source>No skills measured yet</source>
@@ -2022,13 +2026,13 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learned from {name} and {n} other</source>
-   <translation>Gelernt von {name} und {n} weiteren</translation>
+   <translation>Von {name} und {n} weiteren</translation>
   </message>
   <message numerus="yes">
    <source>Learned from {name} and {n} others</source>
    <translation>
-    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
-    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
+    <numerusform>Von {name} und {n} weiterem</numerusform>
+    <numerusform>Von {name} und {n} weiteren</numerusform>
    </translation>
   </message>
   <message>
@@ -2037,7 +2041,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>No puzzle is called that.</source>
-   <translation>So heißt keine Aufgabe.</translation>
+   <translation>So heißt kein Rätsel.</translation>
   </message>
   <message>
    <source>Other</source>
@@ -2131,8 +2135,8 @@ answer: a*b</translation>
    <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
   </message>
   <message>
-   <source>Grey is its working, the label behind it its answer.</source>
-   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
+   <source>Grey: its working. Label: its answer.</source>
+   <translation>Grau: sein Rechenweg. Feld: seine Antwort.</translation>
   </message>
   <message>
    <source>Show everything</source>
@@ -2282,12 +2286,16 @@ answer: a*b</translation>
    <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
   </message>
   <message>
-   <source>What leaves this computer</source>
-   <translation>Was diesen Computer verlässt</translation>
+   <source>Privacy</source>
+   <translation>Datenschutz</translation>
   </message>
   <message>
    <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
    <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
+   <source>What leaves this computer</source>
+   <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -2430,6 +2438,10 @@ answer: a*b</translation>
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
+  </message>
+  <message>
    <source>Learning crashed. Everything up to the last save is safe.</source>
    <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
@@ -2442,20 +2454,8 @@ answer: a*b</translation>
    <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
-   <source>It sent a message that is too long.</source>
-   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
-  </message>
-  <message>
-   <source>Run {setup}; it repairs the installation.</source>
-   <translation>Führ {setup} aus; das repariert die Installation.</translation>
-  </message>
-  <message>
    <source>Learning stopped</source>
    <translation>Das Lernen hat angehalten</translation>
-  </message>
-  <message>
-   <source>Fix that and start it again.</source>
-   <translation>Behebe das und starte es neu.</translation>
   </message>
   <message>
    <source>Learning can't start</source>
@@ -2466,8 +2466,59 @@ answer: a*b</translation>
    <translation>Das System wollte {program} nicht starten.</translation>
   </message>
   <message>
+   <source>Fix that and start it again.</source>
+   <translation>Behebe das und starte es neu.</translation>
+  </message>
+  <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save …</source>
+   <translation>Speichern …</translation>
+  </message>
+  <message>
+   <source>Still looking.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} files, {size}</source>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose speichern</translation>
   </message>
   <message>
    <source>Any time</source>
@@ -2492,6 +2543,10 @@ answer: a*b</translation>
   <message>
    <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
    <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Show the recovery words of {name}?</source>
@@ -2520,10 +2575,6 @@ answer: a*b</translation>
   <message>
    <source>You get a name when you first learn with others.</source>
    <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
-  </message>
-  <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Restore from words …</source>
@@ -2594,112 +2645,6 @@ answer: a*b</translation>
    <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
-   <source>Learning</source>
-   <translation>Lernen</translation>
-  </message>
-  <message>
-   <source>Trainer</source>
-   <translation>Trainer</translation>
-  </message>
-  <message>
-   <source>Window</source>
-   <translation>Fenster</translation>
-  </message>
-  <message>
-   <source>Which log to show</source>
-   <translation>Welches Protokoll gezeigt wird</translation>
-  </message>
-  <message>
-   <source>Only lines with …</source>
-   <translation>Nur Zeilen mit …</translation>
-  </message>
-  <message>
-   <source>Only lines with these words</source>
-   <translation>Nur Zeilen mit diesen Wörtern</translation>
-  </message>
-  <message>
-   <source>Follow</source>
-   <translation>Mitlaufen</translation>
-  </message>
-  <message>
-   <source>Copy these lines</source>
-   <translation>Diese Zeilen kopieren</translation>
-  </message>
-  <message>
-   <source>Open the folder of the logs</source>
-   <translation>Ordner der Protokolle öffnen</translation>
-  </message>
-  <message>
-   <source>Log</source>
-   <translation>Protokoll</translation>
-  </message>
-  <message>
-   <source>Diagnostics</source>
-   <translation>Diagnose</translation>
-  </message>
-  <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
-  </message>
-  <message>
-   <source>Save …</source>
-   <translation>Sichern …</translation>
-  </message>
-  <message>
-   <source>Still looking.</source>
-   <translation>Wird noch gesucht.</translation>
-  </message>
-  <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} file, {size}</source>
-   <translation>{n} Datei, {size}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} files, {size}</source>
-   <translation>
-    <numerusform>{n} Datei, {size}</numerusform>
-    <numerusform>{n} Dateien, {size}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} line</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} lines</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The log is empty.</source>
-   <translation>Das Protokoll ist leer.</translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
-  </message>
-  <message>
-   <source>Relay</source>
-   <translation>Relay</translation>
-  </message>
-  <message>
    <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
    <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
   </message>
@@ -2720,8 +2665,8 @@ answer: a*b</translation>
    <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
   </message>
   <message>
-   <source>Show the logs</source>
-   <translation>Protokolle zeigen</translation>
+   <source>Open the folder of the logs</source>
+   <translation>Ordner der Protokolle öffnen</translation>
   </message>
   <message>
    <source>Diagnostics …</source>
@@ -2738,10 +2683,6 @@ answer: a*b</translation>
   <message>
    <source>your identity name key recovery words restore new keyring</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
-  </message>
-  <message>
-   <source>Hide the logs</source>
-   <translation>Protokolle verbergen</translation>
   </message>
   <message>
    <source>Reopen now</source>
@@ -2916,10 +2857,6 @@ answer: a*b</translation>
    <translation>Schwarm</translation>
   </message>
   <message>
-   <source>Privacy</source>
-   <translation>Datenschutz</translation>
-  </message>
-  <message>
    <source>Close Shoal?</source>
    <translation>Shoal schließen?</translation>
   </message>
@@ -2953,10 +2890,6 @@ answer: a*b</translation>
   <message>
    <source>Your model learns from them after the next start of Shoal.</source>
    <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
-   <source>Six words</source>
-   <translation>Sechs Wörter</translation>
   </message>
   <message>
    <source>Make new words</source>
@@ -3018,8 +2951,8 @@ answer: a*b</translation>
    <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
   </message>
   <message>
-   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
-   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+   <source>Learn only with people you trust. Give them six new words; they enter them above.</source>
+   <translation>Lerne nur mit Leuten, denen du vertraust. Gib ihnen sechs neue Wörter; sie tippen sie oben ein.</translation>
   </message>
   <message>
    <source>Hide the words</source>
@@ -3047,14 +2980,6 @@ answer: a*b</translation>
     <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
     <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>The words can't be saved: {why}.</source>
-   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
    <source>That didn't work. Try again.</source>
@@ -3107,6 +3032,10 @@ answer: a*b</translation>
     <numerusform>{n} nach Prüfung abgewiesen</numerusform>
     <numerusform>{n} nach Prüfung abgewiesen</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>puzzles, each one checked here</source>
+   <translation>Rätsel, jedes hier geprüft</translation>
   </message>
   <message>
    <source>{n} other is online</source>
@@ -3182,6 +3111,10 @@ answer: a*b</translation>
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -3198,16 +3131,12 @@ answer: a*b</translation>
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>all arrived</source>
-   <translation>alle angekommen</translation>
-  </message>
-  <message>
-   <source>each one checked here</source>
-   <translation>jede hier geprüft</translation>
-  </message>
-  <message>
    <source>not measured yet</source>
    <translation>noch nicht gemessen</translation>
+  </message>
+  <message>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
    <source>The teacher has paused everyone.</source>
@@ -3240,10 +3169,6 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
-  </message>
-  <message>
-   <source>Your model learns alone</source>
-   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -3366,14 +3291,6 @@ answer: a*b</translation>
    <translation>{line}: {have} von {total}</translation>
   </message>
   <message>
-   <source>{line}, {rate} a second</source>
-   <translation>{line}, {rate} je Sekunde</translation>
-  </message>
-  <message>
-   <source>{line}, about {span} left</source>
-   <translation>{line}, noch etwa {span}</translation>
-  </message>
-  <message>
    <source>Python {version}</source>
    <translation>Python {version}</translation>
   </message>
@@ -3434,7 +3351,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learning on its own stays offline either way.</source>
-   <translation>Alleine lernen bleibt so oder so offline.</translation>
+   <translation>Allein lernen bleibt so oder so offline.</translation>
   </message>
   <message>
    <source>Deletes {title} and frees {size}.</source>
@@ -3508,8 +3425,16 @@ answer: a*b</translation>
    <translation>{line}, wird geprüft</translation>
   </message>
   <message>
-   <source>If {host} doesn't answer, it comes as a Python package instead.</source>
-   <translation>Wenn {host} nicht antwortet, kommt es stattdessen als Python-Paket.</translation>
+   <source>{line}, {rate} a second</source>
+   <translation>{line}, {rate} je Sekunde</translation>
+  </message>
+  <message>
+   <source>{line}, about {span} left</source>
+   <translation>{line}, noch etwa {span}</translation>
+  </message>
+  <message>
+   <source>If {host} doesn't answer, it comes as a Python package of {size}.</source>
+   <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket mit {size}.</translation>
   </message>
   <message>
    <source>{title} leaves this list and frees {size}. The file and what it learned stay.</source>
@@ -3627,6 +3552,10 @@ answer: a*b</translation>
    <translation>übersetzung englisch deutsch english sprache</translation>
   </message>
   <message>
+   <source>Learning</source>
+   <translation>Lernen</translation>
+  </message>
+  <message>
    <source>Learn as soon as Shoal opens</source>
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
@@ -3640,7 +3569,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learn alone or together</source>
-   <translation>Alleine oder zusammen lernen</translation>
+   <translation>Allein oder zusammen lernen</translation>
   </message>
   <message>
    <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
@@ -3701,6 +3630,10 @@ answer: a*b</translation>
   <message>
    <source>download hub hugging face endpoint proxy</source>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
+  </message>
+  <message>
+   <source>Window</source>
+   <translation>Fenster</translation>
   </message>
   <message>
    <source>Keep learning when the window is closed</source>
@@ -3916,7 +3849,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Guessing {answer} solves up to {share}.</source>
-   <translation>{answer} zu raten löst bis zu {share}.</translation>
+   <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
   </message>
   <message>
    <source>Not started</source>
@@ -4189,8 +4122,8 @@ answer: a*b</translation>
    <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. You can change that any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
+   <source>Nothing leaves this computer.</source>
+   <translation>Nichts verlässt diesen Computer.</translation>
   </message>
   <message>
    <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
@@ -4328,6 +4261,10 @@ answer: a*b</translation>
    <translation>Für mich behalten</translation>
   </message>
   <message>
+   <source>The words can't be saved: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
    <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
    <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
@@ -4356,8 +4293,8 @@ answer: a*b</translation>
    <translation>Kopiert</translation>
   </message>
   <message>
-   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+   <source>Solves {now} of 100 new puzzles, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
   </message>
   <message>
    <source>{points} points, give or take {error}. That's more than chance.</source>
@@ -4378,6 +4315,10 @@ answer: a*b</translation>
   <message>
    <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
    <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
+  </message>
+  <message>
+   <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
+   <translation>Löst {now} von 100 neuen Rätseln, {was} am Anfang.</translation>
   </message>
   <message>
    <source>{points} points, give or take {error}. That could still be chance.</source>
@@ -4720,6 +4661,10 @@ answer: a*b</translation>
    <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
+   <source>Starter</source>
+   <translation>Startmodell</translation>
+  </message>
+  <message>
    <source>Sums</source>
    <translation>Summen</translation>
   </message>
@@ -5044,12 +4989,8 @@ answer: a*b</translation>
    <translation>Wann gelernt wird</translation>
   </message>
   <message>
-   <source>Only while I'm away</source>
-   <translation>Nur wenn ich weg bin</translation>
-  </message>
-  <message>
-   <source>Off: it also learns while you work, if the other rules allow it.</source>
-   <translation>Aus: Es lernt auch, während du arbeitest, wenn die anderen Regeln es erlauben.</translation>
+   <source>Off: it waits until you're away.</source>
+   <translation>Aus: Es wartet, bis du weg bist.</translation>
   </message>
   <message>
    <source>contribute idle away keyboard mouse background</source>
@@ -5060,8 +5001,8 @@ answer: a*b</translation>
    <translation>Wie lange weg, bevor es beginnt</translation>
   </message>
   <message>
-   <source>How long you must be away before it starts.</source>
-   <translation>So lange musst du weg sein, bevor es beginnt.</translation>
+   <source>Counts from your last key press or mouse move.</source>
+   <translation>Gezählt ab deinem letzten Tastendruck oder deiner letzten Mausbewegung.</translation>
   </message>
   <message>
    <source>idle minutes seconds wait delay</source>
@@ -7252,20 +7193,16 @@ answer: a*b</translation>
    <translation>Kopier oder lade es noch einmal.</translation>
   </message>
   <message>
+   <source>{path} is damaged or another file than the manifest names:</source>
+   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
    <source>{name} isn't in {folder}:</source>
    <translation>{name} ist nicht in {folder}:</translation>
   </message>
   <message>
    <source>copy all files of the pack there, then try again.</source>
    <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{said} is damaged or another file than the manifest names:</source>
-   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{path} is damaged or another file than the manifest names:</source>
-   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
   </message>
   <message>
    <source>{file} holds a file that no wheel may hold ({name}):</source>
@@ -7556,10 +7493,6 @@ answer: a*b</translation>
    <translation>Stimmt die Adresse, und läuft das Relay?</translation>
   </message>
   <message>
-   <source>{place} can't be reached ({strerror}).</source>
-   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
-  </message>
-  <message>
    <source>{place} sends far more than anybody asked for.</source>
    <translation>{place} schickt viel mehr, als verlangt war.</translation>
   </message>
@@ -7606,6 +7539,14 @@ answer: a*b</translation>
   <message>
    <source>There is no computer called {hostname}, or the network is down.</source>
    <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
+  </message>
+  <message>
+   <source>No relay is running at {place} right now.</source>
+   <translation>Unter {place} läuft gerade kein Relay.</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({number}).</source>
+   <translation>{place} ist nicht erreichbar ({number}).</translation>
   </message>
   <message>
    <source>A message in the open.</source>
@@ -8052,12 +7993,12 @@ answer: a*b</translation>
    <translation>Eine Einladung oder ein privater Schwarm hat {WORDS} Wörter, das hier sind {words}.</translation>
   </message>
   <message>
-   <source>These six words are no invite:</source>
+   <source>These six words aren't an invite:</source>
    <translation>Diese sechs Wörter sind keine Einladung:</translation>
   </message>
   <message>
-   <source>Words of a private swarm belong in the field for those.</source>
-   <translation>Wörter eines privaten Schwarms gehören in das Feld dafür.</translation>
+   <source>The words of a private swarm go with --private.</source>
+   <translation>Die Wörter eines privaten Schwarms gehören zu --private.</translation>
   </message>
   <message>
    <source>it begins with {PREFIX}.</source>

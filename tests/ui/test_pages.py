@@ -40,8 +40,8 @@ from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
 from app.ui.overview.note import why
 from app.ui.overview.page import Overview
-from app.ui.pages.about import about
 from app.ui.pages.history import HistoryPage
+from app.ui.pages.manual import about
 from app.ui.pages.skills import Skills, since
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
@@ -173,6 +173,23 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
 
 
+def test_a_paused_model_says_before_resume_that_it_waits_for_absence(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    paused = views.odd()["paused"]
+    rules = {**paused.rules, "contribute_when_idle": True, "idle_s": 180}
+    page.show_view(views.msgspec.structs.replace(paused, rules=rules))
+    settle(qtbot, page)
+    assert "It learns once you've been away for 3 min." in texts(page) and "Resume" in shown(page)
+    qtbot.mouseClick(shown(page)["Learn now anyway"], Qt.MouseButton.LeftButton)
+    assert asked == ["insist"]
+    page.show_view(views.msgspec.structs.replace(paused, rules={**rules, "contribute_when_idle": False}))
+    assert "away" not in texts(page._now._why) and "Learn now anyway" not in shown(page)
+
+
 def test_a_first_look_counts_kinds_and_can_be_paused_skipped_and_cancelled(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
@@ -266,6 +283,10 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
     assert asked == [("exclusive_apps", ["doom"])], "what comes from elsewhere is not sent back"
+    also = lines["contribute_when_idle"].findChild(Switch)
+    assert also.accessibleName() == "Also while I use this computer" and not also.isChecked()
+    also.click()
+    assert asked[-1] == ("contribute_when_idle", False) and also.isChecked()
 
 
 def test_hours_are_any_time_never_or_from_to(
@@ -368,11 +389,7 @@ CLASS = "shoal://join/ws/192.168.1.7:8777?room=class"
 def test_nobody_joins_a_class_before_they_have_read_what_it_means(
     welcome: bool, qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
-    page = (
-        Company(light, lambda _, invite: actions.join(invite), lambda: None)
-        if welcome
-        else SwarmPage(light, actions)
-    )
+    page = Company(light, actions, lambda _: None, lambda: None) if welcome else SwarmPage(light, actions)
     qtbot.addWidget(page)
     page.show()
     if isinstance(page, Company):

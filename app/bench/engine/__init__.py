@@ -1,1 +1,1 @@
-"""Benchmarks of the engines beside their peers and limits."""
+"""Benchmarks of the engines beside alternatives and limits."""

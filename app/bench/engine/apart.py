@@ -1,8 +1,7 @@
-"""Candidates side by side: each in a process of its own, one at a time, in turn, with medians of their figures.
+"""Measures candidates one at a time in separate processes, in turns, and takes the medians of their figures.
 
 A separate process has clean memory, so its peak is its own, and a candidate that fails does not affect the
-others.
-"""
+others."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ EMULATED = "This processor has no bf16 of its own, so it would emulate it, many 
 
 
 class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate does: `rows` completions of `new` tokens after the prompt, with that adapter."""
+    """A candidate's task: `rows` completions of `new` tokens after the prompt, with this adapter."""
 
     part: str
     candidate: str
@@ -55,7 +54,7 @@ class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clock:
-    """Seconds and processor seconds since this object was made."""
+    """Wall and processor seconds since the object was created."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -68,8 +67,9 @@ class Clock:
 
 
 class CandidateFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a candidate. `seconds` may have parts, named in `parts`; `missing` says why there are
-    none. `cpu_s`, processor time of all threads, says more than `seconds` if other programs were busy."""
+    """The figures of a candidate. `parts`: parts of `seconds` by name; `missing`: the reason if there are no
+    figures. `cpu_s`, processor time of all threads, is more reliable than `seconds` if other programs were
+    busy."""
 
     seconds: float = 0.0
     cpu_s: float = 0.0
@@ -79,7 +79,7 @@ class CandidateFigures(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float] = {}
     note: str = ""
     instructions: dict[str, str] = {}
-    """What the libraries computed with, by their own word (engines.opening.instructions)."""
+    """Instruction sets that the libraries report to use (engines.opening.instructions)."""
     missing: str = ""
 
 
@@ -114,10 +114,10 @@ def measure(
     new: Callable[[int], int] = lambda parameters: NEW,
     most_s: float = math.inf,
 ) -> tuple[dict[str, CandidateFigures], dict[str, Any]]:
-    """Every candidate's medians, and what all of them did. Raises BenchError where nothing can be measured.
+    """Returns every candidate's medians, and the common settings. Raises BenchError if nothing can be measured.
 
-    Where the command line doesn't say it, completions have `new(parameters)` tokens, and nothing is repeated
-    for which `most_s` leaves no time."""
+    Unless the command line sets it, completions have `new(parameters)` tokens, and repeats that would exceed
+    `most_s` seconds are skipped."""
     wanted = list(candidates)
     if args.only:
         if unknown := set(args.only) - set(candidates):
@@ -171,7 +171,7 @@ def measure(
 
 
 def _found(model: str) -> str:
-    """A shape's name, or the folder of a model that is here. Raises BenchError."""
+    """The name of a shape, or the folder of an installed model. Raises BenchError."""
     try:
         return model if model in SHAPES else str(locate(full_name(model), home()))
     except EngineError as error:
@@ -193,7 +193,7 @@ def _said(one: CandidateFigures) -> str:
 
 
 def medians(every: Sequence[CandidateFigures]) -> CandidateFigures:
-    """The median of each figure over the repeats that worked."""
+    """The median of each figure over the repeats that succeeded."""
     worked = [one for one in every if not one.missing]
     if not worked:
         return every[0]
@@ -210,7 +210,7 @@ def medians(every: Sequence[CandidateFigures]) -> CandidateFigures:
 
 
 def figures(found: Mapping[str, CandidateFigures]) -> dict[str, dict[str, Any]]:
-    """For JSON: the figures of each candidate, or the reason why it was not measured."""
+    """The figures of each candidate for JSON, or the reason why it was not measured."""
     rows: dict[str, dict[str, Any]] = {}
     for name, one in found.items():
         if one.missing:
@@ -229,7 +229,7 @@ def figures(found: Mapping[str, CandidateFigures]) -> dict[str, dict[str, Any]]:
 
 
 def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> list[str]:
-    """For people; parts of the seconds behind them."""
+    """The figures as lines of text; the parts of the seconds follow each row."""
     lines = [f"{'':<30}{'seconds':>9}{'cpu s':>9}{'tokens/s':>10}{'peak MB':>9}"]
     for name, row in found.items():
         if "missing" in row:
@@ -254,14 +254,14 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
 
 
 def ratio(above: CandidateFigures | None, below: CandidateFigures | None) -> float | None:
-    """How many times faster `below` is, by its tokens a second; None if either is missing."""
+    """Speed of `below` relative to `above`, in tokens per second; None if either is missing."""
     if above is None or below is None or above.missing or below.missing:
         return None
     return (below.tokens / below.seconds) / (above.tokens / above.seconds)
 
 
 def surroundings(threads: int, home: Path) -> dict[str, str]:
-    """Variables of every child: the same threads, which sleep while they wait, and no network."""
+    """Environment variables of every child: equal threads, which sleep while they wait, and no network."""
     return {
         **os.environ,
         **waiting.VARIABLES,
@@ -273,7 +273,8 @@ def surroundings(threads: int, home: Path) -> dict[str, str]:
 
 
 def _child(arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON object on a child's last line. Raises BenchError with its last word when it fails."""
+    """Runs a module and returns the JSON object on its last line of output. Raises BenchError with its last
+    error line if it fails."""
     with _process(arguments, environment) as process:
         out, err = process.communicate(timeout=PATIENCE_S)
     if process.returncode:

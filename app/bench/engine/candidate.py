@@ -1,8 +1,7 @@
-"""One candidate of a benchmark, in the process that is its own: `python -m app.bench.engine.candidate TASK`.
-Our own engines work through the contract that nodes use: sampling, one step, and a whole round.
+"""One candidate of a benchmark, in its own process: `python -m app.bench.engine.candidate TASK`. Our own
+engines are called as nodes call them: sampling, one step, and a whole round.
 
-Prints what it took as one JSON object. Whatever it needs is loaded and warmed up before the clock starts.
-"""
+Prints its figures as one JSON object. Everything is loaded and warmed up before the clock starts."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
-    """The function that a candidate's name stands for."""
+    """The function that measures a candidate, by its name."""
     from app.bench.engine import peers
 
     kind = task.candidate.split()[0]
@@ -64,8 +63,8 @@ def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
 
 
 def peak_mb() -> float:
-    """The most memory this process has held so far. Linux counts it again for each program it starts, where
-    getrusage would still know the parent's."""
+    """Peak memory of this process in MB. Read from /proc on Linux, because getrusage there may return the
+    parent's peak."""
     with contextlib.suppress(OSError, AttributeError):
         if found := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
             return int(found[1]) / 1024
@@ -80,8 +79,8 @@ RATE = 1e-5
 
 
 def opened(task: ApartTask) -> tuple[Engine, float]:
-    """An engine under the task's adapter, and the seconds that took. A second word names the file type of
-    llama.cpp's sampler, which else is what the app would take."""
+    """Opens an engine with the task's adapter; returns it and the seconds that took. The candidate's second
+    word is the file type of llama.cpp's sampler; without it, the app's default is used."""
     kind, *more = task.candidate.split()
     start = time.perf_counter()
     if kind == "llamacpp":
@@ -111,7 +110,8 @@ def sampling(task: ApartTask) -> CandidateFigures:
 
 
 def learning(task: ApartTask) -> CandidateFigures:
-    """One step on random completions. "checkpointing" and "kept" force what the engine otherwise chooses."""
+    """Measures one step on random completions. "checkpointing" and "kept" force what the engine otherwise
+    chooses."""
     engine, loading = opened(task)
     limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
     if "checkpointing" in task.candidate:
@@ -133,8 +133,8 @@ def learning(task: ApartTask) -> CandidateFigures:
 
 
 def round_(task: ApartTask) -> CandidateFigures:
-    """Samples a group, weighs it, makes one step. Then what a changed adapter costs the sampler: the seconds
-    that one token takes right after the step, less those it takes again."""
+    """Samples a group, weighs it, makes one step. Then measures the sampler's cost of a changed adapter: the
+    seconds for one token right after the step, minus those for one more."""
     engine, loading = opened(task)
     warm = engine.sample([task.messages], task.rows, 2, 1)[0]
     engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))
@@ -167,7 +167,7 @@ def _tokens(group: Sequence[Completion]) -> int:
 
 
 def _batch(task: ApartTask, completions: Sequence[list[int]], mu: Sequence[list[float]] | None = None) -> Batch:
-    """Every other row is rewarded, so half the advantages are 1 and half -1."""
+    """Builds a batch in which every other row is rewarded, so half the advantages are 1 and half -1."""
     tokens = sum(map(len, completions))
     rows = [
         Row(

@@ -1,4 +1,5 @@
-"""One optimiser step: ours, with layers kept or computed twice, beside TRL's update and a plain one by hand."""
+"""Measures one optimiser step: ours, with layers kept or recomputed, beside TRL's update and a plain
+hand-written one."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for key, value in figures.items():
         if key.startswith("speedup_vs_"):

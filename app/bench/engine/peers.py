@@ -1,5 +1,5 @@
-"""The baselines that people write by hand today: transformers' `generate`, a plain LoRA step with peft, and
-TRL's GRPOTrainer; and llama.cpp's own limit, a bare loop of batched decoding, greedy, without an adapter or a
+"""Baselines as people write them by hand today: transformers' `generate`, a plain LoRA step with peft, and
+TRL's GRPOTrainer; and llama.cpp's own limit, a bare loop of batched greedy decoding without adapter and
 tokenizer."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RATE = 1e-5
 
 
 def loaded(task: ApartTask) -> Any:
-    """The base model in transformers, in the number format that the candidate's name ends with."""
+    """Loads the base model in transformers, in the number format that the candidate's name contains."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -38,7 +38,7 @@ def number_format(task: ApartTask) -> torch.dtype:
 
 
 def sampling(task: ApartTask) -> CandidateFigures:
-    """`generate` with the adapter merged into the weights, which is as fast as transformers samples."""
+    """Measures `generate` with the adapter merged into the weights, the fastest that transformers samples."""
     from peft import PeftModel
 
     start = time.perf_counter()
@@ -71,7 +71,7 @@ def sampling(task: ApartTask) -> CandidateFigures:
 
 
 def learning(task: ApartTask) -> CandidateFigures:
-    """All logits at once, log-softmax, torch's AdamW."""
+    """Measures a plain step: all logits at once, log-softmax, torch's AdamW."""
     from peft import LoraConfig, get_peft_model
 
     start = time.perf_counter()
@@ -108,11 +108,11 @@ def learning(task: ApartTask) -> CandidateFigures:
 # memory.
 
 WARM_UP_TOKENS = 2
-"""Tokens of the completions in the step before the one that counts."""
+"""Tokens of the completions in the warm-up step."""
 
 
 def learning_with_trl(task: ApartTask) -> CandidateFigures:
-    """The update alone: completions are made up, so generating takes no time."""
+    """Measures the update alone: completions are random, so generating takes no time."""
     return _trained(task, made_up=True)
 
 
@@ -135,7 +135,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
     begun: list[Clock] = []
 
     class Trainer(GRPOTrainer):  # type: ignore[misc, unused-ignore]
-        """Tells how long it generates; may be given completions instead."""
+        """Measures its time for generating; may use random completions instead."""
 
         def _generate_single_turn(self, prompt_ids: Any, *rest: Any, **more: Any) -> Any:
             before = time.perf_counter()
@@ -149,7 +149,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
             return out
 
     class Steps(TrainerCallback):  # type: ignore[misc, unused-ignore]
-        """The first step warms up on short completions, the second counts."""
+        """Warms up with short completions in the first step; the second step is measured."""
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             trainer.generation_config.max_new_tokens = task.new if begun else WARM_UP_TOKENS
@@ -209,7 +209,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
 
 
 CELL_TOKENS = 256
-"""Sequences have room in multiples of this."""
+"""The context length per sequence is a multiple of this."""
 
 
 def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:

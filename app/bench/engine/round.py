@@ -1,7 +1,6 @@
-"""A whole round: sample a group, weigh it, make one step; ours beside TRL's GRPOTrainer.
+"""Measures a whole round: sample a group, weigh it, make one step; ours beside TRL's GRPOTrainer.
 
-The headline compares fp32 with fp32, and with TRL where it keeps its layers, which is where it is fastest.
-"""
+The headline compares fp32 with fp32, and with TRL without checkpointing, which is its fastest mode."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from app.bench.engine.apart import CandidateFigures, ratio
 
 SUMMARY = "a whole round of sampling and learning, beside TRL's GRPOTrainer"
 BUDGET = {"speedup_vs_trl": 2.0, "peak_memory_ratio_vs_trl": 0.5, "swap_share": 0.05}
-"""DESIGN section 8; the last is what a changed adapter may cost the sampler."""
+"""DESIGN section 8; `swap_share` is the largest share of the round that a changed adapter may cost the
+sampler."""
 
 CANDIDATES = ("torch", "trl fp32", "llamacpp", "llamacpp q8_0", "trl checkpointing fp32", "trl bf16")
 OURS = ("torch", "llamacpp", "llamacpp q8_0")
@@ -56,7 +56,7 @@ def _compared(mine: CandidateFigures | None, peer: CandidateFigures | None) -> d
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for name, ratios in figures["ratios"].items():
         lines.append(

@@ -1,8 +1,7 @@
-"""Sampling: our engines beside transformers' `generate` and llama.cpp's own batched limit.
+"""Measures sampling: our engines beside transformers' `generate` and llama.cpp's own batched limit.
 
-Speed is compared within a precision class: fp32 with fp32, 16 bits with 16 bits. llama.cpp's q8_0 has no peer
-in transformers on a processor; it is held against the limit of the same file.
-"""
+Speed is compared within a precision class: fp32 with fp32, 16 bits with 16 bits. llama.cpp's q8_0 has no
+counterpart in transformers on a CPU; it is compared with the limit of the same file."""
 
 from __future__ import annotations
 
@@ -32,11 +31,11 @@ LIMITS = {"q8_0": ("llamacpp q8_0", "llama.cpp q8_0"), "f16": ("llamacpp f16", "
 
 
 MOST_S = 180.0
-"""The seconds that repeating may fill; a larger model is measured once."""
+"""Maximum seconds for repeats; a larger model is measured once."""
 
 
 def tokens(parameters: int) -> int:
-    """Tokens of an answer: fewer for a larger model, which needs longer for each.
+    """Tokens per answer: fewer for a larger model, which takes longer for each.
 
     >>> [tokens(n * 10**6) for n in (8, 135, 494, 3000)]
     [128, 64, 32, 16]
@@ -54,8 +53,8 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def ratios(found: Mapping[str, CandidateFigures]) -> dict[str, Any]:
-    """The headline takes our fastest engine's speed, the lower of the two classes' speed-ups, and the file type
-    that the engine takes by itself."""
+    """The headline figures: our fastest engine's speed, the lower of the two classes' speed-ups, and the share
+    of llama.cpp's limit for the first file type measured."""
     ours = {name: one for name, one in found.items() if name.split()[0] in ("torch", "llamacpp")}
     there = {name: one.tokens / one.seconds for name, one in ours.items() if not one.missing}
     fastest = max(there, key=lambda name: there[name], default=None)
@@ -82,7 +81,7 @@ def ratios(found: Mapping[str, CandidateFigures]) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for kind, value in figures["speedups"].items():
         lines.append(f"{CLASSES[kind][0]} is {value} times as fast as transformers ({kind}); wanted: 1.5.")

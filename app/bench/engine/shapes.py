@@ -1,11 +1,10 @@
-"""The model that a benchmark of the engines runs on, with a prompt of a given length and an adapter that does
-something. `python -m app.bench.engine.shapes` makes them in a process of its own: none who measures remembers
-it.
+"""Makes the model that an engine benchmark runs on, a prompt of a given length and an adapter that is not the
+identity. `python -m app.bench.engine.shapes` does so in its own process, so that no measuring process's memory
+includes it.
 
-Shapes are random Qwen2 models, stored in bf16 as published ones are, with the starter's tokenizer: how fast a
-model computes does not depend on what it knows. Their tokens are drawn almost evenly, so an answer that ends
-early is rare.
-"""
+Shapes are random Qwen2 models, stored in bf16 like published ones, with the starter's tokenizer: a model's
+speed does not depend on what it has learned. Their tokens are drawn almost uniformly, so an answer rarely ends
+early."""
 
 from __future__ import annotations
 
@@ -24,19 +23,20 @@ SHAPES: dict[str, dict[str, int]] = {
     "15m": dict(hidden=384, layers=8, heads=6, kv=2, inner=1152, vocabulary=2048),
     "0.5b": dict(hidden=896, layers=24, heads=14, kv=2, inner=4864, vocabulary=151936),
 }
-"""Sizes; "0.5b" is Qwen2.5-0.5B's."""
+"""Model sizes; "0.5b" is Qwen2.5-0.5B's."""
 
 RANK = 16
 DEVIATION = 0.02
 RATE = 1e-3
-"""Learning rate of the one step that the adapter has behind it, so that leaving it out would show."""
+"""Learning rate of the single step that makes the adapter differ from the base, so that leaving it out would
+show."""
 
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 _WORDS = "What is 17 + 25 * 3 - 4? "
 
 
 def config(shape: dict[str, int]) -> dict[str, Any]:
-    """config.json as transformers 5 writes it."""
+    """The content of config.json as transformers 5 writes it."""
     return {
         "architectures": ["Qwen2ForCausalLM"],
         "model_type": "qwen2",
@@ -80,7 +80,7 @@ def tensor_shapes(shape: dict[str, int]) -> Iterator[tuple[str, tuple[int, ...]]
 
 
 def write(name: str, folder: Path) -> None:
-    """A model folder of that shape, always with the same numbers."""
+    """Writes a model folder of this shape, with the same weights every time."""
     import torch
     from safetensors.torch import save_file
 
@@ -101,10 +101,11 @@ def write(name: str, folder: Path) -> None:
 
 
 def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
-    """Model folder, prompt as messages and as token ids, a PEFT folder that has learned one step, and whether
-    the processor computes in bf16 itself.
+    """Prepares the model folder, the prompt as messages and as token ids, a PEFT folder after one training
+    step, and whether the processor computes in bf16 natively.
 
-    Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
+    If `prompt` + `new` exceeds the model's context, each is limited to half of it. Raises BenchError if there
+    is no model of this name."""
     from app.models.shelf import locate
     from engines.contract import Batch, Row
     from engines.opening import bf16_is_faster, open_engine

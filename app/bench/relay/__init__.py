@@ -1,1 +1,1 @@
-"""Benchmarks of the relay: the load, the servers it is put on, and what one costs."""
+"""Benchmarks of the relay: the load, the servers under load, and the cost of a relay."""

@@ -1,8 +1,7 @@
-"""Opens websocket connections and signs in, and leaves plain sockets behind that another program can go on
-with.
+"""Opens websocket connections, signs in, and hands on plain sockets to another program.
 
-By hand, because a websocket library would keep the sockets to itself. Nothing of a stream is read beyond what
-is waited for, or the next reader would miss it: a socket is handed on only when no byte of it is left here."""
+Written by hand, because a websocket library would keep the sockets to itself. Only the expected messages are
+read, or the next reader would miss data: a socket is handed on only if no byte of it is buffered here."""
 
 from __future__ import annotations
 
@@ -31,10 +30,10 @@ from app.swarm.wire.signin import sign_in
 
 SWARM = "bench"
 FAMILIES = ("gcd", "lcm", "chain_sum", "count_bits")
-"""Quickly made ones: this is about their carrying."""
+"""Families that are fast to generate: the benchmark measures transport."""
 COMPLETIONS = 8
 BODY_BYTES = 3_800
-"""The size of a body, as research on the relay took it: 4.2 KB as an envelope."""
+"""Typical size of a body: 4.2 KB as an envelope."""
 
 _WORDS = (
     "first", "we", "take", "the", "numbers", "apart", "and", "look", "at", "what", "remains", "then", "so",
@@ -43,7 +42,7 @@ _WORDS = (
 
 
 def seed_of(number: int) -> bytes:
-    """The secret of the bench's key of this number; the same in every run."""
+    """The secret seed of the benchmark's key of this number; equal in every run."""
     return sha256(b"shoal bench %d" % number).digest()
 
 
@@ -52,7 +51,8 @@ def key_of(number: int) -> bytes:
 
 
 def published(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
-    """`rounds` frames of `pub`, round i by key first_key + i % keys, numbered from `first_seq` for each key."""
+    """Yields `rounds` frames of `pub`, round i by key first_key + i % keys, with sequence numbers from
+    `first_seq` on for each key."""
     rng = Random(first_seq)
     now_ms = int(time.time() * 1000)
     for round in range(rounds):
@@ -85,13 +85,14 @@ def _texts(rng: Random) -> Sequence[str]:
 
 PATIENCE_S = 60.0
 AT_ONCE = 64
-"""Connections that are opened together, so that the relay is not waiting for us."""
+"""Connections opened together, so that the relay does not wait for us."""
 
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 
 
 def masked(payload: bytes, opcode: int = _TEXT) -> bytes:
-    """A client's frame. The mask is zero, which is allowed, costs nothing, and shows a frame as it is.
+    """Encodes a client's websocket frame. The mask is zero, which is valid, costs nothing, and keeps the
+    payload readable.
 
     >>> masked(b"hi").hex(), masked(b"x" * 126)[:4].hex()
     ('8182000000006869', '81fe007e')
@@ -107,7 +108,7 @@ def masked(payload: bytes, opcode: int = _TEXT) -> bytes:
 
 
 class BlockingConnection:
-    """One connection to `url` with blocking calls. Raises BenchError for every refusal."""
+    """A connection to `url` with blocking calls. Raises BenchError for every refusal."""
 
     def __init__(self, url: str) -> None:
         self._where = urlsplit(url)
@@ -123,7 +124,7 @@ class BlockingConnection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def upgrade(self) -> None:
-        """Asks for a websocket; `upgraded` waits for it."""
+        """Requests a websocket; `upgraded` waits for the response."""
         self.socket.sendall(
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -142,7 +143,7 @@ class BlockingConnection:
         self.socket.sendall(masked(payload))
 
     def hear(self) -> bytes:
-        """The next message; pings are answered on the way."""
+        """Returns the next message; answers pings before it."""
         while True:
             opcode, payload = self._frame()
             if opcode == _TEXT:
@@ -156,7 +157,7 @@ class BlockingConnection:
         return from_relay(self.hear())
 
     def bare(self) -> socket.socket:
-        """The socket, for another program."""
+        """Returns the socket for another program. Raises BenchError if bytes of it are buffered here."""
         if self._read:
             raise BenchError("The relay said more than was asked; this bench does not know what.")
         return self.socket
@@ -190,7 +191,8 @@ class BlockingConnection:
 
 
 def join(url: str, numbers: Sequence[int], *, signed: bool = True) -> Iterator[BlockingConnection]:
-    """Connections for the keys of these numbers, signed in; without `signed` as they are after the upgrade."""
+    """Yields connections for the keys of these numbers, signed in; without `signed`, only upgraded to
+    websockets."""
     for start in range(0, len(numbers), AT_ONCE):
         some = numbers[start : start + AT_ONCE]
         wires = [BlockingConnection(url) for _ in some]

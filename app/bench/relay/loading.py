@@ -1,8 +1,7 @@
-"""The load: frames made beforehand, sent over open connections by a compiled program.
+"""Generates the load: frames made beforehand, sent over open connections by a compiled program.
 
-A generator in Python costs more than the relay that it measures. `load.c` is compiled once into a folder and
-named by the hash of its source.
-"""
+A generator in Python would cost more than the relay it measures. `load.c` is compiled once into a folder and
+named by the hash of its source."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ Us = array.array  # of 32-bit microseconds
 
 
 class LoadCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a load. `items` are those of `counted` batches. `others` counts refusals by code and other
-    messages by type; `overrun` rounds were not sent because a connection had too many unanswered; `late` is the
-    maximum delay of a send."""
+    """The counts of a load. `items`: groups in the `counted` batches; `others`: refusals by code and other
+    messages by type; `overrun`: rounds not sent because a connection had too many unanswered; `late`: number of
+    recorded send delays."""
 
     accepted: int
     batches: int
@@ -65,8 +64,8 @@ class LoadResult(NamedTuple):
     late_us: Us[int]
 
     def check(self, rounds: int, least_items: float) -> None:
-        """Raises BenchError unless every publish was accepted and every sample brought a batch, with at least
-        this many groups on average."""
+        """Raises BenchError unless every publish was accepted and every sample answered with a batch, with at
+        least `least_items` groups on average."""
         counts = self.counts
         met = ", ".join(f"{n} x {name}" for name, n in counts.others.items() if name not in ("stats", "notice"))
         if (
@@ -102,7 +101,7 @@ def percentile_ms(times_us: Sequence[int], percent: float) -> float:
 
 
 def generator(cache: Path) -> Path:
-    """The compiled program. Raises BenchError where it cannot be made."""
+    """Compiles the load program if needed and returns its path. Raises BenchError if that fails."""
     compiler = os.environ.get("CC") or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None or not sys.platform.startswith("linux"):
         raise BenchError("The load for the relay needs Linux and a C compiler: install one, for example gcc.")
@@ -137,9 +136,9 @@ def write_plan(
     seconds: float = 600.0,
     patience: float = 30.0,
 ) -> None:
-    """`rounds` are published one after the other, round i on connection i % connections. With a `rate` it is
-    an open load of `rate` rounds/s, otherwise every connection does one round after another; none begins
-    after `seconds`, and a relay that is silent for `patience` seconds is given up."""
+    """Writes the load program's input. `rounds` are published in order, round i on connection i % connections.
+    With a `rate` the load is open, at `rate` rounds/s; otherwise every connection does one round after another.
+    No round starts after `seconds`, and a relay silent for `patience` seconds is given up."""
     frames = [masked(frame) for frame in rounds]
     sample = masked(sample)
     ends = array.array("Q", [0])

@@ -1,13 +1,12 @@
-"""The cost of a relay: processor time a round, memory a connection, waiting times, bytes a node.
+"""Measures the cost of a relay: processor time per round, memory per connection, latency, bytes per node.
 
-A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. Beside it, in
-the same run and under the same load, stands aiohttp's bare websocket answering with bytes that are ready: the
-least that a relay built on it could cost.
+A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. The baseline, in
+the same run and under the same load, is aiohttp's bare websocket answering with prepared bytes: the lower bound
+for a relay built on it.
 
-Three parts. Saturated: a few hundred connections do one round after another; the processor time of the relay's
-process over the rounds done. Open: many connections, rounds that come when they come whatever the relay does;
-waiting times count from the moment a frame was due. Sizes: the same node in swarms of 10 to thousands.
-"""
+Three parts. Saturated: a few hundred connections do one round after another; the relay's processor time is
+divided by the number of rounds. Open: many connections, with rounds at a fixed rate independent of the relay's
+answers; latency counts from the moment a frame was due. Sizes: one node in swarms of 10 to thousands."""
 
 from __future__ import annotations
 
@@ -39,17 +38,17 @@ from engines.facts import cpu_name
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"own_cpu_us_per_round": 100.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
-"""DESIGN section 8. The relay's own share is all but the websocket, hash and signature; it is meant for a
+"""DESIGN section 8. The relay's own share is everything but websocket, hash and signature; the budget assumes a
 machine where those take 105 us."""
 
 K = 8
 SPARE_DESCRIPTORS = 300
 PUSHES_PER_HOUR = 360
 FILL_KEYS = 200
-"""Keys that fill the window before anything is measured, so that it neither grows meanwhile nor gives short
-batches."""
+"""Keys that fill the window before the measurement, so that it does not grow during it and batches are full."""
 GONE_KEYS = 40
-"""Nodes that publish and leave before a small swarm's bytes are counted: there is always enough to draw."""
+"""Nodes that publish and leave before a small swarm's bytes are counted, so that there is always enough to
+sample."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +110,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 class LoadRunner:
-    """One load after another, checked to be what was meant."""
+    """Runs loads and checks that each was complete."""
 
     def __init__(self, folder: Path, program: Path) -> None:
         self._folder = folder
@@ -136,8 +135,8 @@ SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
 
 
 class Cost(NamedTuple):
-    """The cost of one load: processor time of the server, of its child processes, and the load's own
-    figures."""
+    """The cost of one load: the server's processor time, that of its child processes (both microseconds per
+    round), and the load's results."""
 
     cpu_us: float
     helpers_us: float
@@ -153,7 +152,8 @@ def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -
 
 
 def saturated(put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell) -> dict[str, Any]:
-    """Relay, bare websocket, and bare websocket with hash and signature, in turn, as busy as they can be."""
+    """Measures relay, bare websocket, and bare websocket with hash and signature in turns, each at full
+    load."""
     costs: dict[str, list[Cost]] = {kind: [] for kind in ("relay", "raw", "least")}
     with contextlib.ExitStack() as stack:
         servers = {kind: stack.enter_context(StartedServer(kind)) for kind in costs}
@@ -190,7 +190,7 @@ def saturated(put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], 
 def open_load(
     put: LoadRunner, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
 ) -> dict[str, Any]:
-    """Many connections: their memory, and how long an answer takes at a given rate."""
+    """Measures many connections: their memory, and the latency at a given rate."""
     figures: dict[str, Any] = {}
     many = args.rate * args.seconds
     for kind in ("relay", "raw"):
@@ -232,7 +232,7 @@ def open_load(
 
 
 def sizes(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
-    """Bytes of one node, both ways, in swarms of different sizes."""
+    """Measures the bytes of one node, in both directions, in swarms of different sizes."""
     each: dict[str, dict[str, float]] = {}
     for size in swarms:
         rounds = max(2, 300 // size)
@@ -259,7 +259,7 @@ def sizes(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) 
 
 
 def table(figures: dict[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
 
     def row(name: str, ours: str, raw: str, unit: str, budget: str = "") -> str:
         show = [f"{figures[key]:>10.1f}" if key in figures else " " * 10 for key in (ours, raw)]
@@ -330,7 +330,7 @@ def joined(
 
 
 def _looked_at(url: str, number: int) -> int:
-    """Takes one batch as a node would, every signature checked, and returns the bytes of a stats frame."""
+    """Takes one batch as a node would, verifying every signature, and returns the bytes of a stats frame."""
     wire = next(join(url, [number]))
     try:
         wire.say(to_frame(SAMPLE))
@@ -346,7 +346,7 @@ def _looked_at(url: str, number: int) -> int:
 
 
 def descriptors() -> int:
-    """The most open files that a process may have, which this and those it starts then do have."""
+    """Raises the limit of open files as far as possible, for this process and its children, and returns it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = max(soft, 65_536)

@@ -1,15 +1,14 @@
-"""The servers that a load is put on, each as a process of its own.
+"""The servers under load, each in its own process.
 
     python -m app.bench.relay.served relay|raw|least [NATS ...]
 
-`relay` is the relay's own server and state with every quota lifted, as the load comes from one address and in
-an hour's amount a minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with bytes that are
-ready, which is as little as a server could do; `least` checks hash and signature of what is published besides,
-which is as little as a relay could do. A relay with NATS servers has its groups there.
+`relay` is the relay's own server and state with every quota lifted, because the load comes from one address and
+sends an hour's amount per minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with
+prepared bytes, the lower bound for a server; `least` also checks hash and signature of published groups, the
+lower bound for a relay. With NATS servers, the relay uses them as its backplane.
 
-The first line of output is JSON with the URL. A line `know N` on standard input makes the keys 0 to N - 1 known
-ones, which have passed their probation, and is answered `known`; the end of the input ends the process.
-"""
+The first line of output is JSON with the URL. A line `know N` on standard input gives the keys 0 to N - 1
+standing, as if they had passed probation, and is answered `known`; the end of the input ends the process."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ _KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")
 
 
 class StartedServer:
-    """One of the servers, started, as a context."""
+    """One of the servers, running while the context is open."""
 
     def __init__(self, kind: str, nats: Sequence[str] = ()) -> None:
         self._process = subprocess.Popen(
@@ -93,8 +92,8 @@ class StartedServer:
             raise BenchError("The server of the bench has ended; its words are above.")
 
     def cpu_s(self) -> float:
-        """Processor time so far, user and system, of the process itself: in nanoseconds where the system counts
-        them, otherwise in its ticks of 10 ms."""
+        """Processor time so far, user and system, of the process without its children: in nanoseconds where the
+        system counts them, otherwise in its ticks of 10 ms."""
         try:
             tasks = Path("/proc", str(self.pid), "task").glob("*/schedstat")
             return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9 or self._ticks_s()
@@ -106,12 +105,12 @@ class StartedServer:
         return float(used.user + used.system)
 
     def helpers_cpu_s(self) -> float:
-        """The same of its child processes, such as one that scores groups again."""
+        """Processor time so far of its child processes, such as the one that scores groups again."""
         used = [child.cpu_times() for child in self._ps.children(recursive=True)]
         return float(sum(one.user + one.system for one in used))
 
     def rss(self) -> int:
-        """Bytes of memory in use."""
+        """Resident memory in bytes."""
         return int(self._ps.memory_info().rss)
 
 
@@ -138,7 +137,7 @@ async def _relay(nats: Sequence[str]) -> None:
 
 
 async def _raw(check: bool = False) -> None:
-    """Answers a long frame with `ok` and a short one with a batch of eight, both made beforehand."""
+    """Answers a long frame with `ok` and a short one with a batch of eight, both prepared."""
     pub_decoder = msgspec.json.Decoder(Pub)
     pubs = [json.loads(frame) for frame in published(8, 8, 1)]
     items = [json.dumps({k: v for k, v in pub.items() if k != "t"}, separators=(",", ":")) for pub in pubs]
@@ -185,7 +184,7 @@ def _check(pub: Pub) -> None:
 
 
 def _obey(url: str, know: Callable[[int], None]) -> None:
-    """Say that it is open, and from now on do what standard input says."""
+    """Prints the URL and from then on carries out the lines of standard input."""
     loop = asyncio.get_running_loop()
 
     def told(keys: int) -> None:

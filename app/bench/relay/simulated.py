@@ -1,6 +1,6 @@
-"""Simulated keys: `python -m app.bench.relay.simulated URL FOLDER honest=10 terse=10` is so many clients with
-keys and outboxes of their own that publish groups of that kind (`app.lab.attackers`) and ask for others',
-until it ends.
+"""Simulated keys: `python -m app.bench.relay.simulated URL FOLDER honest=10 terse=10` runs these numbers of
+clients, each with its own key and outbox, that publish groups of their kind (`app.lab.attackers`) and sample
+others' groups, until it is ended.
 
 Those of the kind `renew` take another key after LIFE groups, before anybody has a record of them."""
 
@@ -22,13 +22,13 @@ from engines.contract import TokenSequence
 from engines.models.folder import read_settings
 
 PAUSE_S = (4.0, 12.0)
-"""Between two groups of one key."""
+"""Minimum and maximum seconds between two groups of one key."""
 ASKED = 4
 LIFE = 6
 
 
 async def live(url: str, folder: Path, number: int, kind: str) -> None:
-    """One author, under one key after the other where its kind renews them."""
+    """Runs one author; of the kind `renew`, under one key after the other."""
     levels, life = dict(read_settings(locate("starter")).families), 0
     while True:
         seed = sha256(f"simulated {number} {life}".encode()).digest()

@@ -1,1 +1,1 @@
-"""Benchmarks of whole runs: the window, hours of faults, attackers, and the families."""
+"""Benchmarks of whole runs: the window, the server, attackers, newcomers, and the families."""

@@ -1,4 +1,5 @@
-"""Base rates: what a model solves of a family's first level before it learns, asked as in placement."""
+"""Base rates: the share of a family's first level that a model solves before it learns, asked as in
+placement."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _SEED = 1
 
 
 class BaseScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One family and one model. Shares are 0 where `note` says why nothing was asked."""
+    """The score of one model in one family. Shares are 0 if `note` says why nothing was asked."""
 
     model: str
     family: str
@@ -38,8 +39,8 @@ class BaseScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int | None) -> Iterator[BaseScore]:
-    """Held-out questions, ANSWERS answers each at temperature 1. A model that talks sees worked examples first,
-    and the families that have none are left to wait, as in placement. Raises EngineError."""
+    """Asks held-out questions, ANSWERS answers each at temperature 1. A chat model sees worked examples first,
+    and families without them are skipped, as in placement. Raises EngineError."""
     folder = locate(model, home)
     engine, usual = open_engine("auto", folder, threads=threads), read_settings(folder).max_tokens
     way = BRIEF if engine.info.talks else TAGGED
@@ -81,7 +82,7 @@ def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: S
 
 
 def _examples(name: str) -> Iterator[Question]:
-    """Different questions that no probe asks, and that are worked."""
+    """Yields worked questions, all different, that no probe contains."""
     texts: set[str] = set()
     for number in count():
         one = draw(name, 0, _EXAMPLES[number])

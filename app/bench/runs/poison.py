@@ -1,12 +1,11 @@
-"""The harm that attackers' keys on a real relay do to a real node, beside the same node alone.
+"""Measures the harm that attackers' keys on a real relay do to a real node, compared with that node alone.
 
     ./shoal bench poison --out DIR --arms 10terse,20terse --seeds 3
 
-Every arm is twenty keys in one process (`app.bench.relay.simulated`): so many attackers of a kind of
-`app.lab.attackers`, the others honest. A node of the app's default recipe learns with them from scratch,
-and once more after it was trained alone (`--after`). `alone` is played first, with the same seed. At the end
-each of the held-out questions is answered TRIES times. The same command goes on with the runs that are missing.
-"""
+Every arm is twenty keys in one process (`app.bench.relay.simulated`): some attackers of a kind of
+`app.lab.attackers`, the others honest. A node with the app's default recipe learns with them from scratch, and
+once more after it was trained alone (`--after`). `alone` is run first, with the same seed. At the end each of
+the held-out questions is answered TRIES times. Running the command again continues with the missing runs."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ TRIES = 8
 _SEED, _AT_ONCE = 1, 16
 _ARM = re.compile(rf"(\d{{1,3}})({'|'.join(MODEL_FREE_KINDS)})")
 ALONE, TRAINED = "alone", "+"
-"""The arm to compare with, and what the names of runs end in that begin with a trained node."""
+"""The arm to compare with, and the suffix of runs that start with a trained node."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people, in Markdown."""
+    """The figures as lines of Markdown."""
     lines = [
         "| run | held-out by round, % | at the end, % (with work) | less alone, points | worst probe | "
         "mean height | peers' groups left out |",
@@ -98,7 +97,7 @@ def _baseline(name: str) -> str:
 
 
 def _play(args: argparse.Namespace, seed: int, name: str) -> None:
-    """One run, from its beginning unless its last round is there already."""
+    """Executes one run, from the start unless its last round is already there."""
     place, trained = args.out / f"{seed}-{name}", name.endswith(TRAINED)
     last = args.rounds + args.after * trained
     if not any(row.get("event") == "round" and row["round"] >= last for row in rows(place / "events.jsonl")):
@@ -122,7 +121,7 @@ def _learn(args: argparse.Namespace, seed: int, place: Path, where: Sequence[str
 
 @contextmanager
 def _company(place: Path, arm: str, keys: int) -> Iterator[list[str]]:
-    """A relay with the arm's keys; gives a node's options for it."""
+    """Runs a relay with the arm's keys; yields a node's options for it."""
     found = _ARM.fullmatch(arm)
     if found is None:
         yield ["--solo"]
@@ -141,7 +140,7 @@ def _company(place: Path, arm: str, keys: int) -> Iterator[list[str]]:
 
 @contextmanager
 def open_relay(place: Path) -> Iterator[str]:
-    """A relay process that keeps its state in `place`; gives its address."""
+    """Runs a relay process with its state in `place`; yields its URL."""
     with (place / "relay.log").open("wb") as log:
         words = command("relay", "--port", "0", "--state", str(place / "relay"))
         relay = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
@@ -170,8 +169,8 @@ def measured(
     model: str = "starter",
     levels: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Held-out questions, by default of the model's own families, answered `tries` times each by what `model`
-    has learned in `home`; with what it came to by family."""
+    """Answers held-out questions, by default of the model's own families, `tries` times each with what `model`
+    has learned in `home`; returns the shares, overall and by family."""
     folder = locate(model, home)
     settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
@@ -220,7 +219,7 @@ def _read(place: Path) -> dict[str, Any]:
 
 
 def _compared(runs: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over the seeds in percent, and differences to `alone`, seed by seed, in points."""
+    """Means over the seeds in percent, and differences to `alone` paired by seed, in points."""
     every = sorted(set.intersection(*(set(one["curve"]) for one in (*runs, *alone))))
     apart = paired([[one["end"]] for one in runs], [[one["end"]] for one in alone])
     worst = [

@@ -1,9 +1,9 @@
-"""The families level by level: how fast items are made, how many are questions, how many of these differ in
-content and how many are held out, what is right without thinking (the best constant answer and the best
-shortcut), and in which spellings the truth is accepted. With `--base` what models solve before they learn.
+"""Measures the families level by level: generation time, share of items that are valid questions, number of
+distinct contents and of held-out ones, share solved without reasoning (the best constant answer and the best
+shortcut), and the spellings in which the true answer is accepted. With `--base` also what models solve before
+they learn.
 
-`--out` keeps every figure as soon as it is known, goes on from there, and writes the table of all.
-"""
+`--out` saves every figure as soon as it is known, continues from there, and writes the table of all."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ SLOW_MS = 20.0
 _MOST_TRIED = 40
 """Maximum items tried, as a multiple of those wanted."""
 _SPELLED = 8
-"""Questions of a level whose truth is written in every spelling."""
+"""Number of questions per level whose answer is written in every spelling."""
 _CANDIDATES = 32
-"""Solutions, the commonest first, that are tried as constant answers; a common answer is a common solution."""
+"""Number of solutions, most common first, that are tried as constant answers: a common answer is a common
+solution."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,7 +57,7 @@ SHORTCUTS: dict[str, Shortcut] = {
     "first word": lambda numbers, words: words[0],
     "last word": lambda numbers, words: words[-1],
 }
-"""Answers of somebody who does not think: from the numbers and the words of a question, in their order."""
+"""Answers without reasoning, from the numbers and the words of a question in their order."""
 COPIES: dict[str, Callable[[str], str]] = {
     "last line": lambda text: text.rpartition("\n")[2],
     "what follows the last colon": lambda text: text.rpartition(":")[2],
@@ -64,11 +65,11 @@ COPIES: dict[str, Callable[[str], str]] = {
     "last grid": lambda text: ["", *_GRID.findall(text)][-1],
     "last of all": lambda text: text.split()[-1],
 }
-"""Answers of somebody who copies: parts of a question."""
+"""Answers by copying a part of the question."""
 MAX_SHORTCUT_SHARE = 0.25
-"""The largest share of a level that a shortcut may solve, unless the family declares a higher `guess_rate`."""
+"""Largest share of a level that a shortcut may solve, unless the family declares a higher `guess_rate`."""
 MIN_CONTENTS = 200
-"""A level with fewer contents is listed, unless its family holds out more than one in eight."""
+"""A level with fewer contents is flagged, unless its family holds out more than one in eight."""
 
 
 SPELLINGS = {
@@ -92,11 +93,12 @@ SPELLINGS = {
     "LaTeX text": "\\text{{{}}}",
     "bold, boxed and quoted": "**\\boxed{{`{}`}}.**",
 }
-"""Ways to write a right answer inside its mark, in which no other value can be meant."""
+"""Ways to write a right answer inside its tags that cannot mean another value."""
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """One level. Shares are of its questions, but for `sound`, which is that of the library's items."""
+    """The figures of one level. Shares are of its questions, except `sound`, which is the share of generated
+    items that are valid questions."""
 
     family: str
     level: int
@@ -104,16 +106,16 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     sound: float
     p99_ms: float
     texts: int
-    """How many questions differ in their text, and how many in their content."""
+    """Numbers of distinct texts (`texts`) and distinct contents (`contents`) among the questions."""
     contents: int
     level_contents: int
-    """How many contents the level has, by `richness`: those drawn and an estimate of the others."""
+    """Number of contents of the level, estimated by `richness`."""
     held_out: int
-    """How many of the contents that were drawn are held out."""
+    """Number of drawn contents that are held out."""
     held_out_share: float
-    """The share of the questions that is held out."""
+    """Share of the questions that are held out."""
     refused: tuple[str, ...]
-    """The spellings of SPELLINGS in which some truth is not accepted."""
+    """Names of SPELLINGS in which some true answer is not accepted."""
     longest: int
     """Characters of the longest solution."""
     constant: float
@@ -124,7 +126,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def items(family: str, level: int, count: int) -> tuple[list[Question], int, list[float]]:
-    """`count` questions, how many items were tried for them, and the processor's seconds for each."""
+    """Generates `count` questions; returns them, the number of items tried, and the processor seconds of
+    each."""
     found: list[Question] = []
     taken: list[float] = []
     while len(found) < count and len(taken) < _MOST_TRIED * count:
@@ -137,13 +140,13 @@ def items(family: str, level: int, count: int) -> tuple[list[Question], int, lis
 
 
 def solved(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
-    """Share of the questions that the answers, one for each, solve."""
+    """Share of the questions that are solved by the answers, one for each."""
     pairs = zip(answers, questions, strict=True)
     return sum(family.judge(answer, question.entry) >= SOLVED for answer, question in pairs) / len(questions)
 
 
 def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
-    """The one answer that solves most of the questions, and which share."""
+    """Returns (share solved, answer) of the constant answer that solves most of the questions."""
     solutions = Counter(family.solution(question.entry) for question in questions)
     return max(
         (solved(family, [answer] * len(questions), questions), answer)
@@ -152,7 +155,7 @@ def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float,
 
 
 def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
-    """The shortcut that solves most of the questions, and which share."""
+    """Returns (share solved, name) of the shortcut that solves most of the questions."""
     read = [(_NUMBER.findall(one.text), _WORD.findall(one.text)) for one in questions]
     answers = {
         **{name: [_taken(one, *parts) for parts in read] for name, one in SHORTCUTS.items()},
@@ -163,8 +166,8 @@ def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float,
 
 
 def richness(drawn: Sequence[Hashable]) -> int:
-    """The number of kinds, estimated from those drawn once and those drawn twice (Chao 1984, bias-corrected); a
-    lower bound where some kinds are rarer than others.
+    """Estimates the number of kinds from those drawn once and those drawn twice (Chao 1984, bias-corrected); a
+    lower bound if some kinds are rarer than others.
 
     >>> richness("aabbcc"), richness("aabbcd"), richness("abcdef")
     (3, 4, 21)
@@ -174,7 +177,7 @@ def richness(drawn: Sequence[Hashable]) -> int:
 
 
 def refused_spellings(family: Family, questions: Sequence[Question]) -> tuple[str, ...]:
-    """The names of the spellings in which the truth of some question is not accepted inside the answer's
+    """Names of the spellings in which the true answer of some question is not accepted inside the answer's
     tags."""
 
     def accepted(spelling: str, question: Question) -> bool:
@@ -227,19 +230,19 @@ def measure(family: Family, level: int, count: int) -> Level:
 
 
 def _pays(one: Level) -> bool:
-    """Whether a constant answer or a shortcut solves more of the level than it may."""
+    """True if a constant answer or a shortcut solves more of the level than allowed."""
     return _above(one.constant, one.guess_rate, one.questions) or _above(
         one.shortcut, max(MAX_SHORTCUT_SHARE, one.guess_rate), one.questions
     )
 
 
 def _above(share: float, limit: float, questions: int) -> bool:
-    """Whether a share of some questions is above the limit by more than two standard errors."""
+    """True if a share of this many questions exceeds the limit by more than two standard errors."""
     return share > limit + 2.0 * (limit * (1.0 - limit) / questions) ** 0.5
 
 
 class FamilyFigures(msgspec.Struct, kw_only=True):
-    """All figures of a family, in the order in which they were added to the table."""
+    """All figures, in the order in which they were added to the table."""
 
     levels: list[Level] = []
     bases: list[BaseScore] = []
@@ -259,7 +262,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    """Raises BenchError."""
+    """Measures the families and models; returns the figures. Raises BenchError."""
     unknown = [name for name in args.names if name not in FAMILIES]
     if unknown:
         raise BenchError(f"There is no family {unknown[0]}: choose from {', '.join(sorted(FAMILIES))}.")
@@ -293,7 +296,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def overview(figures: FamilyFigures) -> Iterator[str]:
-    """The one table over all families, in Markdown: a row each, with the worst of its levels."""
+    """The table over all families as lines of Markdown: one row per family, with the worst of its levels."""
     models = list(dict.fromkeys(one.model for one in figures.bases))
     rates = {(one.model, one.family): one for one in figures.bases}
     head = ["family", "kind", "levels", "p99 ms", "sound", "contents", "distinct", "held out", "spellings"]

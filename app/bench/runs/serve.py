@@ -1,10 +1,10 @@
-"""The server for other programs beside llama-cpp-python's own: the same GGUF weights, the same build of
-llama.cpp, the same puzzles at temperature 0, in turn, so that what else the computer does troubles both.
+"""Measures the server for other programs beside llama-cpp-python's own: equal GGUF weights, llama.cpp build and
+puzzles at temperature 0, in turns, so that other load affects both.
 
-Each client asks again as soon as it has its answer. "cpu ms" is the processor time of a server for one request,
-which says more where others were busy meanwhile. llama-cpp-python's server is installed into an environment of
-its own, for which pip asks its index; `--peer` names the Python of one that is there. At the end a node learns
-in the same data folder, and is timed from the last answer on."""
+Each client sends its next request as soon as it has its answer. "cpu ms" is a server's processor time per
+request, which is more reliable if other programs were busy. llama-cpp-python's server is installed with pip
+into its own environment; `--peer` names the Python of an existing one. At the end a node learns in the same
+data folder, and its return after the last answer is timed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SUMMARY = "the server for other programs: requests a second beside llama-cpp-pyt
 BUDGET = {"ratio": 1.0, "ratio_at_8": 1.5, "back_s": 5.0, "errors": 0}
 """DESIGN section 8."""
 PEER = ("fastapi", "uvicorn", "pydantic-settings", "sse-starlette", "starlette-context", "PyYAML")
-"""What llama-cpp-python[server] needs beside what is here."""
+"""Packages that llama-cpp-python[server] needs in addition to those installed here."""
 OURS, THEIRS = "shoal", "llama-cpp-python"
 _PUZZLES = 48
 _FAMILIES = {"chain_sum": 1, "basic_arithmetic": 1}
@@ -71,7 +71,7 @@ def _counts(text: str) -> list[int]:
 
 
 class Server:
-    """One of the two, running: where it is asked, and what its processes hold of memory."""
+    """One of the two servers, running: its URL, and the memory and processor time of its processes."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, token: str, model: str) -> None:
         self.process, self.url, self.model = process, url, model
@@ -89,7 +89,7 @@ class Server:
 
 
 class Load:
-    """What clients got in one turn."""
+    """The results of the clients in one turn."""
 
     def __init__(self) -> None:
         self.seconds_R: list[float] = []
@@ -117,7 +117,7 @@ class Load:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    """The figures. Raises BenchError where there is nothing to measure."""
+    """Runs the benchmark; returns the figures. Raises BenchError if nothing can be measured."""
     load = busy(tell)
     threads = args.threads or psutil.cpu_count(logical=False) or 1
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, contextlib.ExitStack() as stack:
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
     columns = (("requests/s", 11), ("tokens/s", 10), ("cpu ms", 9), ("p50 s", 8), ("p99 s", 8), ("errors", 8))
     lines = [f"{'clients':<8}{'server':<18}" + "".join(f"{name:>{width}}" for name, width in columns)]
     for clients, row in figures["rows"].items():
@@ -204,7 +204,7 @@ def _found(args: argparse.Namespace) -> tuple[str, Path]:
 
 
 def _file(folder: Path, place: Path, tell: Tell) -> tuple[Path, str]:
-    """The model as it came in the number format that the engine samples in, with its tokenizer."""
+    """Converts the untrained model to a GGUF file in the number format that the engine samples in."""
     kind = sampler_kind(count_parameters(open_folder(folder)))
     tell(f"The model becomes a GGUF file ({kind}) ...")
     try:
@@ -226,7 +226,7 @@ def _asked(folder: Path, tokens: int) -> list[dict[str, Any]]:
 
 
 def _environment(folder: Path, tell: Tell) -> Path:
-    """The Python of a fresh environment with the peer's packages, and with this one's llama.cpp."""
+    """Creates an environment with the peer's packages and this one's llama.cpp; returns its Python."""
     tell("An environment is made for llama-cpp-python's server ...")
     if not (Path(sysconfig.get_path("purelib")) / "llama_cpp" / "server").is_dir():
         raise BenchError("llama-cpp-python isn't installed here: ./shoal doctor says why.")
@@ -355,7 +355,7 @@ def _measured(
 
 
 async def _ready(server: Server) -> None:
-    """Waits until it listens. Raises BenchError where it ends instead."""
+    """Waits until the server listens. Raises BenchError if it ends instead."""
     async with aiohttp.ClientSession() as session:
         while True:
             if server.process.poll() is not None:
@@ -368,7 +368,7 @@ async def _ready(server: Server) -> None:
 
 
 async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float) -> Load:
-    """`clients` at once, each with one request after another until the time is over."""
+    """Runs `clients` clients at once, each with one request after another until the time is over."""
     load, began, spent = Load(), time.monotonic(), server.cpu_s()
 
     async def client(first: int) -> None:
@@ -402,7 +402,7 @@ def _learning(
     environment: Mapping[str, str],
     tell: Tell,
 ) -> dict[str, float | None]:
-    """Seconds from the last answer until a node's trainer is there again, and until its next round is done."""
+    """Seconds from the last answer until a node's trainer runs again, and until its next round is finished."""
     tell("A node learns in the same data folder, is asked to give way, and comes back ...")
     command: list[str | Path] = [
         sys.executable,

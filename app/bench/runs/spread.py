@@ -1,14 +1,14 @@
-"""What a newcomer of another model learns from a swarm, beside the same model alone for as much processor time.
+"""Measures what a newcomer with another model learns from a swarm, compared with that model alone for equal
+processor time.
 
     ./shoal bench spread --out DIR --seeds 3
 
-Teachers (starters, each with its own seed) learn with each other on a real relay first, and their groups lie in
-its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone` without a
-relay, `archive` with the relay when the teachers have gone, `live` while they go on learning, resting four
-round lengths after each round. At the end every arm answers the same held-out questions: the union of the
-teachers' families and those at which any arm of this seed was placed or joined. The same command goes on with
-the runs that are missing.
-"""
+Teachers (starters, each with its own seed) first learn with each other on a real relay, and their groups are
+stored in its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone`
+without a relay, `archive` with the relay after the teachers have gone, `live` while they continue to learn,
+resting four round lengths after each round. At the end every arm answers the same held-out questions: the union
+of the teachers' families and those in which any arm of this seed was placed or joined. Running the command
+again continues with the missing runs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from engines.models.folder import read_settings
 SUMMARY = "a newcomer that learns from a swarm of other models, and the same model alone"
 ALONE, ARCHIVE, LIVE = "alone", "archive", "live"
 _REST = "4"
-"""Round lengths that teachers rest while a newcomer learns beside them."""
+"""Round lengths for which teachers rest after each round while a newcomer learns beside them."""
 _REST_BEFORE = "14"
-"""Round lengths that teachers rest before. A starter makes some nine informative groups a second where a relay
-takes thirty a minute of one node: without rests nine of ten would never reach the archive."""
+"""Round lengths for which teachers rest before that. A starter makes some nine informative groups a second, and
+a relay accepts thirty a minute of one node: without rests nine of ten would never reach the archive."""
 _LOOK_S = 2.0
 
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people, in Markdown."""
+    """The figures as lines of Markdown."""
     lines = [
         "| arm | held-out at the end, % | less alone, points | learned from others | rounds | by family, % |",
         "|---|---|---|---|---|---|",
@@ -97,7 +97,7 @@ def _place(args: argparse.Namespace, seed: int, name: str) -> Path:
 
 
 def _teach(args: argparse.Namespace, seed: int, tell: Tell) -> None:
-    """The teachers' rounds, from their beginning unless they are done."""
+    """Runs the teachers' rounds from the start, unless they are done."""
     place = _place(args, seed, "teachers")
     if (place / "done").exists():
         return
@@ -119,7 +119,7 @@ def _each(args: argparse.Namespace) -> range:
 def _teacher(
     args: argparse.Namespace, seed: int, number: int, place: Path, url: str, rounds: int | None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A starter on the relay; with `rounds` None it goes on, with rests, until the context is left."""
+    """Runs a starter on the relay; with `rounds` None it continues, with rests, until the context ends."""
     words = ["--relay", url, "--seed", str(100 * seed + number), "--home", str(place / f"teacher{number}")]
     words += ["--rest", _REST] if rounds is None else ["--rest", _REST_BEFORE, "--rounds", str(rounds)]
     with _node(place / f"teacher{number}", "--model", "starter", "--probe-every", "30", *words) as node:
@@ -169,7 +169,7 @@ def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell) -> None:
 
 
 def _processor_s(pid: int) -> float:
-    """Processor seconds that a process and all below it have used."""
+    """Processor seconds that a process and all its descendants have used."""
     total = 0.0
     with contextlib.suppress(psutil.NoSuchProcess):
         node = psutil.Process(pid)
@@ -181,7 +181,7 @@ def _processor_s(pid: int) -> float:
 
 
 def _union(args: argparse.Namespace, seed: int, arms: Sequence[str]) -> dict[str, int]:
-    """Families at their levels: the teachers', and where the newcomer was placed."""
+    """Families and levels to measure: the teachers', and those in which the newcomer was placed."""
     levels = dict(read_settings(locate("starter")).families)
     for arm in arms:
         for event in rows(_place(args, seed, arm) / "newcomer.jsonl"):
@@ -208,7 +208,7 @@ def _measured(
 
 
 def _compared(ends: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over the seeds in percent, and differences to `alone`, seed by seed, in points."""
+    """Means over the seeds in percent, and differences to `alone` paired by seed, in points."""
     apart = paired([[one["pass_at_1"]] for one in ends], [[one["pass_at_1"]] for one in alone])
     families = sorted({family for one in ends for family in one["families"]})
     shares = {

@@ -1,10 +1,9 @@
-"""The cost of the window: time to its first frame, memory of window and node, processor time while paused, and
-the frames of a long curve under the pointer.
+"""Measures the cost of the window: time to its first frame, memory of window and node, processor time while
+paused, and the frames of a long curve while it is panned.
 
-Qt runs in processes of its own (app.ui.shell.measure), on this computer's display, else on a display that Xvfb
-draws into memory, else on Qt's offscreen platform; the figures say on which. The node is the real one and
-learns a few rounds with the starter model before it is paused.
-"""
+Qt runs in its own processes (app.bench.runs.window_inside), on this computer's display, else on a display that
+Xvfb renders into memory, else on Qt's offscreen platform; the figures say which. The node is the real one and
+learns a few rounds with the starter model before it is paused."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ BUDGET = {
 """DESIGN section 8."""
 
 BORN = "SHOAL_BENCH_BORN"
-"""As app.ui.shell.measure reads it."""
+"""Name of the environment variable with the start time, as app.bench.runs.window_inside reads it."""
 PATIENCE_S = 600
 _DIGITS = {
     "first_frame_s": 2,
@@ -60,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    """The figures. Raises BenchError where no window can be shown."""
+    """Runs the benchmark; returns the figures. Raises BenchError if no window can be shown."""
     load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, display(os.environ) as (where, shown_on):
         home = Path(name)
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people."""
+    """The figures as lines of text."""
     lines = [f"{'':<46}{'measured':>10}{'budget':>10}"]
     for key, name in _NAMES.items():
         lines.append(f"{name:<46}{figures[key]:>10}{BUDGET[key]:>10}")
@@ -94,7 +93,7 @@ def table(figures: Mapping[str, Any]) -> list[str]:
 
 
 def prepare(home: Path) -> None:
-    """A data folder whose owner has allowed learning at any time and at full speed."""
+    """Writes a data folder whose owner has allowed learning at any time and at full speed."""
     (home / "window-state.json").write_text(json.dumps(dict(asked=True)))
     anytime = dict(
         contribute_when_idle=False,
@@ -111,9 +110,9 @@ def prepare(home: Path) -> None:
 
 
 def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, Any]:
-    """What one process found out. Raises BenchError."""
+    """Runs one measuring process and returns its figures. Raises BenchError."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.ui.shell.measure", str(home), *options],
+        [sys.executable, "-m", "app.bench.runs.window_inside", str(home), *options],
         cwd=ROOT,
         env={**os.environ, **where, BORN: repr(time.time())},
         capture_output=True,
@@ -129,7 +128,7 @@ def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, A
 
 @contextlib.contextmanager
 def display(environment: Mapping[str, str]) -> Iterator[tuple[dict[str, str], str]]:
-    """Variables that show a window somewhere, and what that is called."""
+    """Yields the environment variables that show a window somewhere, and a name for that display."""
     if chosen := environment.get("QT_QPA_PLATFORM"):
         yield {}, f"Qt's platform {chosen}"
     elif (

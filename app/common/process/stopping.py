@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +29,19 @@ def when_asked_to_stop(stop: Callable[[], None]) -> None:
             loop.add_signal_handler(number, stop)
         except NotImplementedError:  # Windows has no such call in its loop
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+
+
+def when_input_closes(stop: Callable[[], object]) -> None:
+    """Calls `stop`, in a thread of its own, once standard input is closed: by the process that started this
+    one, or because that has ended."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        stop()
+
+    threading.Thread(target=wait, name="stdin", daemon=True).start()
 
 
 def out_of_reach() -> dict[str, Any]:

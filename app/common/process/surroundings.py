@@ -16,6 +16,11 @@ LEFT_OUT = "SHOAL_LEFT_OUT"
 """Environment variable: the names of the owner's variables that were left out, with commas."""
 _PYTHONS = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONSTARTUP")
 """These change what is imported, or keep a process from ending."""
+_BUNDLES = (
+    *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
+    *("QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH"),
+)
+"""PyInstaller sets these for its own program."""
 _CLASHING = ("libstdc++.so", "libgcc_s.so", "libgomp.so", "libiomp5.so", "libmkl_", "libc10.so", "libtorch")
 """Beginnings of the names of libraries that torch, NumPy and Qt bring or take from the system."""
 _SYSTEMS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
@@ -36,6 +41,23 @@ def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) 
         if libraries := without_clashing(environment["LD_LIBRARY_PATH"]):
             kept["LD_LIBRARY_PATH"] = libraries
     return {**kept, "PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
+
+
+def outside_bundle(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for a program that is not part of an installed app: without what PyInstaller set for the
+    app alone, which would make that program load the app's libraries, and with the values from before.
+
+    >>> own = {"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"}
+    >>> outside_bundle(own)
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
+    """
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in _BUNDLES and not name.endswith("_ORIG") and "_PYI_" not in name
+    }
+    before = environment.get("LD_LIBRARY_PATH_ORIG")
+    return {**kept, "LD_LIBRARY_PATH": before} if before else kept
 
 
 def left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:

@@ -1,1 +1,1 @@
-"""From the records of studies to their tables, pictures and the report."""
+"""Turns the records of studies into tables, plots and the report."""

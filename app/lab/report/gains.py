@@ -1,7 +1,5 @@
-"""Which nodes gain and which lose: what an arm does for each kind of node, if the nodes of a swarm differ.
-
-Nodes differ by their model, and by how often an arm lets them act (`+paces`, `+churn`). Everything is computed
-from the probes' node-by-node shares, so a difference compares the same nodes with the same seeds."""
+"""The table of a study with attackers: how far their mark got into the nodes, and which groups the defences
+rejected."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ LAST_ROUNDS = 25
 
 
 def attackers_table(study: Study) -> str:
-    """A Markdown table of a study whose records tell of attackers or defences; empty for another one."""
+    """A Markdown table if the study has attackers or defences; otherwise an empty string."""
     records = [record for runs in study.runs.values() for run in runs.values() for record in run]
     if not (_has(records, "honest_taken") or any("foes" in dict(arm.extras) for arm in study.arms)):
         return ""

@@ -1,7 +1,8 @@
-"""Pictures of the lab: curves with their bands in quiet panels; and that of a study, held-out pass@1 against
-rounds, against completions generated, and against seconds.
+"""Plots of the lab: curves with confidence bands; for a study, held-out pass@1 against rounds, against
+completions generated, and against processor seconds.
 
-The three answer different questions: what an update brings, what generation brings, what waiting brings."""
+The three x-axes answer different questions: the effect of an update, of a generated completion, and of
+computing time."""
 
 from __future__ import annotations
 
@@ -22,15 +23,16 @@ from app.lab.statistics import average, estimate
 
 TEXT, GREY = "#333333", "#8a8a8a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
-"""The palette of Okabe and Ito, which everybody can tell apart, without its yellow, and one colour more."""
+"""The palette of Okabe and Ito, which colour-blind people can tell apart, without its yellow, and one more
+colour."""
 _FIRST, _CONTROL = "#222222", "#999999"
 _LINES = 5
-"""Lines of one panel: more cannot be told apart."""
+"""Maximum lines per panel: more cannot be told apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlotLine:
-    """One curve, in per cent, with its band. Lines of one name stand once among the names."""
+    """One curve in per cent, with its band. Lines of equal name appear once in the legend."""
 
     name: str
     colour: str
@@ -43,7 +45,7 @@ class PlotLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PlotPanel:
-    """Curves over one axis. The first panel of a row has their names."""
+    """Curves over one x-axis. The first panel of a row has the legend."""
 
     lines: Sequence[PlotLine]
     label: str
@@ -51,7 +53,7 @@ class PlotPanel:
 
 
 def picture(rows: Sequence[Sequence[PlotPanel]], width: float, height: float) -> bytes:
-    """A PNG of panels in rows, sizes in inches; panels below each other have one axis, and all one height."""
+    """Renders panels in rows as a PNG; sizes in inches. Panels in a column share the x-axis."""
     figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(rows), len(rows[0]), sharex="col", sharey=len(rows[0]) > 2, squeeze=False)
@@ -80,8 +82,8 @@ def picture(rows: Sequence[Sequence[PlotPanel]], width: float, height: float) ->
 
 
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
-    """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
-    stand in several rows, the baseline in each of them."""
+    """Plots all arms with finished runs as a PNG. Bands are 95 % bootstrap intervals over seeds and nodes. Many
+    arms are split over several rows, with the baseline in each."""
     ways: dict[str, Callable[[LabRound], float]] = {
         "rounds": lambda record: float(record.round > 0),
         "completions generated, all nodes": lambda record: record.generated,
@@ -118,7 +120,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
 
 
 def _parts(curves: Sequence[list[PlotLine]]) -> list[list[list[PlotLine]]]:
-    """The curves of each row: the first one, and an equal part of the others in their order."""
+    """Splits curves into rows: the first curve in each, and an equal part of the others in their order."""
     if len(curves) <= _LINES:
         return [list(curves)]
     first, others = curves[0], curves[1:]
@@ -131,11 +133,11 @@ def _parts(curves: Sequence[list[PlotLine]]) -> list[list[list[PlotLine]]]:
 
 _LEARNING, _SHUFFLED = "learning", "control: shuffled rewards"
 _SMOOTH = 5
-"""Rounds in the moving average of the share of worked answers."""
+"""Rounds in the moving average of the share of answers that show work."""
 
 
 class CurveError(Exception):
-    """A file without a run. The message says which, why, and what to do."""
+    """A file contains no run. The message says which, why, and what to do."""
 
 
 class _EngineEvent(msgspec.Struct, frozen=True):
@@ -143,7 +145,7 @@ class _EngineEvent(msgspec.Struct, frozen=True):
 
 
 class _EventKeys(msgspec.Struct, frozen=True):
-    """The keys of the events that the picture needs; all others are ignored."""
+    """The keys of the events that the plot needs; others are ignored."""
 
     event: str
     round: int = 0
@@ -156,8 +158,8 @@ class _EventKeys(msgspec.Struct, frozen=True):
 
 
 class SoloRun(msgspec.Struct, frozen=True):
-    """One run: `probes` are (round, pass@1, standard error), `worked` is (round, share of own answers with
-    work)."""
+    """One run of a node alone. `probes`: (round, pass@1, standard error); `worked`: (round, share of own
+    answers that show work)."""
 
     control: bool
     probes: list[tuple[int, float, float]]
@@ -166,7 +168,7 @@ class SoloRun(msgspec.Struct, frozen=True):
 
 
 def read_run(path: Path) -> SoloRun:
-    """A run from the lines that `./shoal run --json` printed. Raises CurveError."""
+    """Reads a run from the output of `./shoal run --json`. Raises CurveError."""
     try:
         lines = [
             msgspec.json.decode(line, type=_EventKeys)
@@ -188,8 +190,8 @@ def read_run(path: Path) -> SoloRun:
 
 
 def draw_curve(runs: Sequence[SoloRun]) -> bytes:
-    """A PNG with two panels; bands are one standard error of each probe. Runs of several engines have a colour
-    each, controls with shuffled rewards are grey."""
+    """Plots runs as a PNG with two panels; bands are one standard error of each probe. One colour per engine;
+    controls with shuffled rewards are grey."""
     kinds = _kinds(runs)
     learning = dict.fromkeys(kind for kind in kinds if kind != _SHUFFLED)
     colours = {**dict(zip(learning, COLOURS, strict=False)), _SHUFFLED: GREY}
@@ -209,12 +211,12 @@ def draw_curve(runs: Sequence[SoloRun]) -> bytes:
 
 
 def _smoothed(values: Sequence[float]) -> list[float]:
-    """Mean of each value and up to _SMOOTH - 1 before it."""
+    """Moving average: the mean of each value and up to _SMOOTH - 1 before it."""
     windows = (values[max(0, at + 1 - _SMOOTH) : at + 1] for at in range(len(values)))
     return [sum(window) / len(window) for window in windows]
 
 
 def _kinds(runs: Sequence[SoloRun]) -> list[str]:
-    """What distinguishes the runs of one picture: the engine if there are several, else nothing."""
+    """The legend label of each run: the engine's name if there are several engines, or that it is a control."""
     several = len({run.engine for run in runs if not run.control}) > 1
     return [_SHUFFLED if run.control else run.engine if several else _LEARNING for run in runs]

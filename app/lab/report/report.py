@@ -1,9 +1,8 @@
-"""Writes what a study leaves in its folder (summary.json, curves.csv, table.md, curves.png) and, from several,
-the report of `./shoal lab report DIR ...`.
+"""Writes a study's files (summary.json, curves.csv, table.md, curves.png) and, from several studies, the report
+of `./shoal lab report DIR ...`.
 
-Every figure is computed here from the records. What people add stands in a study's about.md: its question, what
-did not work.
-"""
+Every figure is computed here from the records. People's remarks are in a study's about.md: its question, what
+did not work."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ from engines.facts import package_version
 REPORT = Path(__file__).parents[1] / "REPORT.md"
 CSV, TABLE, CURVES = "curves.csv", "table.md", "curves.png"
 GOALS = "goals.md"
-"""Beside the studies: what they were to show, and whether it holds."""
+"""File beside the studies: what they were to show, and whether they did."""
 CLOSED_SECTION = "section.md"
-"""What the report says of a study whose code is gone."""
+"""File with the report's text on a study whose code has been removed."""
 _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 
 _HEAD = """\
@@ -88,8 +87,8 @@ _LIMITS = """\
 def write(
     folder: Path, plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], command: str, complete: bool
 ) -> dict[str, Any]:
-    """Writes all four files, or three where no picture can be drawn, and returns what is in summary.json. Each
-    file is replaced whole."""
+    """Writes the study's four files (three without matplotlib), each atomically, and returns the content of
+    summary.json."""
     results = summarise(arms, runs)
     summary = {
         "complete": complete,
@@ -124,8 +123,8 @@ def _draw(study: Study) -> None:
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Writes pictures and tables into the studies' folders, packs their finished runs, and writes the report to
-    `out`, by default app/lab/REPORT.md: of each study its question, what was run, the verdict and links. Raises
+    """Writes plots and tables into the studies' folders, packs their finished runs, and writes the report to
+    `out`, by default app/lab/REPORT.md: for each study its question, settings, verdict and links. Raises
     JournalError for a folder without a finished run."""
     to = out or REPORT
     goals = folders[0].parent / GOALS
@@ -154,7 +153,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 
 def figures(study: Study, results: Results) -> list[str]:
-    """What was measured: sentences and tables, each with its line end."""
+    """The study's results: sentences and tables, each ending with a line break."""
     plan, first = study.plan, results.arms[0]
     levels = ", ".join(f"{family} {level}" for family, level in plan.levels.items())
     found = [
@@ -200,7 +199,7 @@ def _over_seeds(arm: ArmResult) -> str:
 
 
 def _at_equal_cost(study: Study, results: Results) -> str:
-    """Every arm against being alone and against dynamic sampling, where both have cost as much."""
+    """Compares every arm with the baseline and with dynamic sampling, up to an equal cost."""
     opponents = [arm for arm in (study.arm(results.baseline), study.arm("8/0+ds")) if arm is not None]
     found = {
         (arm.key, other.key, name): at_equal_cost(study.runs[arm.key], study.runs[other.key], cost)
@@ -277,14 +276,15 @@ def _commands(folders: Sequence[Path], to: Path) -> str:
 
 
 def _command(study: Study) -> str:
-    """What makes all of the study's runs; those that began it may have named fewer arms, in another folder."""
+    """The command that makes all of the study's runs; the recorded one may have named fewer arms and another
+    folder."""
     told = {"arms": ",".join(arm.name for arm in study.arms), "recipe": "faithful", "out": str(study.folder)}
     command = re.sub(r"--(arms|recipe|out) \S+", lambda found: f"--{found[1]} {told[found[1]]}", study.command)
     return command or f"# {study.folder}"
 
 
 def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
-    """One row per arm, seed and round. Columns are empty where nothing was measured."""
+    """One CSV row per arm, seed and round. Columns without a measurement are empty."""
     rows: list[dict[str, Any]] = []
     for arm in arms:
         for seed, run in sorted(runs.get(arm.key, {}).items()):

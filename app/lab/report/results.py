@@ -1,8 +1,7 @@
-"""From the records of a study to what it found: per arm the held-out curve, differences, costs and counts.
+"""Computes a study's results from its records: per arm the held-out curve, differences, costs and counts.
 
-The measure that decides is held-out pass@1 at the last round. The paper's measure, cumulative reward of the
-training batch, stands apart: choosing informative peer groups raises it without anything being learnt.
-"""
+The deciding measure is held-out pass@1 at the last round. The paper's measure, cumulative reward of the
+training batch, is listed separately: choosing informative peer groups raises it without any learning."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from app.lab.plan import LabProbe, LabRound
 from app.lab.statistics import Estimate, area, average, estimate, paired, percent, reached, share
 
 Runs = Mapping[int, Sequence[LabRound]]
-"""The finished runs of one arm by seed."""
+"""The finished runs of one arm, by seed."""
 
 
 class InformativeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Informative groups a node had in a round, on average, and what success rates alone predict."""
+    """Mean number of informative groups per node and round, and the prediction from success rates alone."""
 
     own: float
     own_predicted: float
@@ -29,7 +28,7 @@ class InformativeCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one arm did. Shares in [0, 1]; sums are means over seeds, all nodes together."""
+    """The results of one arm. Shares in [0, 1]; sums are over all nodes, means over seeds."""
 
     arm: str
     recipe: str
@@ -37,25 +36,24 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     held_out_start: Estimate
     held_out_final: Estimate
     held_out_area: Estimate
-    """Mean height of the curve: the honest analogue of cumulative reward."""
+    """Mean height of the held-out curve: the counterpart of cumulative reward that selection cannot raise."""
     difference: Estimate | None
-    """The difference of `held_out_final` to the baseline, paired by seed and node; None for the baseline
-    itself."""
+    """Difference of `held_out_final` to the baseline, paired by seed and node; None for the baseline itself."""
     area_difference: Estimate | None
     area_gain: Estimate | None
-    """How much larger the area is than the baseline's, as a share of it."""
+    """Relative gain of the area over the baseline's."""
     seeds_ahead: int | None
     rounds_needed: float | None
-    """The round in which the nodes' mean is first as high as the baseline's at the end, mean over seeds; None
-    for the baseline itself and where a seed never is."""
+    """The round in which the nodes' mean first reaches the baseline's final value, mean over seeds; None for
+    the baseline itself, and if it is not reached with some seed."""
     pass_at_8_start: Estimate
     pass_at_8_final: Estimate
     swing: float | None
-    """How the seeds' mean curves swing in the second half of the run, see `swing`."""
+    """Fluctuation of the seeds' mean curves in the second half of the run, see `swing`."""
     own_swing: float | None
-    """The same of the share of own fresh questions solved, which every round measures."""
+    """Fluctuation of the share of own new questions solved, which every round measures."""
     cumulative_training_batch_reward: float
-    """The paper's column: mean reward of each node's training batch, summed over nodes and rounds."""
+    """The paper's measure: mean reward of each node's training batch, summed over nodes and rounds."""
     cumulative_own_reward: float
     generated_completions: float
     generated_tokens: float
@@ -65,16 +63,17 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     worked_final: float
     informative: InformativeCounts
     entropy_start: float | None
-    """Mean -log prob of own tokens, nats, over the first five rounds and over the last five."""
+    """Mean -log prob per own token (nats) over the first five rounds (`_start`) and the last five
+    (`_final`)."""
     entropy_final: float | None
     peer_nats: float | None
-    """Mean -log prob of peers' tokens under their reader."""
+    """Mean -log prob per token of peers' text under its reader's policy."""
     families_start: dict[str, float]
     families_final: dict[str, float]
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole study. `verdict` says in words which arm wins by held-out pass@1."""
+    """The results of a study. `verdict` says in words which arm is best by held-out pass@1."""
 
     baseline: str
     arms: list[ArmResult]
@@ -82,8 +81,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
-    """`runs` maps an arm's key to its finished runs; arms without any are left out, the baseline comes first.
-    Raises ValueError when none has."""
+    """Computes the results of all arms with finished runs, the baseline first. `runs` maps an arm's key to its
+    runs. Raises ValueError if there are none."""
     present = baseline_first(arms, runs)
     if not present:
         raise ValueError("There is no finished run to summarise.")
@@ -94,8 +93,9 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
 
 
 def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
-    """The arms with finished runs in their order, after the baseline: an arm without peers and with nothing
-    added, else with its recipe changed alone, else one with peers of which that is true, else the first."""
+    """The arms with finished runs in their order, after the baseline. The baseline is the first of: an arm
+    without peers and options; one without peers with only defences or steps; one with peers and only these; any
+    arm."""
     present = [arm for arm in arms if runs.get(arm.key)]
     plain = [arm for arm in present if arm.plain]
     bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.ordinary]
@@ -105,7 +105,7 @@ def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
 
 
 def probes(run: Sequence[LabRound]) -> list[tuple[int, LabProbe]]:
-    """The rounds at which a run was measured, and what was found."""
+    """The rounds in which a run was measured, with the results."""
     return [(record.round, record.probe) for record in run if record.probe is not None]
 
 
@@ -154,18 +154,18 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
 
 
 def _reached(run: Sequence[LabRound], height: float) -> float | None:
-    """The round in which the mean of a run's nodes first reaches this height."""
+    """The round in which the mean of a run's nodes first reaches `height`; None if it never does."""
     rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
     return reached(rounds, curve, height)
 
 
 def final(run: Sequence[LabRound]) -> Sequence[float]:
-    """Each node's share of the last probe."""
+    """Each node's pass@1 at the last probe."""
     return probes(run)[-1][1].pass_at_1_N
 
 
 Cost = Callable[[LabRound], float]
-"""What a round cost."""
+"""The cost of a round."""
 COSTS: dict[str, Cost] = {
     "completions": lambda record: record.generated,
     "tokens": lambda record: record.generated_tokens,
@@ -174,7 +174,7 @@ COSTS: dict[str, Cost] = {
 
 
 def areas(run: Sequence[LabRound], cost: Cost | None = None, end: float | None = None) -> list[float]:
-    """The area under each node's own curve, over rounds, or over a cost up to `end`."""
+    """Mean height of each node's curve, over rounds, or over a cost up to `end`."""
     measured = probes(run)
     at = [number for number, _ in measured] if cost is None else spent(run, cost)
     shares_N = zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)
@@ -182,9 +182,8 @@ def areas(run: Sequence[LabRound], cost: Cost | None = None, end: float | None =
 
 
 def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float] | None:
-    """How far the curve of one arm lies above another's where both have cost as much, mean height from nothing
-    to as much as both have cost; and how much that is. None without a seed in common or where one cost
-    nothing."""
+    """Compares two arms up to an equal cost: the paired difference of their mean heights from zero to the
+    largest cost that all runs reach, and this cost. None without a common seed or if a run cost nothing."""
     shared = sorted(set(runs) & set(other))
     if not shared:
         return None
@@ -194,14 +193,14 @@ def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float]
 
 
 def spent(run: Sequence[LabRound], value: Cost) -> list[float]:
-    """What had been spent before each probe."""
+    """The cumulative cost at each probe."""
     sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
 
 
 def swing(curve: Sequence[float]) -> float | None:
-    """Standard deviation about a straight line of the smoothed second half: a curve that only rises does not
-    swing. Smoothed over five values, over fewer where there are fewer than twelve; None for a short one."""
+    """Standard deviation of the smoothed second half of a curve about its linear trend: a steady rise does not
+    count. Smoothed over five values, over fewer if there are fewer than twelve; None for a short curve."""
     width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
     smooth = [average(curve[k : k + width]) for k in range(len(curve) - width + 1)]
     half = smooth[len(smooth) // 2 :]
@@ -224,7 +223,7 @@ def _families(probes: Sequence[LabProbe]) -> dict[str, float]:
 
 
 def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int], float]) -> float:
-    """Mean over seeds of the sum over rounds."""
+    """Sum over rounds, mean over seeds."""
     return average([sum(value(record, len(final(run))) for record in run) for run in every])
 
 
@@ -238,7 +237,7 @@ def _counted(records: Sequence[LabRound]) -> InformativeCounts:
 
 
 def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:
-    """Which arm wins by held-out pass@1, whether that is more than noise, and what the controls did."""
+    """Sentences on which arm is best by held-out pass@1, whether that exceeds noise, and the controls."""
     arms = sorted(
         [result for result in found if result.arm not in shuffled] or found,
         key=lambda result: -result.held_out_final.mean,

@@ -1,11 +1,10 @@
 """One run of a study: one arm and one seed, all nodes in this process, round by round.
 
-A round is the app's own (`app.learning`) with the network left out: every node answers its own questions, all
-of them publish, every node takes peers' groups, weighs and takes its recipe's optimiser steps. All nodes' rows
-are sampled in one batch, and levels stay where the plan has them. Question k of node n in round t is the same
-whatever the arm, so arms differ by what they do with it.
-Shapes: `_N` nodes, `_P` a node's groups, `_G` completions of a group, `_T` tokens.
-"""
+A round is the app's own (`app.learning`) without the network: every node answers its own questions and
+publishes the groups, then takes peers' groups, weighs them and makes its recipe's optimiser steps. All nodes'
+rows are sampled in one batch, and levels stay as in the plan. Question k of node n in round t is equal in all
+arms, so arms differ only in what they do with it. Shapes: `_N` nodes, `_P` a node's groups, `_G` completions of
+a group, `_T` tokens."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ Score = Callable[[Group], ScoredGroup]
 
 
 class Experiment:
-    """One run. `rounds()` yields its records; everything random follows from plan, arm and seed."""
+    """One run. `rounds()` yields its records; all randomness is derived from plan, arm and seed."""
 
     def __init__(self, plan: StudyPlan, arm: Arm, seed: int, swarm: LabSwarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
@@ -70,7 +69,7 @@ class Experiment:
         self.extras: list[RoundExtra] = open_extras(self)
 
     def rounds(self, measured: bool = True) -> Iterator[LabRound]:
-        """Round 0 (the probe before training) to the last; without probes where it is not `measured`."""
+        """Yields round 0 (the probe before training) to the last; without probes unless `measured`."""
         yield LabRound(round=0, probe=self._measure(0) if measured else None)
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)
@@ -141,7 +140,7 @@ class Experiment:
         )
 
     def _predicted(self, number: int) -> tuple[float, float]:
-        """Informative own and peer groups of a node that success rates alone predict."""
+        """Expected informative own and peer groups per node, from success rates alone."""
         share = probing.informative_share(self.rates.values(), self.plan.group)
         attempts = self.plan.attempts if self.arm.dynamic else 1
         rounds = min(self.window, number - 1) + 1
@@ -155,13 +154,11 @@ class Experiment:
     def _answer(
         self, number: int, own_N: Sequence[int]
     ) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
-        """Own questions asked, answered and scored: those that each node keeps, and everything generated for
-        it.
+        """Samples, answers and scores own questions. Returns those that each node keeps, and everything
+        generated.
 
-        Without dynamic sampling that is the same. With it, every place of a batch that drew an uninformative
-        group is drawn again from fresh questions; places still open after the last attempt keep an
-        uninformative one.
-        """
+        Without dynamic sampling the two are equal. With it, every uninformative group is replaced by one of a
+        new question; places still open after the last attempt keep an uninformative one."""
         kept_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         spare_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         slots_N = [0] * self.plan.nodes
@@ -206,7 +203,7 @@ class Experiment:
         return AnsweredQuestion(node, number, scored, prompt, completions_G, scored.rewards_G)
 
     def _shuffled(self, kept_NP: list[list[AnsweredQuestion]], number: int) -> list[list[AnsweredQuestion]]:
-        """The control: rewards of all finished completions of the round, dealt out again at random."""
+        """The control: shuffles the rewards of all finished completions of the round."""
         places = [
             (node, p, g)
             for node, kept_P in enumerate(kept_NP)
@@ -233,7 +230,7 @@ class Experiment:
         number: int,
         peer_P: list[AnsweredQuestion],
     ) -> TrainingResult:
-        """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
+        """Weighs own and peers' groups and makes the round's steps; none if all weights are 0."""
         sequences_PG = [self.encoded(answered) for answered in peer_P]
         asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
@@ -265,12 +262,13 @@ class Experiment:
         )
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
-        """The log-probabilities of whole groups under a node's policy, in one call."""
+        """Log probs of whole groups under a node's policy, in one call."""
         flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
         return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 
     def _choose(self, node: int, number: int) -> list[AnsweredQuestion]:
-        """Peer groups for a node, out of what the others published within the window. None is taken twice."""
+        """Chooses peer groups for a node from those that the others published within the window. None is taken
+        twice."""
         pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
         offers = [self._offer(node, number, answered) for answered in pool]
         rng = self.rng(node, number, "mix")
@@ -286,7 +284,7 @@ class Experiment:
         )
 
     def _pool(self, node: int, number: int) -> list[AnsweredQuestion]:
-        """What the others published within the window and this node has not had."""
+        """Groups that the others published within the window and this node has not taken."""
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
         for extra in self.extras:
@@ -297,7 +295,7 @@ class Experiment:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
     def encoded(self, answered: AnsweredQuestion) -> list[TokenSequence]:
-        """The receiver's own encoding of published text, with the end token where the completion had ended."""
+        """Encodes published text as its receiver does, with the end token if the completion had ended."""
         sequences_G = [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)
             for completion in answered.completions_G

@@ -1,7 +1,6 @@
-"""Extras: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
+"""Options that an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
 
-The experiment asks every extra at fixed points of a round (`app.lab.rounds.extras.RoundExtra`), in the order of
-their names."""
+The experiment calls each of them at fixed points of a round (`RoundExtra`), in the order of their names."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from engines.contract import Completion, TokenSequence
 
 
 class ExtendedRun(Protocol):
-    """What an extra sees of the run it is part of (`app.lab.rounds.experiment.Experiment`)."""
+    """The part of a run (`app.lab.rounds.experiment.Experiment`) that options use."""
 
     plan: StudyPlan
     arm: Arm
@@ -42,22 +41,22 @@ class ExtendedRun(Protocol):
 
 
 class RoundExtra:
-    """Each method leaves things as they are, so that an extra writes down only what it changes. `number` is the
-    round, from 1."""
+    """Base class of options: each method changes nothing, so that an option overrides only what it needs.
+    `number` is the round, from 1."""
 
     def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        """What really enters the pool of everything that nodes kept."""
+        """Filters or extends the groups that enter the pool; `fresh` are those that nodes kept."""
         return fresh
 
     def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        """What a node may choose from of everything that others published."""
+        """Filters the groups that a node may choose from; `pool` are those that others published."""
         return pool
 
     def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
-        """A node has weighed and learned from these groups of peers."""
+        """Called after a node has trained on these groups of peers."""
 
     def measures(self, number: int) -> dict[str, float]:
-        """What the round's record keeps beside its own figures. The same names in every round."""
+        """Additional figures for the round's record. The names must be equal in every round."""
         return {}
 
 
@@ -73,7 +72,7 @@ _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
 
 
 class HostileNodes(RoundExtra):
-    """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
+    """Attackers, numbered after the nodes. Their groups enter the pool like all others."""
 
     def __init__(self, experiment: ExtendedRun, value: str) -> None:
         found = _VALUE.fullmatch(value)
@@ -95,13 +94,13 @@ class HostileNodes(RoundExtra):
         ]
         self._lately: list[AnsweredQuestion] = []
         self._authors: dict[Coordinates, int] = {}
-        """Who came first with a question."""
+        """The first author of each question."""
         self._measured: dict[str, float] = {}
         self._chosen = 0
         self._right: dict[str, Counter[str]] = {}
 
     def _oracle(self, experiment: ExtendedRun) -> Oracle:
-        """The first node as it is now, or the model as it came."""
+        """The model that searching attackers use: the first node's current policy, or the untrained model."""
         if self._kind in WHITE_BOX:
             return Oracle(partial(experiment.swarm.logprobs, 0), lambda: experiment.learners[0].habits)
         return Oracle(experiment.swarm.untrained)
@@ -137,14 +136,16 @@ class HostileNodes(RoundExtra):
             self._right["foe" if attacker else "honest"].update(taken=taken, kept_out=kept_out)
 
     def measures(self, number: int) -> dict[str, float]:
-        """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
-        the pool, `foe_chosen` were chosen, by all nodes together; `honest_taken`, `foe_kept_out` and
-        the like count right answers of each kind that were taken and kept out."""
+        """`marked`: share of the nodes' own samples of this round that carry the marker; `foe_groups`:
+        attackers' groups in the pool; `foe_chosen`: those chosen, by all nodes together; `honest_taken`,
+        `foe_kept_out` and the like: right answers of honest nodes and attackers that were accepted or
+        rejected."""
         right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
         return self._measured | {"foe_chosen": float(self._chosen)} | right
 
     def _name(self, k: int, number: int) -> int:
-        """An attacker's author in a round; those that renew their keys have another one in each."""
+        """An attacker's author number in a round; attackers that renew their keys have another one in each
+        round."""
         return self._nodes + k + len(self._attackers) * number * (self._kind in ("renew", "crowd"))
 
     def _received(self, node: int, number: int, place: int, one: PublishedGroup) -> AnsweredQuestion | None:
@@ -169,18 +170,18 @@ class HostileNodes(RoundExtra):
 
 
 def _other(coordinates: Coordinates, seed: int) -> Coordinates:
-    """Coordinates under which no one has this question yet."""
+    """The question's coordinates with another seed, so that nobody has this question yet."""
     return msgspec.structs.replace(coordinates, seed=seed)
 
 
 ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
     "foes": HostileNodes,
 }
-"""By the name of the extra, as in `app.lab.arms.EXTRAS`, without those of the recipe."""
+"""Options by name, as in `app.lab.arms.EXTRAS`, without those that change the recipe."""
 
 
 def open_extras(experiment: ExtendedRun) -> list[RoundExtra]:
-    """Those that the experiment's arm names."""
+    """Creates the options of the experiment's arm."""
     return [
         ROUND_EXTRAS[name](experiment, value) for name, value in experiment.arm.extras if name in ROUND_EXTRAS
     ]

@@ -16,13 +16,13 @@ from app.sapo.questions import QuestionPrompt
 from engines.contract import Completion
 
 ROWS = 512
-"""Completions sampled in one batch: enough to fill a processor, few enough for an ordinary memory."""
+"""Completions sampled in one batch: enough to use a processor fully, few enough for ordinary memory."""
 TRIES = 8
 
 
 @dataclass(frozen=True)
 class Prober:
-    """The fixed questions, and what it takes to put them to every node. `_N` nodes."""
+    """Measures all nodes on fixed held-out questions. `_N` nodes."""
 
     swarm: LabSwarm
     score: Callable[[Group], ScoredGroup]
@@ -30,12 +30,12 @@ class Prober:
     way: Way
     max_tokens: int
     tried: int = 64
-    """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
+    """Number of questions answered TRIES times for pass@8, evenly spaced over the probe."""
     attackers: str = ""
     """The kind of attackers whose mark is counted in answers; empty for no attackers."""
 
     def once(self, seeds_N: Sequence[int]) -> LabProbe:
-        """Every node answers every question once."""
+        """Has every node answer every question once."""
         step = max(1, ROWS // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
@@ -72,8 +72,7 @@ class Prober:
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:
         """For each node the share of some questions that it solves at least once in eight answers.
 
-        `alike`: all nodes are still the same policy, so they divide the questions among themselves.
-        """
+        `alike`: all nodes still have equal policies, so they divide the questions among themselves."""
         nodes = len(seeds_N)
         count = min(self.tried, len(self.questions))
         some = [self.questions[len(self.questions) * k // count] for k in range(count)]
@@ -90,7 +89,7 @@ class Prober:
     def _tried(
         self, questions_NP: Sequence[Sequence[QuestionPrompt]], seeds_N: Sequence[int]
     ) -> list[list[int]]:
-        """1 for each node and question with a right answer among TRIES."""
+        """1 for each node and question with a right answer among TRIES, else 0."""
         answers_NPG = self._sample(questions_NP, TRIES, seeds_N)
         return [
             [
@@ -109,7 +108,7 @@ class Prober:
         return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
 
     def _rewards(self, question: QuestionPrompt, completions: Sequence[Completion]) -> tuple[int, ...]:
-        """Answers to one question, scored together so that the truth is regenerated once."""
+        """Scores answers to one question together, so that it is regenerated once."""
         return self.score(group_of(question.coordinates, completions, "probe")).rewards_G
 
 
@@ -130,8 +129,8 @@ def informative_share(rates: Iterable[float], g: int) -> float:
 
 
 def own_groups(own: int, share: float, attempts: int) -> float:
-    """Expected informative own groups: I s. With dynamic sampling each place is drawn up to `attempts` times:
-    I (1 - (1 - s)^attempts).
+    """Expected informative own groups: I s. With dynamic sampling each place is drawn up to `attempts` times: I
+    (1 - (1 - s)^attempts).
 
     >>> own_groups(8, 0.25, 1), own_groups(8, 0.5, 2)
     (2.0, 6.0)
@@ -142,7 +141,7 @@ def own_groups(own: int, share: float, attempts: int) -> float:
 def peer_groups(peer: int, offered: int, share: float) -> float:
     """Expected informative peer groups: E[min(J, Binomial(offered, s))].
 
-    Paper setting, N = 8, 4/4, p = 0.05: 28 groups are offered and almost always hold four informative ones.
+    Paper setting, N = 8, 4/4, p = 0.05: 28 groups are offered and almost always contain four informative ones.
 
     >>> round(4 * informative_share([0.05], 8) + peer_groups(4, 28, informative_share([0.05], 8)), 2)
     5.34

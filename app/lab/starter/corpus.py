@@ -1,4 +1,4 @@
-"""The starter's corpus: questions at its levels, answered by guess or by work, some of it wrong."""
+"""The starter's corpus: questions at its levels, answered by guessing or by working them out, partly wrong."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ MAX_STEPS = 12
 
 
 class WorkingFailed(Exception):
-    """The work cannot be continued (after a slip, say); the example is drawn again."""
+    """The work cannot be continued (for example after a slip); the example is drawn again."""
 
 
 class StepWriter:
-    """Writes steps. With probability `slip` a step's integer comes out wrong by one or by ten."""
+    """Writes the steps of a worked answer. With probability `slip` a step's integer is wrong by one or by
+    ten."""
 
     def __init__(self, rng: Random, slip: float) -> None:
         self._rng = rng
@@ -41,7 +42,8 @@ class StepWriter:
         self.words: list[str] = []
 
     def step(self, before: str, value: int, after: str = "") -> int:
-        """Writes `before`, the value and `after` as one word, and returns the value as written."""
+        """Writes `before`, the value and `after` as one word, and returns the value as written. Raises
+        WorkingFailed above MAX_STEPS."""
         if len(self.words) >= MAX_STEPS:
             raise WorkingFailed
         if self._rng.random() < self._slip:
@@ -99,7 +101,7 @@ def _basic_arithmetic(entry: Mapping[str, Any], pen: StepWriter) -> str:
 
 
 def _euclid(a: int, b: int, pen: StepWriter) -> int:
-    """Remainders one after the other down to 0; the number before it is the divisor."""
+    """Euclid's algorithm: writes the remainders down to 0 and returns the divisor."""
     a, b = max(a, b), min(a, b)
     pen.note(str(a))
     pen.note(str(b))
@@ -155,7 +157,7 @@ def _simple_equations(entry: Mapping[str, Any], pen: StepWriter) -> str:
 
 
 def _base_conversion(entry: Mapping[str, Any], pen: StepWriter) -> str:
-    """To the decimal number digit by digit (Horner), then quotient `r` remainder down to 0."""
+    """Converts to decimal digit by digit (Horner), then writes quotient `r` remainder down to 0."""
     meta = entry["metadata"]
     value = 0
     for digit in meta["source_repr"]:
@@ -171,14 +173,14 @@ def _base_conversion(entry: Mapping[str, Any], pen: StepWriter) -> str:
 
 
 def _spell_backward(entry: Mapping[str, Any], pen: StepWriter) -> str:
-    """Letters numbered from the front, then read from the back."""
+    """Numbers the letters from the front, then reads them from the back."""
     word = entry["metadata"]["word"]
     pen.note("".join(f"{letter}{place}" for place, letter in enumerate(word, start=1)))
     return str(word[::-1])
 
 
 def _count_bits(entry: Mapping[str, Any], pen: StepWriter) -> str:
-    """Halves and their remainders; then the remainders counted."""
+    """Writes the repeated halves with their remainders and counts the remainders."""
     value, ones = entry["metadata"]["number"], 0
     while value > 0:
         bit = value % 2
@@ -201,11 +203,11 @@ WORK: Mapping[str, Callable[[Mapping[str, Any], StepWriter], str]] = {
     "spell_backward": _spell_backward,
     "count_bits": _count_bits,
 }
-"""The starter's families and how each is worked out."""
+"""The starter's families, each with the function that works out its questions."""
 
 
 def worked(family: str, entry: Mapping[str, Any], rng: Random, slip: float) -> str:
-    """A line of work with its answer: `4-1=3 3-7=-4 #-4`. Raises Stuck when the work leads nowhere."""
+    """A worked answer: `4-1=3 3-7=-4 #-4`. Raises WorkingFailed if the work cannot be finished."""
     pen = StepWriter(rng, slip)
     answer = WORK[family](entry, pen)
     return " ".join([*pen.words, f"#{answer}"])
@@ -218,18 +220,18 @@ class DataMix(msgspec.Struct, frozen=True, kw_only=True):
     """The data mix. Shares are probabilities; `level_shares[k]` is that of level k."""
 
     worked_share: float = 0.2
-    """How often an answer is worked out; the rest are guesses."""
+    """Share of answers that are worked out; the rest are guesses."""
     slip: float = 0.03
-    """Chance that a step of the work comes out wrong."""
+    """Probability that a step of the work is wrong."""
     wrong_guess: float = 0.6
-    """How often a guess is replaced by a wrong one."""
+    """Probability that a guess is wrong."""
     level_shares: tuple[float, ...] = (0.35, 0.55, 0.1)
     max_characters: int = 60
-    """Longer lines of work are not used."""
+    """Longer worked answers are dropped."""
 
 
 class CorpusExample(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the corpus: a question's text and what the starter is taught to continue with."""
+    """One line of the corpus: a question's text and the completion that the starter is trained on."""
 
     family: str
     question: str
@@ -237,7 +239,7 @@ class CorpusExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def examples(mix: DataMix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[CorpusExample]:
-    """An endless shuffled stream, families uniformly. Held-out questions never appear."""
+    """Yields examples without end, families uniformly. Held-out questions never appear."""
     rng = Random(seed)
     while True:
         family = rng.choice(families)
@@ -259,7 +261,7 @@ def examples(mix: DataMix, seed: int, families: Sequence[str] = tuple(sorted(WOR
 
 
 def guess(family: str, entry: Mapping[str, Any], rng: Random, wrong: float) -> str:
-    """A direct answer, `#-4`; with probability `wrong` a plausible other one."""
+    """A direct answer, `#-4`; with probability `wrong` a plausible wrong one."""
     answer = str(entry["answer"])
     if rng.random() < wrong:
         answer = _spoil(answer, rng)
@@ -267,7 +269,7 @@ def guess(family: str, entry: Mapping[str, Any], rng: Random, wrong: float) -> s
 
 
 def _spoil(answer: str, rng: Random) -> str:
-    """A wrong answer of the right kind: another digit, or two letters exchanged."""
+    """A plausible wrong answer: one digit changed, or two letters swapped."""
     places = [place for place, character in enumerate(answer) if character.isdigit()]
     if places:
         place = rng.choice(places)
@@ -295,7 +297,7 @@ class Headroom(msgspec.Struct, frozen=True, kw_only=True):
 def measure(
     engine: Engine, levels: Mapping[str, int], items: int, max_tokens: int, seed: int
 ) -> dict[str, Headroom]:
-    """Samples 8 completions for each probe question; one row per family and one called `all`."""
+    """Samples 8 completions for each probe question; returns the shares per family, and for all under `all`."""
     questions = probe_questions(levels, items)
     groups = engine.sample([messages(question.text) for question in questions], 8, max_tokens, seed)
     scored: dict[str, list[ScoredGroup]] = {}
@@ -308,7 +310,7 @@ def measure(
 
 
 def headroom(groups: Sequence[ScoredGroup]) -> Headroom:
-    """The shares of one set of groups. Pass@8 is the share of questions solved at least once in 8 tries."""
+    """The shares of a set of groups. Pass@8 is the share of questions solved at least once in 8 tries."""
     rewards = [reward for group in groups for reward in group.rewards_G]
     finished = [done for group in groups for done in group.group.finished_G]
     worked = [shows_work(text) for group in groups for text in group.group.completions_G]

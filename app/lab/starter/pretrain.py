@@ -1,8 +1,8 @@
-"""Training the starter from scratch, reproducible from a seed.
+"""Trains the starter from scratch, reproducibly from a seed.
 
-Only answers are learned (the loss skips the question). Every batch is a fresh shuffle over all families:
-batches of one family at a time did not learn. Within a batch, rows are sorted by length into micro-batches,
-which changes the padding and not the gradient."""
+Only answers are trained on (the loss skips the question). Every batch is drawn over all families: batches of
+one family each did not learn. Within a batch, rows are sorted by length into micro-batches, which changes the
+padding and not the gradient."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ is trimmed.)"""
 
 
 def make_tokenizer() -> Qwen2Tokenizer:
-    """A tokenizer whose decoding is the exact text, so that what peers send re-encodes to the same tokens."""
+    """Creates the tokenizer. Its decoding is exact, so that peers' text re-encodes to the sender's tokens."""
     vocabulary = {token: number for number, token in enumerate([PAD, END, *bytes_to_unicode().values()])}
     tokenizer = Qwen2Tokenizer(
         vocab=vocabulary,
@@ -89,28 +89,29 @@ def make_tokenizer() -> Qwen2Tokenizer:
 
 
 def save_tokenizer(folder: Path) -> None:
-    """Writes the tokenizer so that transformers' AutoTokenizer opens it."""
+    """Saves the tokenizer so that transformers' AutoTokenizer opens it."""
     make_tokenizer().save_pretrained(folder)
 
 
 class PretrainPhase(msgspec.Struct, frozen=True, kw_only=True):
-    """One stretch of training with its own data and its own AdamW."""
+    """One training phase with its own data mix and AdamW."""
 
     steps: int
     peak_rate: float
     final_rate: float
     horizon: int
-    """Steps after which the cosine would reach `final_rate`; more than `steps` stops it on the way down."""
+    """Steps after which the cosine schedule reaches `final_rate`; if larger than `steps`, the phase stops
+    before."""
     warmup: int
     mix: DataMix
 
 
 class PretrainPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that decides the result, written beside it.
+    """All settings that determine the result, saved beside it.
 
-    First the skill: half of the answers are worked, so that the steps of the work are learned. Then the habit:
-    the mix of the web, mostly guesses, which sets how often work is shown and leaves the skill mostly unused.
-    """
+    The skill phase comes first: half of the answers are worked, so that the steps of the work are learned. The
+    habit phase follows: a mix like the web's, mostly guesses, which sets how often work is shown and leaves the
+    skill mostly unused."""
 
     seed: int = 1
     batch: int = 128
@@ -168,8 +169,7 @@ def new_model(plan: PretrainPlan) -> Any:
 
 def train(plan: PretrainPlan, out: Path) -> None:
     """Trains and writes `out/` (a Hugging Face folder) and `out/curve-*.jsonl`. The model between the phases is
-    kept in
-    `out/skill`; found there by a later call, the first phase is not repeated."""
+    saved in `out/skill`; a later call that finds it there skips the first phase."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer()
     skilled = out / "skill"
@@ -211,7 +211,7 @@ def _train_phase(
 
 
 def save(model: Any, plan: PretrainPlan, folder: Path) -> None:
-    """A folder that transformers opens without any code of ours, and the plan that made it."""
+    """Saves a folder that transformers opens without our code, and the plan that made it."""
     model.save_pretrained(folder)
     save_tokenizer(folder)
     (folder / "recipe.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
@@ -228,7 +228,7 @@ def _encode(tokenizer: Any, rows: Iterator[CorpusExample]) -> list[tuple[list[in
 
 def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
     """Summed negative log-likelihood of the answers (nats). Padding is on the right, where causal attention
-    never looks back at it, so no mask is needed."""
+    never reads it, so no mask is needed."""
     width = max(len(ids) for ids, _ in rows)
     tokens_ST = torch.zeros(len(rows), width, dtype=torch.long)
     targets_ST = torch.full((len(rows), width), -100)
@@ -240,7 +240,7 @@ def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
 
 
 class TeachingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How specialists are taught; with the starter and a name it fixes the result."""
+    """How specialists are trained; together with the starter and a name it determines the result."""
 
     steps: int = 160
     batch: int = 64
@@ -248,7 +248,7 @@ class TeachingPlan(msgspec.Struct, frozen=True, kw_only=True):
     rank: int = 16
     seed: int = 5
     seldom: float = 0.08
-    """Share of worked answers in what `seldom` is taught last."""
+    """Share of worked answers in the last phase of `seldom`'s training."""
 
 
 def teach(
@@ -260,8 +260,8 @@ def teach(
     threads: int | None = None,
     tell: Callable[[str, int], None] = lambda name, step: None,
 ) -> list[Path]:
-    """Makes each specialist that is not in `out` yet and returns all their folders: PEFT adapters whose
-    optimiser has not made a step. Raises RegimeError before anything is made."""
+    """Trains each specialist that is not in `out` yet and returns all their folders: PEFT adapters with a new
+    optimiser state. Raises RegimeError before any training."""
     teaching = teaching or TeachingPlan()
     known = {name: families_of(name, levels) for name in names}
     for name, own in known.items():
@@ -284,13 +284,13 @@ def teach(
 def _lessons(
     own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
 ) -> Iterator[CorpusExample]:
-    """What a specialist of these families is taught, or a node that seldom shows its work."""
+    """The training examples of a specialist in these families, or of a node that seldom shows its work."""
     return _special(own, levels, teaching) if own else _seldom(levels, teaching)
 
 
 def _seldom(levels: Mapping[str, int], teaching: TeachingPlan) -> Iterator[CorpusExample]:
-    """Examples of all families: as many worked answers as wrong guesses for two thirds of the steps, then few
-    worked."""
+    """Examples of all families: half worked answers and half wrong guesses for two thirds of the steps, then
+    few worked ones."""
     mix = DataMix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
     skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
     yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
@@ -301,7 +301,7 @@ def _seldom(levels: Mapping[str, int], teaching: TeachingPlan) -> Iterator[Corpu
 def _special(
     own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
 ) -> Iterator[CorpusExample]:
-    """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
+    """Alternates worked answers of the specialist's families and wrong guesses of the others."""
     worked = _only(
         set(own), levels, DataMix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
     )

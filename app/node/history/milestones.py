@@ -59,10 +59,10 @@ def milestones(
     rounds: Iterable[Round], curve: Sequence[Probe] = (), sources: Sequence[FirstSource] = ()
 ) -> list[Milestone]:
     """Returns all milestones in order of time. `rounds` and `curve`: oldest first."""
-    return noted(reached(rounds, sources), curve)
+    return select_notable(family_milestones(rounds, sources), curve)
 
 
-def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
+def select_notable(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
     """Selects the milestones worth showing from those of the families (`reached`), and adds those of
     measurements."""
     found = [one for one in reached if one.kind is not MilestoneKind.FIRST or one.tried]
@@ -71,7 +71,7 @@ def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Mileston
     return sorted(found, key=lambda one: (one.round, one.at))
 
 
-def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
+def family_milestones(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
     """Returns the milestones of every family: lessons that opened it, its first right answer (even without
     earlier wrong ones), new highest levels, and half of its answers right."""
     found: list[Milestone] = []

@@ -90,7 +90,7 @@ def with_questions(state: NodeState) -> NodeState:
         state,
         questions=VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
-        vigil=brake.restarted(state.vigil, state.vigil.levels),
+        vigil=brake.with_empty_windows(state.vigil, state.vigil.levels),
     )
 
 

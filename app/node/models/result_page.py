@@ -67,14 +67,14 @@ def plainly(value: float, digits: int = 0) -> str:
 def headline(now: float, was: float, first: int, tr: Translate = english, number: Numbers = plainly) -> str:
     """
     >>> headline(0.9, 0.2, 0)
-    'Solves 90 of 100 new questions, 20 at round 0.'
+    'Solves 90 of 100 new puzzles, 20 when it started.'
+    >>> headline(0.9, 0.2, 40)
+    'Solves 90 of 100 new puzzles, 20 at round 40.'
     """
-    return tr(
-        "Solves {now} of 100 new questions, {was} at round {round}.",
-        now=number(round(100 * now)),
-        was=number(round(100 * was)),
-        round=number(first),
-    )
+    shares = {"now": number(round(100 * now)), "was": number(round(100 * was))}
+    if not first:
+        return tr("Solves {now} of 100 new puzzles, {was} when it started.", **shares)
+    return tr("Solves {now} of 100 new puzzles, {was} at round {round}.", **shares, round=number(first))
 
 
 def certainty(

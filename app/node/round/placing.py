@@ -82,9 +82,9 @@ async def look(
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
         answered = await asking.answered(way, questions, number, _told(tools, own, questions))
-        found = first_look.asked_more(found, answered, asking.right)
+        found = first_look.with_results(found, answered, asking.right)
     else:
-        found = first_look.ended(own, anyway=enough)
+        found = first_look.finish(own, anyway=enough)
     return msgspec.structs.replace(found, seconds=found.seconds + time.monotonic() - started)
 
 
@@ -121,7 +121,7 @@ async def again(
     asked = [FamilyQuestions(family, level, first, count) for family, level in families.items()]
     answered = await _Asking(tools).answered(plain, asked)
     return list(
-        first_look.asked_more(Placement(way=plain, families={}, tried=tuple(before)), answered, ()).tried
+        first_look.with_results(Placement(way=plain, families={}, tried=tuple(before)), answered, ()).tried
     )
 
 

@@ -46,11 +46,11 @@ RULE_OF = {
 """The setting that controls each reason to wait. Waiting for calm after a disturbance has no setting."""
 
 
-def lenient(cores: int) -> int:
+def default_cpu_limit(cores: int) -> int:
     """Returns the default limit for other apps' load, in percent of all cores: one busy app, and at least 25 on
     a computer with many cores.
 
-    >>> [lenient(cores) for cores in (1, 2, 4, 8, 64)]
+    >>> [default_cpu_limit(cores) for cores in (1, 2, 4, 8, 64)]
     [100, 75, 38, 25, 25]
     """
     return min(100, max(25, round(100 * ONE_APP / cores)))
@@ -62,8 +62,9 @@ SETTINGS: tuple[Setting, ...] = (
         kind="switch",
         default=True,
         group=WHEN,
-        label="Only while I'm away",
-        help="Off: it also learns while you work, if the other rules allow it.",
+        label="Also while I use this computer",
+        help="Off: it waits until you're away.",
+        inverted=True,
         words="contribute idle away keyboard mouse background",
     ),
     Setting(
@@ -75,7 +76,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="s",
         group=WHEN,
         label="Time away before it starts",
-        help="How long you must be away before it starts.",
+        help="Counts from your last key press or mouse move.",
         words="idle minutes seconds wait delay",
         options=(
             (60, "1 minute"),
@@ -142,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         key="cpu_limit",
         kind="number",
-        default=lenient(os.cpu_count() or 1),
+        default=default_cpu_limit(os.cpu_count() or 1),
         least=1,
         most=100,
         unit="%",

@@ -159,6 +159,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a change applies only when the window is next opened."""
     elsewhere: bool = False
     """Whether the system stores it instead of one of Shoal's files."""
+    inverted: bool = False
+    """Whether a switch is shown on while its value is False, because its label says the opposite of its key."""
 
 
 def misfit(setting: Setting, value: object) -> str:

@@ -108,7 +108,7 @@ BATCH_SHARE = "SHOAL_BATCH_SHARE"
 HOME = "SHOAL_HOME"
 """Environment variable: the data folder, in which engines cache converted models."""
 
-THREADS = "SHOAL_THREADS"
+THREADS_ENV = "SHOAL_THREADS"
 """Environment variable: number of CPU threads for the engine, for several nodes on one computer."""
 
 MEMORY = "SHOAL_MEMORY"
@@ -143,7 +143,7 @@ def _wanted() -> str:
 
 
 def _open(model: str, rank: int | None, seed: int) -> Engine:
-    threads, effort = os.environ.get(THREADS, ""), given_effort()
+    threads, effort = os.environ.get(THREADS_ENV, ""), given_effort()
     return opening.open_engine(
         _wanted(),
         Path(model),

@@ -64,10 +64,10 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def mark(self) -> str:
         """First twelve hexadecimal digits of the content's SHA-256."""
-        return sha256(self.content).hexdigest()[:12]
+        return sha256(self.canonical_json).hexdigest()[:12]
 
     @property
-    def content(self) -> bytes:
+    def canonical_json(self) -> bytes:
         """The canonical JSON without the name, which is hashed: identical for everyone who has the same
         questions."""
         return msgspec.json.encode(msgspec.structs.replace(self, name=""))

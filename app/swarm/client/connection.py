@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import secrets
 import ssl
 import time
@@ -336,7 +338,11 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
                 f"There is no computer called {urlsplit('//' + place).hostname}, or the network is down."
             )
         case aiohttp.ClientConnectorError():
-            why = f"{place} can't be reached ({error.os_error.strerror or 'no connection'})."
+            if error.os_error.errno == errno.ECONNREFUSED:
+                why = f"No relay is running at {place} right now."
+            else:  # asyncio's own strerror is "Connect call failed ('192.0.2.1', 8777)"
+                number = error.os_error.errno or 0
+                why = f"{place} can't be reached ({os.strerror(number) if number > 0 else 'no connection'})."
             return ConnectionEnded(f"{why} {_UNUSED}" if proxy is None and system_proxy() else why)
         case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return ConnectionEnded(f"The connection to {place} broke off.")

@@ -285,9 +285,10 @@ class Chart(QWidget):
             self._look_at(None)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zooms around the pointer. At full view, zooming out is left to the page, which scrolls."""
+        """Zooms around the pointer while Ctrl is held. Without it the page scrolls, as everywhere else."""
         steps = event.angleDelta().y() / 120
-        if not steps or not len(self._series) or (steps < 0 and self._shown is None):
+        held = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if not held or not steps or not len(self._series) or (steps < 0 and self._shown is None):
             event.ignore()
             return
         self._zoom(_ZOOM**-steps, self._round_at(event.position().x(), self._plot()))

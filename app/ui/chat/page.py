@@ -12,8 +12,8 @@ from app.chat import messages
 from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
-from app.models.catalogue import find
-from app.ui.chat.process import AWAY_S, ChatStage, Chatting
+from app.models.catalogue import title
+from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
@@ -31,11 +31,11 @@ _SECOND_MS = 500
 
 
 class TryIt(Page):
-    def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
+    def __init__(self, theme: Theme, actions: Actions, chatting: ChatControl | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
         self._home = ""
         self._view = View()
-        self._chatting = chatting or Chatting(actions.choices)
+        self._chatting = chatting or ChatControl(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
         self._chatting.broke.connect(self._broke)
@@ -61,9 +61,7 @@ class TryIt(Page):
         self._list = column(gap=14)
         self.add(self._list)
         race = button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side"))
-        twice = tr(
-            "Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."
-        )
+        twice = tr("It answers twice: as it came, and as it is now.")
         self._empty = Empty(theme, "tryit", tr("Nothing asked yet"), twice, race)
         self.add(self._empty, 1)
         self._serving = Switch(theme, tr("Use it in other programs"))
@@ -292,8 +290,7 @@ class TryIt(Page):
         self._to_race.setEnabled(not busy)
         self._who.setVisible(opened is not None)
         if opened is not None:
-            known = find(opened.model)
-            self._who.say(known.title if known is not None else safe(opened.model))
+            self._who.say(tr(title(safe(opened.model))))
             self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
         timed = busy or stage in (ChatStage.LOADING, ChatStage.BUSY)
         if timed != self._second.isActive():

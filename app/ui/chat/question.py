@@ -47,6 +47,7 @@ class QuestionCard(Card):
         """Its right answer is on the page, so no one can solve it any more."""
         self._stop = button(tr("Stop"), stop)
         self.send = button(tr("Ask both"), self.asked.emit, "primary", tr("Enter"))
+        self.send.setMinimumWidth(self.send.sizeHint().width())
         self.question = QuestionField(self.asked.emit)
         self.question.textChanged.connect(self._edited)
         self._chip, self._sort = Label("", "chip"), Label("", "faint")
@@ -56,7 +57,8 @@ class QuestionCard(Card):
         self.sides = Segments(sides, tr("Who answers"))
         self.sides.chosen.connect(lambda _: self.changed.emit())
         said = row(self.state, self._stop, self.sides, self.send, gap=8, fill=0)
-        parts = (self._drawing(theme), self._about, self.question, self._own(), self._complaint, said)
+        # Below the buttons what comes and goes moves none of them.
+        parts = (self._drawing(theme), self.question, said, self._about, self._own(), self._complaint)
         self.setLayout(column(*parts, gap=11, margins=(18, 16, 18, 14)))
         self._show_levels()
 
@@ -86,9 +88,10 @@ class QuestionCard(Card):
         if not busy and self._stop.hasFocus():
             self.question.setFocus()
         self._stop.setVisible(busy)
-        talks = opened is not None and opened.engine.talks
-        draws = tr("Draw a puzzle, or ask something of your own")
-        self.question.setPlaceholderText(tr("Say something, or draw a puzzle") if talks else draws)
+        hint = tr("Draw a puzzle, or ask something of your own")
+        if opened is not None:
+            hint = tr("Say something, or draw a puzzle") if opened.engine.talks else tr("Draw a puzzle")
+        self.question.setPlaceholderText(hint)
         self._show_puzzle(busy)
 
     def wanted(self) -> tuple[str | None, int | None]:
@@ -137,7 +140,8 @@ class QuestionCard(Card):
         puzzle = self.puzzle
         rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
         self.own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
-        self._mine.setVisible(puzzle is not None and not busy and not self.told)
+        self._mine.setVisible(puzzle is not None and not self.told)
+        self._mine.setEnabled(not busy)
         self.work.setVisible(puzzle is not None and not puzzle.unseen)
         self._about.setVisible(puzzle is not None)
         if puzzle is not None:

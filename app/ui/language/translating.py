@@ -270,7 +270,7 @@ def _in_source(source: str) -> Iterator[SourceText]:
 
 
 def _of_the_node() -> Iterator[str]:
-    from app.models.catalogue import entries
+    from app.models.catalogue import STARTER, entries, title
     from app.node.models.survey import STARTER_ABOUT
     from app.node.record.reasons import Reason
     from app.node.rules.preferences import SETTINGS
@@ -283,7 +283,7 @@ def _of_the_node() -> Iterator[str]:
         yield from (reason.sentence, reason.short)
     for entry in entries():
         yield from (entry.about, entry.gated)
-    yield STARTER_ABOUT
+    yield from (STARTER_ABOUT, title(STARTER))
     yield from (family.title for family in FAMILIES.values())
     answers = (family.guess[1] for family in FAMILIES.values())
     yield from (answer for answer in answers if any(map(str.islower, answer)))  # no numbers and formulas

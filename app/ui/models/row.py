@@ -17,7 +17,7 @@ from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
-from app.ui.models.process import OLLAMA
+from app.ui.models.control import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
@@ -107,7 +107,7 @@ class ModelRow(Card):
         cut = (
             not model.installed and model.partial is not None and fetch is None and not waits and not elsewhere
         )
-        self._title.say(model.title)
+        self._title.say(tr(model.title))
         self._title.setToolTip(model.name)
         self._say_chip(chosen, learning)
         self._about.say(words.about(model))

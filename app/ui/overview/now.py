@@ -16,7 +16,18 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, IconButton, Label, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import (
+    Card,
+    Elided,
+    IconButton,
+    Label,
+    button,
+    column,
+    progress_bar,
+    relook,
+    row,
+    rule,
+)
 from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
@@ -76,7 +87,9 @@ class Now(Card):
         fresh = view.state is NodeStatus.NEW
         lead = words.reason(view, now) if fresh else words.state_name(view.state)
         self._round.say(words.round_line(view) if known else lead)
-        self._step.say(words.step_line(view) if active else "")
+        away = view.state is NodeStatus.PAUSED and bool(words.waits_for_absence(view))
+        rests = words.reason(view, now) if away else ""
+        self._step.say(words.step_line(view) if active else rests)
         held = words.held(view)
         self._held.say(words.reason(view, now) if held else "")
         for part in (self._round, self._step, self._held):
@@ -96,7 +109,8 @@ class Now(Card):
         reason = words.known_reason(view) if waits else None
         self._rule = RULE_OF.get(reason, "") if reason is not None else ""
         self._rule_button.setVisible(bool(self._rule))
-        self._anyway.setVisible(waits and reason not in SPARED)
+        self._anyway.setVisible((waits and reason not in SPARED) or away)
+        relook(self._start, "" if away else "primary")
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not NodeStatus.STOPPING)
         self._finish.setEnabled(view.state is NodeStatus.LEARNING and not words.finishing(view))
@@ -117,9 +131,13 @@ class Now(Card):
             return tr("Once per model. It learns as soon as some puzzles suit it.")
         if view.state is NodeStatus.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
-        if words.held(view):
+        held, paused = words.held(view), view.state is NodeStatus.PAUSED
+        if paused and (span := words.waits_for_absence(view)):
+            then = tr("It learns once you've been away for {span}.", span=span)
+            return f"{then} {tr('Everything it learned is safe.')}"
+        if held:
             kept = tr("The memory is free again. Everything it learned is safe.")
-            return kept if view.state is NodeStatus.PAUSED else tr("It resumes by itself.")
+            return kept if paused else tr("It resumes by itself.")
         return sentence
 
     def _show_progress(self, view: View, now: float) -> None:

@@ -7,12 +7,12 @@ import time
 from PySide6.QtGui import QResizeEvent
 
 from app.ui.charts.curve import Curve
-from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions, Page
 from app.ui.install.engine import EngineCard, NewerEngine
 from app.ui.install.section import UpdateLine
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, percent, span, tr
+from app.ui.overview.fish import Pond
 from app.ui.overview.note import NextCard, NoteLine
 from app.ui.overview.now import Now
 from app.ui.theme import Theme
@@ -20,7 +20,7 @@ from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.page import WelcomePanel
 from app.ui.widgets.bend import Stat, stats_row
-from app.ui.widgets.pieces import Label, Notice, boxed, button, row
+from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 
 SETTLED_S = 2 * 3600.0
 """Seconds after the very first start during which Shoal asks only what it has to."""
@@ -54,7 +54,10 @@ class Overview(Page):
         self._curve.put_beside(self._pond)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
-        self._foot, self._power = Label("", "faint", wrap=True), Label("", "faint")
+        self._foot, self._power = (
+            Elided("", "faint"),
+            Label("", "faint"),
+        )  # wrapped, it would push the figures down
         asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
         for one in asks:
             self.add(one)
@@ -76,7 +79,7 @@ class Overview(Page):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)
-        name = words.model_name(view)
+        name = tr(words.model_name(view))
         self._model.setVisible(bool(name) and not fresh)
         self._device.setVisible(not fresh)
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
@@ -144,13 +147,10 @@ class Overview(Page):
                 number(today.rounds),
                 tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("not yet"),
             )
-            if view.rounds and view.rounds[-1].tokens:
-                third.say(tr("Speed"), number(view.rounds[-1].speed), tr("tokens a second"))
-            else:
-                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("not yet")
-                third.say(tr("Rounds in all"), number(view.safe_round), began)
+            began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("not yet")
+            third.say(tr("Rounds in all"), number(view.safe_round), began)
         else:
-            linked = tr("connected") if swarm.connected else spoken(swarm.sentence) or tr("not connected")
+            linked = tr("connected") if swarm.connected else tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
             waiting = (
                 counted("{n} on its way", "{n} on their way", swarm.waiting)

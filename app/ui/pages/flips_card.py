@@ -11,9 +11,7 @@ from app.common.text import safe
 from app.node.history import flips
 from app.node.history.flips import AnswerPair, Flips
 from app.node.models.result_page import certainty, headline
-from app.node.record import records
 from app.ui.frame.frame import Actions
-from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, number, tr
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
@@ -33,7 +31,7 @@ class FlipsCard(Card):
         self._found: Flips | None = None
         self._open = ""
         self._headline = Label("", "strong", wrap=True)
-        self._sure, self._speech, self._saved = (Label("", "soft", wrap=True) for _ in range(3))
+        self._sure, self._saved = (Label("", "soft", wrap=True) for _ in range(2))
         self._buttons = {which: button("", partial(self._toggle, which), "flat") for which in (GAINED, LOST)}
         signed, result = tr("A signed file, and a page to show"), lambda: actions.models.result(self._say)
         save = (
@@ -42,7 +40,7 @@ class FlipsCard(Card):
         )
         self._list = column(gap=10)
         head = Bend(Label(tr("Before and after"), "heading"), 1, *save, gap=8)
-        said = (head, self._saved, self._headline, self._sure, self._speech)
+        said = (head, self._saved, self._headline, self._sure)
         below = (row(*self._buttons.values(), 1, gap=8), boxed(self._list))
         self.setLayout(column(*said, *below, gap=10, margins=(20, 18, 20, 18)))
         self._saved.hide()
@@ -61,9 +59,10 @@ class FlipsCard(Card):
         found, many = self._found, max(1, len(self._found.pairs))
         now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
         self._headline.say(headline(now / many, was / many, found.first, tr, number))
-        self._sure.say(certainty(found.difference, found.error, found.chance, tr, number))
-        rise = last.everyday_rise
-        self._speech.tell(spoken(records.speech_sentence(rise)) if rise is not None else "")
+        sure = certainty(found.difference, found.error, found.chance, tr, number)
+        if many < last.questions:  # then the curve counts others too, and shows another figure
+            sure += " " + tr("Compared on the {n} puzzles it was asked both times.", n=number(many))
+        self._sure.say(sure)
         gained, lost = len(self._found.gained), len(self._found.lost)
         self._buttons[GAINED].setText(counted("{n} now right", "{n} now right", gained))
         self._buttons[LOST].setText(counted("{n} now wrong", "{n} now wrong", lost))

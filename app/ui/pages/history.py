@@ -213,21 +213,21 @@ def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson_from:
             family, name = family_titles(one.lesson_families)[0], one.lesson_from[0]
-            return tr("lesson from {name}: {family}", name=name, family=family)
+            return tr("{family}: lesson from {name}", name=name, family=family)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
 
     columns = [
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
-        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
+        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         _number(tr("Own puzzles used"), lambda one: one.informative_own),
         _number(tr("Peers' puzzles"), lambda one: one.taken),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
-    table.set_widths(84, 0, 0, 136, 116, 76)
+    table.set_widths(84, 170, 0, 136, 116, 76)
     return table
 
 

@@ -152,7 +152,7 @@ class Detail(Card):
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._verdict, self._counts = Label("", "caption"), Label("", "caption", wrap=True)
         self._counts.setToolTip(tr("Its advantage: the reward, 1 or 0, less the average of all answers."))
-        self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
+        self._legend = Label(tr("Grey: its working. Label: its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
         head, asked = row(self._title, 1, self._who), (self._level, self._question, self._verdict, self._counts)

@@ -26,7 +26,7 @@ BOTH, SENT, RECEIVED = "both", "sent", "received"
 
 class Privacy(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
-        super().__init__(theme, actions, tr("What leaves this computer"))
+        super().__init__(theme, actions, tr("Privacy"))
         self._view = View()
         self.add(self._answer_card())
         self._stats = [Stat() for _ in range(3)]
@@ -76,7 +76,8 @@ class Privacy(Page):
         self._sign.setFixedWidth(64)
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
-        top = row(self._sign, column(self._answer, self._why, gap=6), gap=18, fill=1)
+        asked = Label(tr("What leaves this computer"), "caption")
+        top = row(self._sign, column(asked, self._answer, self._why, gap=6), gap=18, fill=1)
         self._cut = Label("", "soft", wrap=True)
         said = column(Label(tr("Learn with others"), "strong"), self._cut, gap=3)
         stop = row(said, self._switch, gap=24, fill=0)

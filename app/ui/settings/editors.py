@@ -40,7 +40,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
     """The editor of a setting with this value; `put` is called with every change."""
     match setting.kind:
         case "switch":
-            made = _switch(theme, name, put)
+            made = _switch(theme, setting, name, put)
         case "number" if setting.options:
             made = _pick(theme, setting, name, put)
         case "number":
@@ -113,10 +113,10 @@ def _time(minute: int) -> str:
     return f"{minute // 60:02}:{minute % 60:02}"
 
 
-def _switch(theme: Theme, name: str, put: Put) -> Editor:
+def _switch(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
     switch = Switch(theme, name)
-    switch.toggled.connect(put)
-    return Editor(switch, switch.setChecked, _never)
+    switch.toggled.connect(lambda on: put(on is not setting.inverted))
+    return Editor(switch, lambda value: switch.setChecked(value is not setting.inverted), _never)
 
 
 def _number(setting: Setting, name: str, put: Put) -> Editor:

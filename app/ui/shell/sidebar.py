@@ -193,7 +193,7 @@ class Sidebar(QWidget):
         self._state.setVisible(not words.held(view) and view.state is not NodeStatus.NEW)
         plain = view.state is NodeStatus.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
-        self._detail.say(breakable(detail, _LONGEST_WORD))
+        self._detail.say(breakable(detail.replace(" %", "\u00a0%"), _LONGEST_WORD))
         said = [words.state_name(view.state), detail]
         self._dot.setToolTip("\n".join(said))
         self._dot.setAccessibleName(". ".join(said))

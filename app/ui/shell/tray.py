@@ -100,7 +100,8 @@ class Tray(QObject):
         self._pause.setVisible(wanted)
         self._longer.menuAction().setVisible(wanted)
         self._resume.setVisible(view.state is NodeStatus.PAUSED)
-        self._anyway.setVisible(view.state is NodeStatus.WAITING and words.held(view))
+        away = view.state is NodeStatus.PAUSED and bool(words.waits_for_absence(view))
+        self._anyway.setVisible((view.state is NodeStatus.WAITING and words.held(view)) or away)
         self._finish.setVisible(view.state is NodeStatus.LEARNING)
         self._finish.setEnabled(not words.finishing(view))
 

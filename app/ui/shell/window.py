@@ -94,8 +94,9 @@ class MainWindow(QMainWindow):
         self._view = View()
         self.setWindowTitle("Shoal")
         self.setWindowIcon(picture_icon("shoal"))
-        self.setMinimumSize(*LEAST)
-        self.resize(first_size(QSize(*_FIRST), self._room().size()))
+        room = self._room().size()
+        self.setMinimumSize(first_size(QSize(*LEAST), room))
+        self.resize(first_size(QSize(*_FIRST), room))
         self._makers = {key: make for key, _, _, make in pages(theme)}
         self._pages: dict[str, Page] = {}
         self._stack = QStackedWidget()

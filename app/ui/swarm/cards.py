@@ -1,5 +1,5 @@
-"""Cards of the swarm page. A private swarm: six words to show to those who may join, or to enter from somebody
-who made them. Answers as a file, for a computer that no relay reaches; both buttons run `shoal archive`."""
+"""Cards of the swarm page. A private swarm: six words to show to those who may join. Answers as a file, for a
+computer that no relay reaches; both buttons run `shoal archive`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
-from app.ui.process.child import Child, MakeChild, decoded
+from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, place_to_save, row
+from app.ui.widgets.invite import unsaved_words
+from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, place_to_save, row
 
 _MODULE, _QUIET = 4, 4
 """Pixels of a module of the code, and modules of light around it, as the standard wants."""
@@ -31,13 +32,9 @@ class PrivateCard(Card):
         super().__init__()
         self._join, self._text = join, ""
         self._why = Label("", "soft", wrap=True)
-        self._field = field(tr("Six words"))
-        self._field.setMinimumWidth(240)
-        self._field.returnPressed.connect(self._take)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
-        make = button(tr("Make new words"), self._make, hint=tr("Starts a private swarm"))
-        self._ask = boxed(Bend(self._field, button(tr("Join"), self._take), make, gap=8))
+        self._make_words = button(tr("Make new words"), self._make, hint=tr("Starts a private swarm"))
         self._words = Label(HIDDEN, "strong", wrap=True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._qr = QrCode(tr("The six words as a QR code"))
@@ -45,11 +42,12 @@ class PrivateCard(Card):
         self._copy = CopyButton(theme, tr("Copy the words"), lambda: self._text)
         self._again = button(tr("Join again"), lambda: self._try(self._text), "primary")
         doing = Bend(self._show, self._copy, self._again, 1, gap=8)
-        said = column(self._words, boxed(doing), gap=10)
-        said.addStretch(1)
-        self._told = boxed(row(said, self._qr, gap=24, fill=0))
-        parts = (Label(tr("Private swarm"), "heading"), self._why, self._ask, self._told, self._complaint)
-        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
+        shown = column(self._words, boxed(doing), gap=10)
+        shown.addStretch(1)
+        self._told = boxed(row(shown, self._qr, gap=24, fill=0))
+        said = column(Label(tr("Private swarm"), "heading"), self._why, gap=4)
+        head = row(said, self._make_words, gap=16, fill=0)
+        self.setLayout(column(head, self._told, self._complaint, gap=10, margins=(20, 16, 20, 16)))
         self.show_words("", joined=False)
 
     def show_words(self, words: str, joined: bool) -> None:
@@ -57,13 +55,13 @@ class PrivateCard(Card):
         if words != self._text:
             self._text = words
             self._put(False)
-        self._ask.setVisible(not words)
+        self._make_words.setVisible(not words)
         self._told.setVisible(bool(words))
         self._again.setVisible(not joined)
         self._why.say(
             tr("Anyone who has these words can join. Share them only with people you trust.")
             if words
-            else tr("Six words let people you trust learn together. Enter theirs, or make new ones.")
+            else tr("Learn only with people you trust. Give them six new words; they enter them above.")
         )
 
     def _toggle(self) -> None:
@@ -77,17 +75,6 @@ class PrivateCard(Card):
         self._qr.setVisible(shown)
         self._show.setText(tr("Hide the words") if shown else tr("Show the words"))
 
-    def _take(self) -> None:
-        from app.swarm.invite.private import PrivateError, check_words
-
-        try:
-            words = check_words(self._field.text())
-        except PrivateError as error:
-            self._complaint.tell(spoken(str(error)))
-            self._field.setFocus()
-            return
-        self._try(words)
-
     def _make(self) -> None:
         from app.swarm.invite.private import new_words
 
@@ -99,9 +86,8 @@ class PrivateCard(Card):
         try:
             self._join(words)
         except OSError as error:
-            self._complaint.tell(tr("The words can't be saved: {why}.", why=error.strerror or error))
+            self._complaint.tell(unsaved_words(error))
         else:
-            self._field.clear()
             self.show_words(words, joined=True)
 
 
@@ -134,16 +120,13 @@ class QrCode(QWidget):
         painter.end()
 
 
-_LINE = 2**16
-
-
 class ArchiveCard(Card):
-    def __init__(self, child: MakeChild = lambda: Child(_LINE)) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._home, self._alone, self._doing = "", False, ""
-        self._child, self._said = child(), Label("", "soft", wrap=True)
-        self._child.line.connect(self._heard)
-        self._child.ended.connect(self._ended)
+        self._job, self._said = Job(), Label("", "soft", wrap=True)
+        self._job.line.connect(self._heard)
+        self._job.ended.connect(self._ended)
         self._said.hide()
         self._bring = button(tr("Learn from a file …"), self._choose_import)
         self._give = button(tr("Save answers as a file …"), self._choose_export)
@@ -175,7 +158,7 @@ class ArchiveCard(Card):
         self._say(tr("Checking each answer …") if what == "import" else tr("Saving …"))
         for one in (self._bring, self._give):
             one.setEnabled(False)
-        self._child.start(["archive", what, path, "--json", "--home", self._home], hear=True)
+        self._job.start(["archive", what, path, "--json", "--home", self._home])
 
     def _heard(self, line: bytes) -> None:
         told = decoded(line, dict[str, Any])
@@ -198,7 +181,7 @@ class ArchiveCard(Card):
         for one in (self._bring, self._give):
             one.setEnabled(True)
         if code:
-            self._say(spoken(self._child.complaint) or tr("That didn't work. Try again."))
+            self._say(spoken(self._job.complaint) or tr("That didn't work. Try again."))
 
     def _say(self, sentence: str) -> None:
         self._said.tell(sentence)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
+from app.models.catalogue import title
 from app.node.record.snapshot import SwarmView
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
@@ -49,7 +49,7 @@ class SwarmPage(Page):
         rows = TableRows(
             [
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),
-                Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
+                Column(tr("Model"), lambda peer: tr(title(peer.model)) if peer.model else "–", wide=True),
                 Column(tr("Seen"), lambda one: ago(one.seen_at, time.time()), lambda one: one.seen_at or 0.0),
                 Column(tr("Received"), lambda one: number(one.groups), lambda one: one.groups, right=True),
             ],
@@ -65,23 +65,29 @@ class SwarmPage(Page):
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         parts = (self._class, self._relay, stats_row(*self._stats), self._helped, self._taught, table)
-        self._stack = stack(Alone(theme, actions), boxed(column(*parts, gap=16, fill=5)))
-        self.add(self._stack, 1)
-        self.add(self._private)
-        self.add(self._archive)
+        self._alone, self._together = Alone(actions), boxed(column(*parts, gap=16, fill=5))
+        self._rest = QWidget()
+        for part in (self._alone, self._private, self._archive):
+            self.add(part)
+        self.body.insertWidget(1, self._together, 1)
+        self.add(self._rest, 1)
 
     def show_view(self, view: View) -> None:
         swarm = view.swarm
-        self._stack.setCurrentIndex(0 if swarm is None else 1)
-        self._leave.setVisible(swarm is not None)
+        if swarm is not None and (focused := QApplication.focusWidget()) and self._alone.isAncestorOf(focused):
+            self.window().setFocus()  # Qt would move it to the next button, which does something else
+        for part in (self._alone, self._rest):
+            part.setVisible(swarm is None)
+        self._together.setVisible(swarm is not None)
+        self._leave.setVisible(swarm is not None and not swarm.in_class)  # a class has a button of its own
         self._archive.show_home(view.home, alone=swarm is None)
         self._private.setVisible(swarm is None or bool(view.words))
         self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
-        title, sentence = waiting_for(swarm)
-        self._nobody.title.say(title)
+        heading, sentence = waiting_for(swarm)
+        self._nobody.title.say(heading)
         self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
@@ -101,10 +107,12 @@ class SwarmPage(Page):
         others = counted("other in this swarm", "others in this swarm", swarm.online)
         online.say(tr("Online now"), number(swarm.online), others)
         on_way = counted("{n} on its way", "{n} on their way", swarm.waiting)
-        given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else tr("all arrived"))
+        arrived = tr("puzzles with their answers")
+        given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
         refused = sum(swarm.refused.values())
         turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
-        taken.say(tr("Learned from"), number(view.taken), turned if refused else tr("each one checked here"))
+        checked = tr("puzzles, each one checked here")
+        taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour
         hour = "–" if rate is None else size(rate)
         traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else tr("in the last hour"))
@@ -114,7 +122,7 @@ def taught(swarm: SwarmView) -> str:
     """What other models say they learned from this one: the kinds that most of them name."""
     most = sorted(swarm.taught.items(), key=lambda one: (-one[1], one[0]))
     titles = family_titles(name for name, _ in most[:_KINDS])
-    said = [f"{title} ({number(count)})" for title, (_, count) in zip(titles, most, strict=False)]
+    said = [f"{family} ({number(count)})" for family, (_, count) in zip(titles, most, strict=False)]
     if len(most) > _KINDS:
         said.append(counted("{n} other kind", "{n} other kinds", len(most) - _KINDS))
     return counted(
@@ -136,33 +144,29 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
     return nobody, tr("Everyone who joins appears here.")
 
 
-class Alone(QWidget):
+class Alone(Card):
     """Shown before there is a swarm: how to join one, and what that means."""
 
-    def __init__(self, theme: Theme, actions: Actions) -> None:
+    def __init__(self, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
         self._address = InviteField(tr("Join"))
-        self._address.setFixedWidth(300)
+        self._address.setMinimumWidth(240)
         self._address.returnPressed.connect(self._join)
-        self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
-        find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
-        self._address.words.setFixedWidth(400)
-        lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
-        opens = Label(meeting_point_to_be(), "caption", wrap=True)
-        opens.setFixedWidth(400)
-        opens.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        ask = boxed(column(*lines, opens, gap=10))
+        find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""))
         about = tr(
             "Nothing leaves this computer. In a swarm, your model also learns from other people's "
             "models. They swap puzzle answers, as plain text."
         )
-        self.setLayout(column(Empty(theme, "swarm", tr("Your model learns alone"), about, ask)))
+        said = column(Label(tr("Your model learns alone"), "heading"), Label(about, "soft", wrap=True), gap=4)
+        ask = boxed(Bend(self._address, join, find, gap=8))
+        opens = Label(meeting_point_to_be(), "faint", wrap=True)
+        lines = (said, ask, self._address.complaint, self._address.words, opens)
+        self.setLayout(column(*lines, gap=10, margins=(20, 16, 20, 16)))
 
     def _join(self) -> None:
-        if (invite := self._address.checked()) is not None:
-            self._actions.join(invite)
+        self._address.joined(self._actions.join, self._actions.join_private)
 
 
 class ClassCard(Card):

@@ -104,6 +104,12 @@ def held(view: View) -> bool:
     return view.ruling is not None and not view.ruling.run
 
 
+def waits_for_absence(view: View) -> str:
+    """How long nobody must have used the computer before it learns; empty if it also learns while they do."""
+    rules = view.rules
+    return span(float(rules["idle_s"])) if rules.get("contribute_when_idle") and "idle_s" in rules else ""
+
+
 def finishing(view: View) -> bool:
     return view.ruling is not None and view.ruling.reason == Reason.FINISHING.value
 
@@ -208,9 +214,11 @@ def step_line(view: View) -> str:
 
 def device(view: View) -> str:
     """The device it learns on."""
-    if view.engine is None:
-        return ""
-    return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
+    return on_device(view.engine.device) if view.engine is not None else ""
+
+
+def on_device(device: str) -> str:
+    return tr("on the processor") if device == "CPU" else tr("on the graphics card")
 
 
 def why_device(view: View) -> str:

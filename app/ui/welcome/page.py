@@ -41,7 +41,7 @@ class WelcomePanel(Card):
         self._machine = Machine(
             theme, actions, self.trial, lambda: self._show(self._company), lambda: self._show(self._what)
         )
-        self._company = Company(theme, self._learn, lambda: self._show(self._machine))
+        self._company = Company(theme, actions, self._learn, lambda: self._show(self._machine))
         self._steps = (self._what, self._engine, self._machine, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
         for step in self._steps[1:]:
@@ -91,14 +91,10 @@ class WelcomePanel(Card):
             one.setVisible(one is step)
         step.arrive()  # type: ignore[attr-defined]
 
-    def _learn(self, company: str, invite: str = "") -> None:
+    def _learn(self, company: str) -> None:
         self.trial.stop()
-        if company == ALONE:
-            self._actions.learn("alone")
-        elif company == FIND:
-            self._actions.learn("others")
-        else:
-            self._actions.join(invite)
+        if company != INVITE:
+            self._actions.learn("alone" if company == ALONE else "others")
 
 
 class What(QWidget):
@@ -185,11 +181,11 @@ class WelcomeEngine(QWidget):
 class Company(QWidget):
     """The third step: learn alone or together; alone unless the owner chooses otherwise."""
 
-    def __init__(self, theme: Theme, learn: Callable[[str, str], None], back: Act) -> None:
+    def __init__(self, theme: Theme, actions: Actions, learn: Callable[[str], None], back: Act) -> None:
         super().__init__()
-        self._learn = learn
+        self._actions, self._learn = actions, learn
         self._options = OptionGroup(tr("With whom"))
-        alone = tr("Nothing leaves this computer. You can change that any time.")
+        alone = tr("Nothing leaves this computer.")
         find = tr(
             "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
             "swap puzzle answers, as plain text."
@@ -230,8 +226,5 @@ class Company(QWidget):
 
     def _go(self) -> None:
         company = str(self._options.value)
-        invite = self._invite.checked() if company == INVITE else ""
-        if invite is None:
-            self._invite.setFocus()
-        else:
-            self._learn(company, invite)
+        if company != INVITE or self._invite.joined(self._actions.join, self._actions.join_private):
+            self._learn(company)

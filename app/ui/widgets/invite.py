@@ -28,17 +28,35 @@ class InviteField(QLineEdit):
         self.words.hide()
         self.textChanged.connect(self._again)
 
+    def joined(self, join: Callable[[str], None], join_private: Callable[[str], None]) -> bool:
+        """Joins the swarm that was entered, if `checked` allows it. False if the line below says why not."""
+        text = self.checked()
+        if text is None:
+            self.setFocus()
+            return False
+        try:
+            (join_private if " " in text else join)(text)
+        except OSError as error:
+            self.complaint.tell(unsaved_words(error))
+            return False
+        return True
+
     def checked(self) -> str | None:
-        """The invite, six words as a link. None if it is invalid, or if it leads into a class and that was not
-        confirmed yet: the line below says why."""
-        from app.swarm.invite.invite import InviteError, are_words, where
+        """An invite, also one of six words, as a link; or the six words of a private swarm. None if it is
+        neither, or if it leads into a class and that was not confirmed yet: the line below says why."""
+        from app.swarm.invite.invite import InviteError, are_words, is_spoken, read_words, where
+        from app.swarm.invite.private import PrivateError, check_words
 
         text, wrong, room = self.text().strip(), "", None
         try:
-            invite = where(text)
-            room = invite.room
-            text = invite.link() if are_words(text) else text
-        except InviteError as error:
+            words = are_words(text)
+            if words is not None and not is_spoken(read_words(words)):
+                text = check_words(text)
+            else:
+                invite = where(text)
+                room = invite.room
+                text = invite.link() if words is not None else text
+        except (InviteError, PrivateError) as error:
             wrong = spoken(str(error))
         agreed = room is None or text == self._agreeing
         self._agreeing = text
@@ -51,6 +69,10 @@ class InviteField(QLineEdit):
         """Another text cancels the confirmation."""
         self._agreeing = ""
         self.words.hide()
+
+
+def unsaved_words(error: OSError) -> str:
+    return tr("The words can't be saved: {why}.", why=error.strerror or error)
 
 
 def class_words() -> str:
@@ -98,7 +120,7 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
             "This link invites you there. Only puzzle answers are shared, as plain text. Never your "
             "files, never the model, and nothing you type without your yes."
         )
-        + (f" {class_words()}" if invite.room else "")
+        + (f"\n\n{class_words()}" if invite.room else "")
     )
     yes = box.addButton(tr("Join"), QMessageBox.ButtonRole.AcceptRole)
     no = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

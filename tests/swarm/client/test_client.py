@@ -146,7 +146,7 @@ def test_offline_first_then_nothing_is_lost(relay: Relay, tmp_path: Path) -> Non
             assert (ann.status.waiting, ann.status.held) == (40, 0)
             assert await ann.sample(8) is None
             await until(lambda: links)
-            assert links[0].state == "refused" and "can't be reached" in links[0].sentence
+            assert links[0].state == "refused" and "No relay is running at" in links[0].sentence
             assert ann.status.next_try_s is not None
         relay.start()
         async with running(tmp_path, [relay.url]) as (ann, _):

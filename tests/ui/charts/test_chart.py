@@ -27,7 +27,8 @@ def chart(qtbot: QtBot, light: Theme) -> Chart:
     return made
 
 
-def wheel(chart: Chart, up: bool) -> None:
+def wheel(chart: Chart, up: bool, held: bool = True) -> bool:
+    """`held`: with Ctrl. Returns whether the chart took it."""
     place = QPointF(chart.width() / 2, 100)
     turn = QPoint(0, 120 if up else -120)
     event = QWheelEvent(
@@ -36,11 +37,20 @@ def wheel(chart: Chart, up: bool) -> None:
         QPoint(),
         turn,
         Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
+        Qt.KeyboardModifier.ControlModifier if held else Qt.KeyboardModifier.NoModifier,
         Qt.ScrollPhase.NoScrollPhase,
         False,
     )
     QApplication.sendEvent(chart, event)
+    return event.isAccepted()
+
+
+def test_a_wheel_without_ctrl_is_left_to_the_page(chart: Chart) -> None:
+    before = chart.range()
+    assert not wheel(chart, up=True, held=False) and chart.range() == before
+    assert wheel(chart, up=True) and chart.zoomed
+    zoomed = chart.range()
+    assert not wheel(chart, up=False, held=False) and chart.range() == zoomed
 
 
 def test_the_value_under_the_pointer_is_told(chart: Chart, qtbot: QtBot) -> None:

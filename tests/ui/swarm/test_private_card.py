@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 import segno
 from PySide6.QtCore import Qt
@@ -13,6 +14,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.swarm.invite.invite import where
 from app.swarm.invite.private import check_words, new_words
 from app.ui.frame.frame import Actions
 from app.ui.swarm.cards import HIDDEN, PrivateCard, QrCode
@@ -32,15 +34,32 @@ def test_words_are_checked_before_anybody_is_asked(
     qtbot.addWidget(page)
     page.show()
     page.show_view(views.learning())
-    card = page._private
-    card._field.setText("one two three")
-    qtbot.keyClick(card._field, Qt.Key.Key_Return)
-    assert not asked and "A private swarm has 6 words" in texts(page)
+    field = page._alone._address
+    field.setText("one two three four")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert not asked and "An invite or a private swarm has 6 words" in texts(page)
     words = new_words()
-    card._field.setText(words.replace(" ", ", ").upper())
-    qtbot.keyClick(card._field, Qt.Key.Key_Return)
+    wrong = " ".join(["zoo", *words.split()[1:]])
+    field.setText(wrong)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert not asked and "one is wrong" in texts(page)
+    field.setText(words.replace(" ", ", ").upper())
+    qtbot.keyClick(field, Qt.Key.Key_Return)
     assert asked == [("private", words)]
+    page.show_view(msgspec.structs.replace(views.together(), words=words))
     assert words not in texts(page) and HIDDEN in texts(page)
+
+
+def test_one_field_takes_an_invite_as_six_words_too(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning())
+    invite = where("192.168.1.20:8777")
+    page._alone._address.setText(invite.words() or "")
+    page._alone._join()
+    assert asked == [("join", invite.link())]
 
 
 def test_new_words_are_shown_once_and_then_on_request(qtbot: QtBot, light: Theme) -> None:

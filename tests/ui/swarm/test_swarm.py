@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import msgspec
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.node.record.snapshot import Peer
@@ -14,6 +15,7 @@ from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui import views
+from tests.ui.test_pages import settle, shown
 
 NOW = time.time()
 PEERS = tuple(
@@ -59,3 +61,31 @@ def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
         "5 models say yours taught them: Greatest common divisor (4), Dice (2), Least common multiple (1), "
         "2 other kinds."
     )
+
+
+def test_a_class_is_left_by_one_button_and_models_bear_their_titles(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(swarm())
+    assert "Learn alone" in shown(page) and "Leave the class" not in shown(page)
+    assert page._table.model().index(0, 1).data() == "Starter"
+    page.show_view(swarm(in_class=True))
+    assert "Leave the class" in shown(page) and "Learn alone" not in shown(page)
+
+
+def test_alone_everything_is_above_the_edge_of_a_small_screen_and_joining_presses_nothing_else(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.resize(930, 640)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    assert page.verticalScrollBar().maximum() == 0 and page._private.isVisible()
+    page._alone._address.setFocus()
+    page.show_view(swarm())
+    assert not isinstance(QApplication.focusWidget(), QPushButton)
