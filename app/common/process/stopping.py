@@ -1,4 +1,4 @@
-"""Signals that ask a process to stop, on every system, and processes that must not get them."""
+"""Signals that ask a process to stop, on every system, and how to shield child processes from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def meant() -> Sequence[int]:
-    """The signals that ask this process to stop. Signals that its parent made it ignore are left out: nohup
-    does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
+    """Returns the signals that ask this process to stop. Signals that the parent set to "ignore" are left out:
+    nohup does so with SIGHUP, and a script's `&` with SIGINT."""
     known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def when_asked_to_stop(stop: Callable[[], None]) -> None:
-    """Calls `stop` in the running event loop at every such signal. Raises RuntimeError outside of a loop."""
+    """Calls `stop` in the running event loop at each stop signal. Raises RuntimeError if no loop is running."""
     loop = asyncio.get_running_loop()
     for number in meant():
         try:
@@ -45,7 +45,8 @@ def when_input_closes(stop: Callable[[], object]) -> None:
 
 
 def out_of_reach() -> dict[str, Any]:
-    """For subprocess: keeps the terminal's Ctrl-C from a child, which its parent ends in order."""
+    """Returns arguments for subprocess.Popen that start the child in a new session (a process group on
+    Windows), so that Ctrl-C in the terminal does not reach it and its parent can stop it in order."""
     if os.name == "nt":
         return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
     return {"start_new_session": True}
