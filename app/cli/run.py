@@ -20,7 +20,7 @@ from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
 from app.node.data.home import check_format, folder, held, identity, stamp_format
-from app.node.governing import FactsFile, Governor, Provider, by_owner, decided
+from app.node.governing import FactsFile, Governor, Provider, by_owner, ruling_event
 from app.node.node import Node
 from app.node.record import events, settings
 from app.node.record.errors import NodeError, UsageError
@@ -186,7 +186,7 @@ def main(args: argparse.Namespace) -> int:
         def class_paused(paused: bool) -> None:
             ruling = by_owner(paused, Reason.CLASS)
             node.obey(ruling)
-            node.hear(decided(ruling))
+            node.hear(ruling_event(ruling))
 
         node.on_class = governor.in_class if governor is not None else class_paused
         view: LiveView | None = None

@@ -179,10 +179,10 @@ class LocalSwarm:
 
 
 async def _spawn(arguments: list[str], log: Path) -> Process:
-    from app.node.trainer.process import THREADS
+    from app.node.trainer.process import THREADS_ENV
 
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {THREADS: "1", **surroundings()}
+    environment = {THREADS_ENV: "1", **surroundings()}
     pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **out_of_reach()}
     command = [sys.executable, "-m", "app.cli", *arguments]
     with log.open("ab") as errors:

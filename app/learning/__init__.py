@@ -1,3 +1,3 @@
-"""The pure middle of a round, for a node and for the lab alike: which questions to ask, which peer groups to
-take, and from scored groups and the learner's state to weights, optimiser steps and the next state. No tensors,
-files, sockets or clocks."""
+"""The pure part of a training round, shared by the node and the lab: chooses questions and peer groups, and
+turns scored groups and the learner's state into weights, optimiser steps and the next state. No tensors, files,
+sockets or clocks."""

@@ -1,11 +1,11 @@
-"""The peer brake: where this learner's own success, or the share of its answers that show work, falls beyond
-chance while peers' answers are mixed in, it learns without them for a while.
+"""The peer brake: stops learning from peers for a while when the learner's own success rate, or the share of
+its answers that show work, falls significantly while peers' answers are mixed in.
 
-It uses figures of own answers alone, so no peer can influence it; the price is that harm is found only after it
-is done. Own rounds are put together in windows of WINDOW_ROUNDS, and each is compared with what was
-before it, the latest windows weighing most. It has fallen where it lies lower by more than LEAST and by SURE
-standard errors of the difference, a group counting as one observation (its answers are alike). A fall too
-slow for this is found by the held-out curve (`app.learning.flat.torn`). Pure functions.
+It uses figures of own answers only, so no peer can influence it; the price is that harm is found after it is
+done. Own rounds are summed in windows of WINDOW_ROUNDS, and each window is compared with an exponentially
+decayed sum of the windows before it. A share has fallen if it is lower by more than LEAST and by more than SURE
+standard errors of the difference; a group counts as one observation because its answers are correlated. Slower
+falls are found by the held-out curve (`app.learning.flat.has_collapsed`). Pure functions.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from app.sapo.asking import shows_work
 from app.sapo.groups import ScoredGroup
 
 WINDOW_ROUNDS = 5
-"""Rounds in a window."""
+"""Number of rounds in a window."""
 SURE, LEAST = 4.0, 0.1
-"""Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
-(tests/learning/test_brake.py)."""
+"""Thresholds of a fall: standard errors, and difference of shares. Without a real change, fewer than one in
+fifty runs of 200 rounds raises a false alarm (tests/learning/test_brake.py)."""
 DECAY = 0.8
-"""Share of the past sums that is kept when a window is added to them."""
+"""Factor on the past sums each time a window is added to them."""
 ALONE, DOUBLINGS = 20, 4
-"""Rounds without peers after a fall; twice as many after each further one, so often at most."""
+"""Rounds without peers after the first fall, and how many times that number may double: once for each further
+fall."""
 
 Signs = tuple[float, float]
-"""Share of right answers, and of answers with work."""
+"""Share of right answers, and share of answers that show work."""
 
 
 class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over groups of each share and of its square. For faded windows `groups` is not a whole number."""
+    """Sums over groups of both shares and of their squares. `groups` is fractional once the window has been
+    decayed."""
 
     rounds: int = 0
     groups: float = 0.0
@@ -51,9 +53,10 @@ class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the brake. `past` sums the rounds before the window `now`, `mixed` tells whether peers' answers
-    were learned from in it, `alone` is how many rounds are left without peers, `falls` how often the brake was
-    applied, `torn` whether the model has still to be put back to its best checkpoint."""
+    """State of the brake. `now` is the window being filled, `past` the decayed sum of those before it, `mixed`
+    whether peers' answers were trained on during `now`, `alone` the number of rounds left without peers,
+    `falls` how often the brake was applied, and `torn` whether the model must still be reset to its best
+    checkpoint."""
 
     levels: dict[str, int] = {}
     now: BrakeWindow = BrakeWindow()
@@ -64,11 +67,13 @@ class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
     torn: bool = False
 
 
-def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> PeerBrake:
-    """The state after a round with these own groups; `mixed`: with peers' groups that carried weight. When
-    levels change the questions differ, so the comparison starts again."""
+def after_round(
+    before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool
+) -> PeerBrake:
+    """Returns the state after a round with the own groups `own_P`. `mixed`: whether peer groups carried weight
+    in it. The comparison starts again when `levels` change, because the questions differ then."""
     if before.levels != levels:
-        before = restarted(before, levels)
+        before = with_empty_windows(before, levels)
     after = msgspec.structs.replace(
         before,
         now=_with(before.now, own_P),
@@ -82,8 +87,8 @@ def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, i
     return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=BrakeWindow())
 
 
-def restarted(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
-    """The state without the windows seen so far; a cooldown in progress continues."""
+def with_empty_windows(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
+    """Returns the state with empty windows; a cooldown in progress continues."""
     return PeerBrake(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
 
 

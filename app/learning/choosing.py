@@ -1,10 +1,10 @@
-"""Peers' groups as a learner handles them: what one is, which of them a round takes, and their authors'
-records.
+"""Peers' groups from the learner's side: their type, which of them a round takes, and the track record of each
+author.
 
-A checked group is a `PeerGroup` from intake to optimiser: intake makes it, the buffer of the swarm keeps it, a
-round takes it and reports in a `JudgedGroup` how useful it was. A person's group has one right answer and no
-contrast, so the learner is asked the same question: if all its own answers are wrong, they become the rest of
-the group.
+A checked group is a `PeerGroup` from intake to optimiser: intake creates it, the swarm's buffer stores it, and
+a round takes it and reports in a `JudgedGroup` how useful it was. A group written by a person has one right
+answer and nothing to contrast it with, so the learner is asked the same question: if all its own answers are
+wrong, they complete the group.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from app.sapo.recipes import Recipe
 __all__ = ["JudgedGroup", "PeerGroup", "PeerOffer", "PeerRecords", "whole_group"]
 
 _PEERS = 500
-"""Authors remembered; those judged longest ago are forgotten first."""
+"""Maximum number of authors remembered; those judged longest ago are forgotten first."""
 STANDING, STANDS = 16.0, 0.8
-"""Right answers taken, and trust, from which on an author has standing."""
+"""An author has standing with at least this many accepted right answers and this much trust."""
 NEW_AUTHOR_ANSWERS = 8.0
-"""New authors start with a common record of this many right answers, half of them taken. So it takes five bad
-authors in a row, and no good one, before new ones are doubted (`mixing.DOUBTED_TRUST`)."""
+"""All new authors share one record, which starts with this many right answers, half of them accepted. It takes
+five bad authors in a row, with no good one between them, before new authors are doubted
+(`mixing.DOUBTED_TRUST`)."""
 
 
 class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +51,14 @@ class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts_ms(self) -> int:
-        """Unix milliseconds from which its age counts."""
+        """Unix milliseconds from which the group's age is measured."""
         return max(self.created_ms, self.since_ms)
 
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """How many of a peer group's right answers were learned from, and how many were kept out."""
+    """How many of a peer group's right answers were trained on (`taken`), and how many were rejected
+    (`kept_out`)."""
 
     group: PeerGroup
     taken: int
@@ -64,32 +66,34 @@ class JudgedGroup:
 
 
 class PeerRecords:
-    """How useful each peer's groups were to a learner, by the name in its offers, and one record for all new
-    peers together: keys cost nothing, so an attacker who changes keys after every few groups is judged by that
-    one."""
+    """Track record of each peer, by name: how useful its groups were to this learner. All new peers share one
+    record, because keys cost nothing: an attacker who changes keys after every few groups is judged by the
+    shared record."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
         self._new = PeerRecord(taken=NEW_AUTHOR_ANSWERS / 2, kept_out=NEW_AUTHOR_ANSWERS / 2)
 
     def choose(self, recipe: Recipe, offers_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-        """At most `j` positions of `offers_P`; if the recipe uses records, each offer with its peer's trust."""
+        """Chooses at most `j` of the offers and returns their positions in `offers_P`. If the recipe uses
+        records, each offer is weighted by its peer's trust."""
         if recipe.by_record:
             offers_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in offers_P]
         return mixing.choose(recipe, offers_P, j, rng)
 
     def doubts(self, recipe: Recipe, peer: str) -> bool:
-        """Whether this peer is left out in most rounds."""
+        """Whether the recipe leaves this peer out in most rounds because of its record."""
         return recipe.by_record and self._trust(peer) < mixing.DOUBTED_TRUST
 
     def stands(self, peer: str) -> bool:
-        """Whether at least STANDING of the peer's right answers were taken, and few kept out."""
+        """Whether the peer has standing: at least STANDING of its right answers were accepted, and few
+        rejected."""
         record = self._records.get(peer, PeerRecord())
         return record.taken >= STANDING and self._trust(peer) >= STANDS
 
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
-        """Updates the record of a peer after one of its groups: how many of its right answers were taken and
-        kept out."""
+        """Updates a peer's record after one of its groups, from how many of its right answers were accepted and
+        rejected."""
         before = self._records.pop(peer, None)
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)
@@ -103,8 +107,9 @@ class PeerRecords:
 
 
 def whole_group(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
-    """A person's answer together with the learner's own failures at the same question; None if the learner
-    solved it, since there is nothing to learn then. Raises ValueError for groups of two questions."""
+    """Returns a person's answer combined with the learner's own wrong answers to the same question. None if the
+    learner solved it, since there is nothing to learn then. Raises ValueError if the two groups answer
+    different questions."""
     if person.group.coordinates != own.group.coordinates:
         raise ValueError("Both must answer the same question.")
     if any(own.rewards_G):

@@ -1,10 +1,10 @@
-"""The first look: which questions a model is asked before it learns, and when it has seen enough to begin.
+"""The first look: which questions a model is asked before it trains, and when training can begin.
 
-Two questions of each family, those with short ones first, and four more where one of them got a right answer.
-As soon as one wave of families holds some that answer well beyond chance, right answers of these are gathered
-for a lesson and learning begins; the other families are looked at between rounds. What is asked next follows
-from what is known (`next_questions`), so a look that was interrupted continues where it stood, and asks nothing
-again. Pure functions.
+Each family gets two questions, families with short questions first, and four more if one of the two got a right
+answer. As soon as some families of a batch do well beyond chance, their right answers are gathered for a lesson
+and training begins; the other families are tried between rounds. The next questions depend only on the results
+so far (`next_questions`), so an interrupted look resumes where it stopped without repeating a question. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import is_own
 
 FIRST, THEN = 2, 6
-"""Questions that every family gets, and in all one with a right answer to its first ones."""
+"""Questions that every family gets, and the total for a family that got a right answer to one of these."""
 AT_ONCE = 16
-"""Questions asked in one call, after which their results are saved: the first ones of eight families, or as
-many as fill a batch of answers."""
+"""Maximum questions per call; results are saved after each call. This is the first two questions of eight
+families, or as many as fill a batch of answers."""
 BEGIN_SHARE = 0.2
-"""Share of right answers beyond chance from which a family begins before all others were looked at. One more
-wave of questions costs less than gathering a lesson in a family that is seldom right."""
+"""Share of right answers beyond chance from which a family can begin before all others were tried. One more
+batch of questions costs less than gathering a lesson in a family that is rarely right."""
 MORE, PATIENT_QUESTIONS, MOST_QUESTIONS = 8, 72, 160
-"""Questions of a family between two looks at what has been gathered for a lesson, and of all its families."""
+"""MORE: questions of a family per call while a lesson is gathered. PATIENT_QUESTIONS: total of all these
+families after which SOME right answers suffice instead of ENOUGH. MOST_QUESTIONS: total after which gathering
+stops."""
 
 
 class FamilyQuestions(NamedTuple):
-    """`questions` questions of a family at one level, numbered from `first`."""
+    """A request for `questions` questions of a family at one level, starting at number `first`."""
 
     family: str
     level: int
@@ -55,7 +57,7 @@ class FamilyQuestions(NamedTuple):
 
 
 def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
-    """What a first look asks next, at most AT_ONCE questions; empty when it is over.
+    """Returns the questions to ask next in a first look, about AT_ONCE in all; empty when the look is over.
 
     >>> from app.sapo.asking import BRIEF
     >>> tried = [
@@ -89,8 +91,8 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
 
 
 def ordered(found: Placement, solved: Container[str]) -> Placement:
-    """The look with those of the families that were not looked at first that peers have `solved`, so that a
-    newcomer begins where others can help it; the owner's own sets stay before them."""
+    """Returns the look with its untried families reordered: those that peers have `solved` come first, so that
+    a new node begins where others can help it. The owner's own question sets stay before them."""
     turns = sorted(found.tried, key=lambda one: (not is_own(one.family), one.family not in solved))
     queue = iter([one for one in turns if not one.questions])
     return msgspec.structs.replace(
@@ -99,8 +101,8 @@ def ordered(found: Placement, solved: Container[str]) -> Placement:
 
 
 def beginning(found: Placement) -> dict[str, int]:
-    """The families that a first look can end with, and their levels. Until all families were looked at, only
-    those that do well."""
+    """Returns the families that a first look can end with, and their levels. Until all families were tried,
+    only those that do well (BEGIN_SHARE)."""
     able_ones = [one for one in reached(found.tried) if able(one)]
     if found.unasked:
         well = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
@@ -109,7 +111,8 @@ def beginning(found: Placement) -> dict[str, int]:
 
 
 def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
-    """One entry per family: the highest level that the model can begin with, else the lowest.
+    """Returns one entry per family: the highest level at which the model can begin, or the lowest one if there
+    is none.
 
     >>> tried = [FamilyTrial(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
     >>> [one.level for one in reached(tried)], [one.level for one in reached(tried[2:])]
@@ -123,7 +126,7 @@ def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
 
 
 def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestions]:
-    """More questions of the families it begins with, until a lesson has enough right answers."""
+    """Returns more questions of the families in `begun`; empty once a lesson has enough right answers."""
     if not found.way.examples:
         return []
     own = [one for one in reached(found.tried) if one.family in begun]
@@ -136,11 +139,11 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
     return [FamilyQuestions(one.family, one.level, one.questions, MORE) for one in more]
 
 
-def asked_more(
+def with_results(
     found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[OwnExample]
 ) -> Placement:
-    """A first look after questions were answered: for each, the rewards of its answers, and what the same
-    answers earn at another question."""
+    """Returns a first look updated with answered questions: for each, the rewards of its answers, and the
+    rewards of the same answers at another question. `right` are the new right answers for a lesson."""
     tried = {(one.family, one.level): one for one in found.tried}
     for asked, rewards_P in answered:
         at = (asked.family, asked.level)
@@ -152,9 +155,9 @@ def asked_more(
     return msgspec.structs.replace(found, tried=tuple(tried.values()), lesson=(*found.lesson, *right))
 
 
-def ended(found: Placement, *, anyway: bool = False) -> Placement:
-    """The result of a first look. If the owner ended it (`anyway`), it begins with what is known, or with the
-    very first families if nothing is."""
+def finish(found: Placement, *, anyway: bool = False) -> Placement:
+    """Returns the result of a first look. If the owner cut it short (`anyway`) and no family is good enough,
+    training begins with the first families of the list."""
     tried = reached(found.tried)
     begun = families(tried) if anyway else beginning(found)
     if anyway and not begun:

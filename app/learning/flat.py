@@ -1,7 +1,8 @@
-"""Why nothing is gained: one cause for the last rounds, and what a node does about it by itself.
+"""Diagnoses a flat learning curve: finds the main cause over the last rounds.
 
-A round teaches by groups whose answers are partly right. Where hardly one is, the answers themselves tell why.
-Pure functions.
+GRPO learns only from groups with both right and wrong answers. When few groups are mixed, the answers show why:
+too easy, too hard, cut off at the token limit, or without the requested form. `app.node.healing` applies the
+remedy. Pure functions.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Protocol
 from app.sapo.probe import Score
 
 ROUNDS_JUDGED = 4
-"""Rounds judged together: fewer say little, more make the owner wait."""
+"""Number of rounds judged together: fewer are too noisy, more would make the owner wait."""
 TAUGHT_NOTHING_SHARE = 0.1
-"""Share of informative groups up to which a round counts as having taught nothing."""
+"""A run of rounds counts as having taught nothing if at most this share of its groups is informative."""
 MOST_TOKENS = 512
 MOST_GROUPS = 32
 _RIGHT, _WRONG = 0.9, 0.02
@@ -25,9 +26,10 @@ _TORN, _ERRORS = 0.05, 3.0
 
 
 CURVE_POINTS = 8
-"""Measurements needed to tell whether a curve still rises: 70 rounds at the usual interval."""
+"""Measurements needed to tell whether a curve still rises; this is 70 rounds at the usual interval."""
 _LITTLE, _FINE = 0.04, 0.01
-"""A slope above the first counts as a rise despite noise; one below the second counts as flat."""
+"""Rises in shares over CURVE_POINTS. From the first one on, a curve counts as rising despite noise; below the
+second it counts as flat."""
 
 
 class FlatCause(Enum):
@@ -45,8 +47,9 @@ class FlatCause(Enum):
 
 
 class RoundFigures(Protocol):
-    """The figures of a round (`app.node.record.records.Round`) from which a cause is found: right answers out
-    of all at the families' own levels, and shares of the round's own answers."""
+    """The figures of a round (`app.node.record.records.Round`) from which a cause is found: counts of right
+    answers and of all answers at the families' own levels, and shares of the round's own answers.
+    `marked_share`: the share with the requested answer mark."""
 
     @property
     def own_groups(self) -> int: ...
@@ -63,8 +66,8 @@ class RoundFigures(Protocol):
 
 
 def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
-    """Why the last ROUNDS_JUDGED rounds taught hardly anything; None if they did teach, or are too few to
-    tell."""
+    """Returns why the last ROUNDS_JUDGED rounds taught almost nothing. None if they did teach something, or if
+    there are too few rounds to tell."""
     last = [one for one in rounds if one.own_groups][-ROUNDS_JUDGED:]
     groups = sum(one.own_groups for one in last)
     if len(last) < ROUNDS_JUDGED or sum(one.informative_own for one in last) > TAUGHT_NOTHING_SHARE * groups:
@@ -83,12 +86,12 @@ def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     return FlatCause.FAILING if solved <= _WRONG else FlatCause.ALIKE
 
 
-def torn(curve: Sequence[Score]) -> bool:
-    """Whether the latest measurement is so far below the best before it that chance does not explain it.
+def has_collapsed(curve: Sequence[Score]) -> bool:
+    """Whether the latest measurement is significantly below the best one before it.
 
-    >>> torn([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
+    >>> has_collapsed([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
     True
-    >>> torn([Score(share=0.5, stderr=0.06), Score(share=0.4, stderr=0.06)])
+    >>> has_collapsed([Score(share=0.5, stderr=0.06), Score(share=0.4, stderr=0.06)])
     False
     """
     if len(curve) < 2:
@@ -98,13 +101,13 @@ def torn(curve: Sequence[Score]) -> bool:
     return best.share - latest.share > max(_TORN, _ERRORS * error)
 
 
-def levelled(curve: Sequence[Score]) -> bool:
-    """Whether the last CURVE_POINTS measurements rise by no more than chance: their least-squares rise, in
-    shares, is below its own standard error and below _LITTLE.
+def has_plateaued(curve: Sequence[Score]) -> bool:
+    """Whether the curve is flat: the least-squares rise over the last CURVE_POINTS measurements, in shares, is
+    below its standard error (or _FINE, if that is larger) and below _LITTLE.
 
-    >>> levelled([Score(share=0.5, stderr=0.03)] * 8)
+    >>> has_plateaued([Score(share=0.5, stderr=0.03)] * 8)
     True
-    >>> levelled([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
+    >>> has_plateaued([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
     False
     """
     last = curve[-CURVE_POINTS:]
@@ -120,7 +123,7 @@ def levelled(curve: Sequence[Score]) -> bool:
 
 
 def lower(levels: dict[str, int]) -> dict[str, int]:
-    """Every family moved down a level, if it has a lower one.
+    """Returns the levels with every family one level lower, at least 0.
 
     >>> lower({"gcd": 2, "lcm": 0})
     {'gcd': 1, 'lcm': 0}

@@ -1,9 +1,9 @@
-"""Everyday language is held where it was while puzzles are learned.
+"""Preserves the model's everyday language while it trains on puzzles.
 
-Before the first round a model reads some small talk, and the log-probability of each token is kept. From then
-on every optimiser step carries a few of these replies, and the weights of their tokens are the differences to
-what they were. That is the gradient of half the mean squared difference of log-probabilities: zero where
-nothing has changed, so a step that harms no language is left as it is.
+Before the first round the log-probability of each token in some small talk is measured. From then on every
+optimiser step includes a few of these replies; the weight of each token is the difference from its first
+log-probability. This is the gradient of half the mean squared difference of log-probabilities: it is zero where
+nothing has changed, so a step that does not harm the language is not affected.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 from engines.contract import Batch, Row, TokenSequence
 
 MAX_PULL_NATS = 1.0
-"""Largest difference in nats that counts: beyond it a token is pulled no harder."""
+"""Differences are clipped to this many nats."""
 
 
 class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
-    """How firmly everyday language is held: `read` replies are measured again before some steps, `per_step` of
-    them are added to each step, and `strength` is a factor on all differences."""
+    """How strongly everyday language is preserved: `read` replies are measured again from time to time,
+    `per_step` of them are added to each step, and `strength` is a factor on all differences."""
 
     read: int
     per_step: int
@@ -29,21 +29,21 @@ class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ROUND_RETENTION = RetentionStrength(read=6, per_step=2, strength=0.5)
-"""For a round, where the answers of a step weigh about five times as much (LOG.md)."""
+"""For ordinary rounds, where the answers of a step weigh about five times as much as the replies (LOG.md)."""
 LESSON_RETENTION = RetentionStrength(read=8, per_step=3, strength=1.0)
-"""For a peer lesson, whose answers are further from what the model would say (LOG.md)."""
+"""For peer lessons, whose answers are further from the model's own distribution (LOG.md)."""
 
 
 class HeldReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply as tokens, and by how many nats each token has to become likelier again."""
+    """A reply as tokens, and by how many nats the log-probability of each token must rise."""
 
     sequence: TokenSequence
     pull_T: list[float]
 
 
 def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
-    """By how much each token of a reply has to become likelier, from its log-probabilities (nats) before the
-    first round and now. The last token, which ends the reply, is not held: puzzles want short answers.
+    """Returns by how many nats each token of a reply must rise, from its log-probabilities before the first
+    round and now. The last token, which ends the reply, gets 0: puzzles want short answers.
 
     >>> pull([-1.0, -1.0, -5.0, -1.0], [-1.5, -0.75, -1.0, -9.0])
     [0.5, -0.25, -1.0, 0.0]
@@ -58,7 +58,7 @@ def holding(
     order: Random,
     grip: RetentionStrength = ROUND_RETENTION,
 ) -> list[Batch]:
-    """The steps of a round, each with some of the replies `held` added."""
+    """Returns the steps of a round, each with some randomly chosen replies of `held` added."""
     if len(held) < grip.per_step:
         return list(batches)
     return [

@@ -1,13 +1,13 @@
-"""The lesson of a round: scored groups, readings and the learner's state become weights, optimiser steps and
-the next state.
+"""Computes what a round teaches: turns scored groups, peers' log-probs and the learner's state into weights,
+optimiser steps and the next state.
 
-In `lesson`, in this order: the running log-prob and the habits of own answers are updated; the trend of their
-form; peers' answers are held against both; the recipe weighs every token (app.sapo.weighing); the brake looks
-at own results; rows that carry weight are dealt out to optimiser steps.
+`lesson` does this in order: updates the running log-prob and the habits of own answers, then the trend of their
+form; compares peers' answers with both; has the recipe weigh every token (app.sapo.weighing); updates the brake
+from own results; deals the rows that carry weight to optimiser steps.
 
-Pure: no engine, file or clock, so that the app and the lab run the same code. The caller samples, scores, reads
-peers' groups as tokens, and takes the steps. Left out: a value model, a KL term to the base model (everyday
-language is held by app.learning.language instead), and more than one pass over a batch.
+Pure: no engine, file or clock, so the app and the lab run the same code. The caller samples, scores, reads
+peers' groups as tokens, and takes the steps. Left out: a value model, a KL term to the base model
+(app.learning.language preserves everyday language instead), and more than one pass over a batch.
 
 Shapes: `_P` groups, `_G` completions of a group, `_T` tokens. Log-probabilities are in nats.
 """
@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.learning.brake import watched
+from app.learning.brake import after_round
 from app.learning.state import LearningState
 from app.sapo import forms
 from app.sapo.advantages import mean_centred
@@ -55,8 +55,8 @@ class OwnTokens:
     prompt_T: list[int]
     completions_G: Sequence[Completion]
     key: Completion | None = None
-    """The true answer to a question of the owner's, if no completion has it: it is added as one
-    more, so that they are not all wrong. Its log-probs are the learner's."""
+    """The true answer to one of the owner's questions, set if no completion has it. It is added as one more
+    completion, so that they are not all wrong. Its log-probs are the learner's."""
 
     @property
     def all_G(self) -> list[Completion]:
@@ -65,7 +65,9 @@ class OwnTokens:
 
 @dataclass(frozen=True)
 class PeerTokens:
-    """A peer's group as tokens of this learner, with their log-probs under it if the recipe needs them."""
+    """A peer's group in this learner's tokens, with their log-probs under the learner if the recipe needs
+    them.
+    """
 
     scored: ScoredGroup
     sequences_G: Sequence[TokenSequence]
@@ -76,8 +78,8 @@ class PeerTokens:
 
 @dataclass(frozen=True)
 class Lesson(Generic[State]):
-    """What a round teaches. `batches` are its optimiser steps, empty if the answers of every group were all
-    right or all wrong; the caller counts the steps it takes in `state.steps`."""
+    """The result of `lesson`. `batches` are the round's optimiser steps, empty if every group's answers were
+    all right or all wrong. The caller adds the steps it takes to `state.steps`."""
 
     state: State
     weighed: WeighedGroups
@@ -94,8 +96,8 @@ def lesson(
     order: Random,
     by_another: bool = False,
 ) -> Lesson[State]:
-    """`rate` is the learning rate after warm-up, `order` deals groups out to steps. `by_another`: own
-    completions were sampled by another program than the learner. Raises WeighError."""
+    """Computes the lesson of a round. `rate`: learning rate after warm-up. `order`: deals groups to steps.
+    `by_another`: own completions were sampled by a different engine from the learner's. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
@@ -108,7 +110,7 @@ def lesson(
     vigil = before.vigil
     if recipe.vigil:
         mixed = any(map(weighty, weighed.peer))
-        vigil = watched(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
+        vigil = after_round(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
         for group, weights_GT in zip(own_P, weighed.own, strict=True)
@@ -143,9 +145,9 @@ def weighty(weights_GT: Weights) -> bool:
 
 
 def _own_group(own: OwnTokens) -> TrainGroup:
-    """An own group for weighing, with its key. The sampler's log-probs stand in for the learner's in
-    `running_logprob`: if another program sampled, they differ by a hundredth of a nat on average, and only the
-    gates for peers use them."""
+    """Converts an own group, with its key, for weighing. The sampler's log-probs stand in for the learner's in
+    `running_logprob`: if another engine sampled, they differ by 0.01 nats on average, and only the gates for
+    peers use them."""
     keyed = own.key is not None
     return TrainGroup(
         rewards_G=own.scored.rewards_G + (1,) * keyed,
@@ -163,7 +165,7 @@ def _less(form: Form, mean: Form) -> Form:
 
 
 def _updated_trend(pays: FormTrend, own_P: Sequence[OwnTokens], mean: Form) -> FormTrend:
-    """Which form pays, updated with the own groups of this round."""
+    """Updates the trend of which form is rewarded with the own groups of this round."""
     return forms.update_trend(pays, [_form_shift(own, mean) for own in own_P if own.scored.informative])
 
 
@@ -174,8 +176,8 @@ def _form_shift(own: OwnTokens, mean: Form) -> tuple[float, ...]:
 
 
 def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
-    """A peer's group for weighing: its answers are compared with own `habits` and the own `mean` form, as soon
-    as there are any."""
+    """Converts a peer's group for weighing. Its answers are compared with own `habits` and the own `mean` form
+    once these are known."""
     group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
     checks, logprobs_GT = recipe.checks, peer.logprobs_GT
     if peer.vouched:
@@ -195,7 +197,7 @@ def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: F
 
 
 def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
-    """How far each answer of a peer's group is from the own mean form."""
+    """Returns the difference of each answer's form from the own mean form. Shape: completions, FIGURES."""
     assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
     answers_G = zip(peer.scored.group.completions_G, peer.logprobs_GT, strict=True)
     return tuple(
@@ -205,8 +207,8 @@ def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
 
 
 def _own_rows(own: OwnTokens, weights_GT: Weights, recipe: Recipe, by_another: bool) -> list[Row]:
-    """The own sequences that carry any weight. If another program sampled them, its log-probs correct the
-    weights; used as PPO's old log-probs they would clip mere rounding."""
+    """Returns the own sequences that carry weight. If another engine sampled them, its log-probs are used as an
+    importance correction, not as PPO's old log-probs, which would clip rounding noise."""
     return [
         Row(
             prompt_T=own.prompt_T,
@@ -221,7 +223,7 @@ def _own_rows(own: OwnTokens, weights_GT: Weights, recipe: Recipe, by_another: b
 
 
 def _peer_rows(peer: PeerTokens, weights_GT: Weights) -> list[Row]:
-    """The peers' sequences that carry any weight, without old log-probs: their ratio is 1."""
+    """Returns the peer's sequences that carry weight, without old log-probs, so their PPO ratio is 1."""
     return [
         Row(
             prompt_T=sequence.prompt_T,

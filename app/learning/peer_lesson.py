@@ -1,21 +1,22 @@
-"""Peer lessons: a model learns to begin with a puzzle family from peers' right answers.
+"""Peer lessons: supervised lessons that teach a model a new puzzle family from peers' right answers.
 
-A node weighs peers' groups only in families that it trains on, because where all own answers are wrong there
-is nothing to weigh them against. Groups of other families wait (`app.swarm.intake.buffer`) until there are
-enough right answers for a lesson: supervised steps on these answers, own right answers of the families in play
-mixed in and small talk held beside them (`app.learning.language`), then a trial on questions of their own.
-Where the trial goes well the family joins and ordinary rounds go on with it; where nothing joins, or own
-families or everyday language lost too much, the adapter goes back to what it was.
+A node weighs peers' groups only in families that it trains on, because in other families all own answers are
+wrong and there is nothing to weigh them against. Groups of other families wait (`app.swarm.intake.buffer`)
+until there are enough right answers for a lesson: supervised steps on these answers, with own right answers of
+the active families mixed in and small talk held (`app.learning.language`), then a trial on separate questions.
+Families that pass the trial become active. If none passes, or own families or everyday language lost too much,
+the adapter is reset to its state before the lesson.
 
-A lesson must be broad: a hundred answers of one form make a model forget its own families and how
-to talk, three hundred of eight families do not (LOG.md). In a family that a lesson opened and that is still
-weak, lessons go on with further answers: they bring more than rounds in which one answer in ten is right.
+A lesson must be broad: a hundred answers of one form make a model forget its own families and its everyday
+language, three hundred answers of eight families do not (LOG.md). A family that a lesson opened gets further
+lessons while it is weak: they help more than rounds in which one answer in ten is right.
 
-Which answers may be imitated, `app.learning.agreement` tells. Of these the first are those whose work has the
-question's numbers, and of these one of each question before any second one.
+`app.learning.agreement` decides which answers may be imitated. Among these, answers whose work has the
+question's numbers come first, and one answer per question before any second one.
 
-Left out: the source's log-probabilities (a claim that a peer can invent), and wrong answers, whose weight
-needs a policy that could have written them. Pure functions."""
+Left out: the source's log-probabilities (a peer can invent them), and wrong answers, whose weight needs a
+policy that could have written them. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -35,53 +36,54 @@ from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
 ENOUGH, LEAST = 48, 24
-"""Right answers of a family that a lesson takes at most, and needs at least."""
+"""Maximum and minimum number of right answers of a family in a lesson."""
 FAMILIES, ANSWERS = 5, 96
-"""Families that a lesson teaches at most, and peers' right answers that it needs in all."""
+"""Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
 NEW_BESIDE = 1
-"""New families in a lesson that goes on with others."""
+"""Maximum number of new families in a lesson that also continues others."""
 ANSWERS_READ = 6
-"""Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
-a whole answer) are taught: of eight families that were taught, these four gained most (LOG.md)."""
+"""Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
+answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most
+(LOG.md)."""
 SEEN, ASKED = 3, 5
-"""SEEN: right answers of a waiting family from which on a few are read at once. ASKED: once more families than
-this were read, peers are asked only for the ASKED whose answers are likeliest: a node fetches a few groups a
-minute, and a lesson in far families costs as much as in close ones and brings nothing."""
+"""SEEN: minimum right answers of a waiting family before some are read. ASKED: once more families than this
+were read, peers are asked only for the ASKED families with the likeliest answers. A node fetches a few groups a
+minute, and a lesson in an unlikely family costs as much and brings nothing."""
 TURNS = 3
-"""Further families that are asked for, others in each round: two keys with a few short answers in ASKED
-families would always decide what is asked for."""
+"""Number of further families that are asked for, in rotation: otherwise two keys with a few short answers in
+ASKED families would always decide what is asked for."""
 OWN, OWN_ROUNDS = 64, 16
-"""OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
-and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
+"""OWN: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are enough of them,
+and a lesson needs only LEAST answers of peers; before that it needs ANSWERS."""
 MIN_AUTHORS = 2
-"""Independent authors that a lesson needs, unless one of them is vouched for."""
+"""Minimum number of independent authors of a lesson, unless one of them is vouched for."""
 PASSES = 2
-"""How often a lesson goes over its answers (LOG.md)."""
+"""Number of epochs over a lesson's answers (LOG.md)."""
 FINISHED, TRIES = 0.5, 3
-"""FINISHED: share of right answers in a family's trial from which on no further lesson is given in it. TRIES:
-lessons in a row without a gain after which none is given either."""
+"""A family gets no further lessons once its trial reaches this share of right answers, or after this many
+lessons in a row without a gain."""
 EVERY, AGAIN, DOUBLINGS, PATIENCE = 2, 10, 4, 2
-"""Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
+"""Rounds between two lessons: EVERY if the latest one improved a family, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family in which PATIENCE lessons in a row gained
-nothing waits AGAIN rounds, and twice as many after each further failure: one lesson of 48 answers is often too
-short for a gain that its trial could show."""
+nothing waits AGAIN rounds, doubled after each further failure (at most DOUBLINGS times): one lesson of 48
+answers is often too short for a gain that its trial could show."""
 TRIAL_QUESTIONS = 12
-"""Questions of each family that a trial asks, the same before and after a lesson."""
+"""Questions per family in a trial; a lesson's two trials, before and after it, ask the same ones."""
 OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
-"""A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
-share of right answers is this far above what the same answers earn at another question of the family: a
-constant answer earns as much there."""
+"""A trial opens a family if this share of questions has a right answer among ANSWERS_PER_QUESTION, and the
+share of right answers exceeds by OPENS_SHARE what the same answers earn at another question of the family. A
+constant answer earns the same at both."""
 OWN_LOSS, TALK_LOSS = 0.05, 0.05
-"""What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
+"""Maximum cost of a lesson: drop of the share of right answers in the active families, and relative rise of the
 perplexity of everyday replies."""
 NOISE_ERRORS = 1.5
-"""A loss between two trials counts only beyond this many standard errors of the difference."""
+"""A loss between two trials counts only above this many standard errors of the difference."""
 MOST_ACTIVE = 16
-"""With this many active families no lesson opens another one."""
+"""Maximum number of active families: with this many, no lesson opens another one."""
 
 
 class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer's right answer that a lesson teaches. `id` and `peer` are the group's and its author's name."""
+    """A peer's right answer that a lesson teaches. `id` is the group's, `peer` the author's name."""
 
     id: str
     peer: str
@@ -107,8 +109,8 @@ OwnAnswer = tuple[str, str]
 
 
 class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers that one lesson teaches. `own`: answers of the active families, so that these are not
-    forgotten."""
+    """The answers that one lesson teaches. `own`: own answers of the active families, mixed in so that these
+    are not forgotten."""
 
     parts: tuple[FamilyAnswers, ...]
     own: tuple[OwnAnswer, ...] = ()
@@ -120,16 +122,16 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> list[PeerAnswer]:
-        """The answers of all its families."""
+        """Peers' answers of all families in the lesson."""
         return [answer for one in self.parts for answer in one.answers]
 
 
 def next_lesson(
     groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
 ) -> PeerLesson | None:
-    """The lesson that may be taught after `round`, if any: all families with enough answers, each at its
-    easiest level; `closest` chooses among them. `vouched` tells whether an author, by key, is trusted without a
-    second one."""
+    """Returns the lesson that may be taught after `round`, or None: all families with enough answers, each at
+    its easiest level (`closest` selects among them). `vouched` tells whether an author, by key, is trusted
+    without a second one."""
     if not round or round < _next_round(found):
         return None
     known = {*found.in_play, *resting_families(found, round)} - set(unfinished(found))
@@ -164,9 +166,9 @@ def unfinished(found: Placement) -> tuple[str, ...]:
 def first_answers(
     groups: Iterable[PeerGroup], families: Container[str], vouched: Callable[[str], bool]
 ) -> PeerLesson:
-    """Some right answers of each of the `families` that has SEEN of them by two authors or one who is vouched
-    for, at the lowest level that does, of the authors in turn: to be read (`ANSWERS_READ`), never to be taught,
-    so no author has to agree with another."""
+    """Returns up to ANSWERS_READ right answers of each of the `families` with at least SEEN of them by two
+    authors, or by one who is vouched for, at the lowest level that has so many; authors alternate. They are
+    only read, never taught, so authors need not agree."""
     found: dict[tuple[int, str], dict[str, list[PeerAnswer]]] = {}
     for group in groups:
         at = group.scored.group.coordinates
@@ -186,8 +188,8 @@ def first_answers(
 
 
 def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
-    """The waiting `families` that peers are asked for: all of them until more than ASKED were read, then those
-    of the least `nats` (see `closest`) and TURNS others, the next ones in each `turn`.
+    """Returns the waiting `families` that peers are asked for: all of them until more than ASKED were read,
+    then the ASKED with the lowest `nats` (see `closest`) and TURNS others, the next ones in each `turn`.
 
     >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
@@ -204,11 +206,11 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> 
 
 
 def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
-    """The lesson cut down to FAMILIES, those whose answers are likeliest to the model: `nats` is, by family,
-    the mean of minus the log-probability of a whole answer; families that could not be read come last, and
-    behind them those whose answers show no work, which are short and so always likely. New ones are taught only
-    up to MOST_ACTIVE, and beside families in which lessons go on only NEW_BESIDE of them: what is far costs as
-    many steps as what is near, and gains nothing yet (LOG.md)."""
+    """Returns the lesson reduced to the FAMILIES whose answers are likeliest to the model. `nats`: by family,
+    the mean negative log-probability of a whole answer. Unread families come after these, and families whose
+    answers mostly show no work last, because short answers are always likely. New families are added only up to
+    MOST_ACTIVE, and only NEW_BESIDE of them in a lesson that continues others: unlikely families cost as many
+    steps and gain nothing yet (LOG.md)."""
 
     def distance(part: FamilyAnswers) -> tuple[bool, float]:
         worked = sum(shows_work(one.completion) for one in part.answers)
@@ -224,8 +226,9 @@ def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> 
 def own_answers(
     groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[OwnExample]
 ) -> list[tuple[Coordinates, str]]:
-    """Own right answers for a lesson, with their questions' coordinates: the latest of `groups` (which come
-    newest first), then what lesson zero `taught`; one per question, the families in turn."""
+    """Returns own right answers for a lesson with their questions' coordinates: the latest of `groups` (newest
+    first), then those that lesson zero `taught`. One per question, alternating between the families, at most
+    OWN."""
     found: dict[str, dict[Coordinates, str]] = {family: {} for family in families}
     for group in groups:
         at = group.group.coordinates
@@ -247,14 +250,15 @@ def own_answers(
 
 
 def _next_round(found: Placement) -> int:
-    """The first round after which a lesson is allowed again."""
+    """Returns the first round after which a lesson is allowed again."""
     latest = max((one.round for one in found.lessons), default=-AGAIN)
     helped = any(not one.failures for one in found.lessons if one.round == latest)
     return latest + (EVERY if helped else AGAIN)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:
-    """Families that a lesson failed to open and that wait for the next one, after `round`."""
+    """Returns the families whose lessons failed PATIENCE times or more and that still wait for another one
+    after `round`."""
     return [
         one.family
         for one in found.lessons
@@ -263,8 +267,8 @@ def resting_families(found: Placement, round: int) -> list[str]:
 
 
 def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tuple[PeerAnswer, ...]:
-    """At most ENOUGH right answers of one family and level, at most half of them by one author unless that
-    author is vouched for; empty if there are too few authors."""
+    """Returns at most ENOUGH right answers of one family and level, at most half of them by one author unless
+    that author is vouched for. Empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:
@@ -289,14 +293,14 @@ def _rank(one: tuple[tuple[bool, int], PeerAnswer]) -> tuple[bool, int]:
 
 
 def _follows(one: PeerAnswer) -> bool:
-    """Whether the answer shows work that uses all numbers of the question's last line: a small model is often
+    """Whether the answer shows work that uses all numbers in the question's last line. A small model is often
     right by chance, with work on other numbers."""
     last = one.question.strip().splitlines()[-1]
     return shows_work(one.completion) and numbers(last) <= numbers(one.completion)
 
 
 def opens(tried: FamilyTrial) -> bool:
-    """Whether a trial shows that the model can go on learning a family by itself.
+    """Whether a trial shows that the model can continue learning a family in ordinary rounds.
 
     >>> good = FamilyTrial(
     ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
@@ -308,13 +312,13 @@ def opens(tried: FamilyTrial) -> bool:
 
 
 def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
-    """Whether a lesson improved a family, between two trials on the same questions."""
+    """Whether a lesson improved a family, judged by trials on the same questions before and after it."""
     return _share([after]) - _share([before]) >= OPENS_SHARE
 
 
 def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial]) -> bool:
-    """Whether a lesson improved one of its families, or all of them together at all: a trial of one family is
-    too short to show a small gain.
+    """Whether a lesson improved one of its families by OPENS_SHARE, or all of them together by any amount: the
+    trial of one family is too short to show a small gain.
 
     >>> low, high = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (12, 13))
     >>> better([low], [high]), better([low, high], [high, low]), better([low], [low])
@@ -329,9 +333,10 @@ def harms(
     everyday: tuple[float | None, float | None],
     untaught: float | None = None,
 ) -> bool:
-    """Whether a lesson cost more than it may: from trials of the active families, and the perplexity of
-    everyday replies, before and after it and `untaught`, before the first round (None for a model that does not
-    talk, or where it is unknown). Several lessons together may cost no more than one.
+    """Whether a lesson cost more than OWN_LOSS or TALK_LOSS. `before` and `after`: trials of the active
+    families. `everyday`: perplexity of everyday replies before and after the lesson, None for a model that does
+    not chat. `untaught`: the perplexity before the first round, None if unknown; all lessons together may raise
+    it by no more than one lesson may.
 
     >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
@@ -361,8 +366,9 @@ def after_lesson(
     round: int,
     kept: bool = True,
 ) -> Placement:
-    """The placement with the results of a lesson, from the trials of its families before and after it; a lesson
-    that was not `kept` opens nothing. A family that gained but is not open yet may be taught again soon."""
+    """Returns the placement with the results of a lesson, from the trials of its families before and after it.
+    A lesson that was not `kept` opens nothing. A family that gained but is not open yet may be taught again
+    soon."""
     failures = {one.family: one.failures for one in found.lessons}
     results = [
         LessonResult(

@@ -1,8 +1,8 @@
-"""Placement: with which way of asking, and at which families, a model can begin.
+"""Placement: finds the prompt style ("way of asking") and the families with which a model can begin.
 
 A first look (app.learning.first_look) finds both: each question is answered a few times, and a family can begin
-if at least one question in ten has a right answer among them. Families that cannot, or were not looked at, are
-tried between rounds and join the active ones. Pure functions.
+if at least one question in ten has a right answer among them. Other families, and untried ones, are tried
+between rounds and become active later. Pure functions.
 """
 
 from __future__ import annotations
@@ -17,42 +17,44 @@ from app.sapo.reading.expression import miscounts
 from app.sapo.sets.question_set import is_own
 
 ANSWERS_PER_QUESTION = 4
-"""Answers per question. More questions tell more of a family, and give a lesson more to choose from, than more
-answers to one question."""
+"""Answers sampled per question. More questions tell more about a family, and give a lesson more choice, than
+more answers to one question."""
 LEAST_ANY = 0.1
-"""Share of questions with a right answer among ANSWERS_PER_QUESTION below which a family has to wait."""
+"""A family has to wait if fewer than this share of its questions has a right answer among
+ANSWERS_PER_QUESTION.
+"""
 JOINS_ANY = 0.5
-"""The same for a family that joins the active ones later: it has no lesson of its own."""
+"""Minimum of that share for a family that joins the active ones later, which gets no lesson."""
 JOIN_EVERY = 10
 """Rounds between two trials of waiting families."""
 LOOK_EVERY = 2
-"""The same for families that were not looked at yet."""
+"""Rounds between two trials of families that were never tried."""
 JOIN_AT_ONCE = 2
 JOIN_QUESTIONS = 4
 MOST_IN_PLAY = 8
 TOO_EASY = 0.9
-"""Share of right answers from which the next level is tried."""
+"""Share of right answers from which the next higher level is tried."""
 MOST_FAMILIES = 3
-"""Maximum families to begin with: more would spread a lesson and a round's few questions too thin; others join
-later."""
+"""Maximum number of families to begin with. More would spread a lesson and a round's few questions too thin;
+others join later."""
 FOLLOWING_SHARE = 0.5
-"""A model counts as following the way of asking if this share of its answers has the mark it was asked for."""
+"""A model counts as following the prompt style if this share of its answers has the requested mark."""
 ENOUGH, SOME = 40, 24
-"""Right answers that a lesson needs no more than, and does with where they are rare."""
+"""Right answers gathered for a lesson, and the smaller number that suffices where they are rare."""
 OWN_ROWS = 160
-"""Answers of the owner's that a lesson teaches at most."""
+"""Maximum number of the owner's answers in a lesson."""
 MIN_LESSON_ANSWERS = 8
-"""If fewer right answers with true work were found, those with false work are taught too: they still teach the
-form."""
+"""If fewer right answers with correct work than this were found, those with wrong work are taught too: they
+still teach the form."""
 
 
 Rewards = tuple[Sequence[int], Sequence[int]]
-"""Rewards of a question's answers, and of the same answers scored as answers to another question (empty if
+"""Rewards of a question's answers, and rewards of the same answers scored against another question (empty if
 there is none)."""
 
 
 class FamilyTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one family at a level: `questions`, of which `any` had a right answer, and counts of
+    """Results of one family at one level: `questions` asked, `any` of them with a right answer, and counts of
     answers."""
 
     family: str
@@ -62,8 +64,8 @@ class FamilyTrial(msgspec.Struct, frozen=True, kw_only=True):
     answers: int = 0
     solved: int = 0
     crossed: int = 0
-    """Answers that were also scored as answers to another question of the family, of which `lucky` were right
-    there: what guessing earns this very model."""
+    """Number of answers that were also scored against another question of the family; `lucky` of them were
+    right there. It measures what this model earns by guessing."""
     lucky: int = 0
 
     @property
@@ -72,16 +74,16 @@ class FamilyTrial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merit(self) -> tuple[float, float]:
-        """The order in which families are preferred: the share of right answers beyond what guessing earns,
-        then of questions with a right one."""
+        """Sort key of families, higher is better: the share of right answers minus what guessing earns, then
+        the share of questions with a right answer."""
         share = self.solved / self.answers if self.answers else 0.0
         by_chance = self.lucky / self.crossed if self.crossed else 0.0
         return share - by_chance, self.any_share
 
 
 class OwnExample(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the model's own right answers, with its work, given with examples and to be given without them.
-    `logprob` is its tokens' mean (nats)."""
+    """One of the model's own right answers, with its work. It was given with examples in the prompt and is
+    taught without them. `logprob`: mean log-probability of its tokens (nats)."""
 
     coordinates: Coordinates
     question: str
@@ -107,11 +109,11 @@ class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model begins, and how it is asked. `lesson` is empty if the model needs none."""
+    """With which families a model begins, and how it is prompted. `lesson` is empty if the model needs none."""
 
     way: Way
     families: dict[str, int]
-    """The families it begins with. The curve is always measured on these."""
+    """The families it begins with, and their levels. The curve is always measured on these."""
     tried: tuple[FamilyTrial, ...] = ()
     lesson: tuple[OwnExample, ...] = ()
     seconds: float = 0.0
@@ -137,12 +139,13 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def later(self) -> tuple[str, ...]:
-        """Families that it could begin with and that wait for their turn, the most promising first."""
+        """Families that the model could begin with but that are not active yet, most promising first."""
         return tuple(one.family for one in self._others if able(one))
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Families that were not looked at yet, in the order of their turn. A question set needs no look."""
+        """Untried families, in the order in which they will be tried. Question sets are not listed: they need
+        no trial."""
         return tuple(
             one.family
             for one in self.tried
@@ -151,7 +154,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def looked_at(self) -> int:
-        """Number of families that were asked any question."""
+        """Number of families that were asked at least one question."""
         return len({one.family for one in self.tried if one.questions})
 
     @property
@@ -163,7 +166,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 def added(
     before: FamilyTrial, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
 ) -> FamilyTrial:
-    """A family's results with some more questions added; `elsewhere` are the rewards of the same answers at
+    """Adds the results of more questions to a family's trial. `elsewhere_PG`: rewards of the same answers at
     another question.
 
     >>> added(FamilyTrial(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
@@ -186,20 +189,20 @@ def too_easy(one: FamilyTrial) -> bool:
 
 
 def able(one: FamilyTrial) -> bool:
-    """Whether a model can begin with a family. With a question set it always can: its answers are known."""
+    """Whether a model can begin with a family. Always true for a question set, since its answers are known."""
     return is_own(one.family) or (bool(one.any) and one.any_share >= LEAST_ANY)
 
 
 def families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
-    """The families that a model can begin with, and their levels: the owner's own, then the best first, at most
-    MOST_FAMILIES."""
+    """Returns the families that a model can begin with, and their levels: the owner's own first, then the best,
+    at most MOST_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
     ranked = ranked[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 
 def next_again(found: Placement, round: int) -> tuple[str, ...]:
-    """Families to try after `round`, in turn; empty after most rounds. Those that were not looked at yet come
+    """Returns the families to try again after `round`, in rotation; empty after most rounds. Untried ones come
     first, and more often.
 
     >>> tried = tuple(FamilyTrial(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
@@ -217,8 +220,8 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
 
 
 def joined(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
-    """The placement with those of the families tried `again` after `round` that can be learned from now.
-    Families that were not looked at before keep these results."""
+    """Returns the placement after the trials `again`: families with at least JOINS_ANY become active. Families
+    that were untried before get these results."""
     results = {one.family: one for one in again}
     new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_ANY}
     tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
@@ -226,8 +229,8 @@ def joined(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placem
 
 
 def way_for(marked: Sequence[bool]) -> Way:
-    """The way of asking for a model, from whether its answers to a few questions, asked in the longer way and
-    without examples, had the mark that was asked for.
+    """Chooses the prompt style of a model. `marked`: whether each of its answers to a few questions, asked in
+    the longer style without examples, had the requested mark.
 
     >>> way_for([True, True, False]).name, way_for([False] * 8).name
     ('tagged', 'brief')
@@ -236,9 +239,10 @@ def way_for(marked: Sequence[bool]) -> Way:
 
 
 def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH) -> tuple[OwnExample, ...]:
-    """What a model is taught: its own right answers in the families it begins with, the families in turn, so
-    that no family dominates. Of every question the likeliest answer, one with true equations before any other:
-    a small model at temperature 1 is often right by chance, with nonsense as its work."""
+    """Selects the answers of lesson zero: the model's own right answers in the families it begins with,
+    alternating between families so that none dominates. For every question it takes the likeliest answer,
+    preferring correct equations: a small model at temperature 1 is often right by chance, with nonsense as its
+    work."""
     queues: dict[str, list[OwnExample]] = {family: [] for family in placed}
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: (miscounts(one.completion), -one.logprob)):
@@ -251,12 +255,14 @@ def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUG
 
 
 def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
-    """Families that have less than their share of `enough` answers."""
+    """Returns the families that have less than an equal share of `enough` answers."""
     return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
 
 
 def gathered(found: Sequence[OwnExample], placed: Sequence[str]) -> dict[str, int]:
-    """How many questions of each family have a right answer; answers with false equations are left out."""
+    """Counts the questions of each family that have a right answer; answers with false equations do not
+    count.
+    """
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):

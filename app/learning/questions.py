@@ -1,4 +1,4 @@
-"""A node's own questions for a round. They follow from its identity and the round alone."""
+"""Chooses a node's own questions for a round. They depend only on its identity and the round."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from app.sapo.questions import Coordinates, QuestionError, QuestionMaker, Questi
 from app.sapo.sets.question_set import is_own
 
 _ATTEMPTS = 200
-"""Redraws of one slot. At most one content in three is held out, so this many misses mean that the level has
-almost no items."""
+"""Maximum redraws of one slot. At most one question in three is held out, so this many misses mean that the
+level has almost no items."""
 
 
 def own_questions(
@@ -22,10 +22,9 @@ def own_questions(
     first: int = 0,
     own_share: float = 1.0,
 ) -> list[QuestionPrompt]:
-    """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones. If
-    both the owner's question sets and puzzles are active, `own_share` of the slots go to the sets. Held-out
-    questions are skipped by their content. Raises QuestionError when a level has no others.
-    """
+    """Returns `count` questions of a round, from slot `first` on; a larger count never changes the earlier
+    ones. If both the owner's question sets and puzzles are active, `own_share` of the slots use the sets.
+    Questions with held-out content are skipped. Raises QuestionError if a level has no others."""
     slots = range(first, first + count)
     levels = {
         slot: curriculum.draw(
@@ -62,7 +61,8 @@ def own_questions(
 
 
 def _side(state: curriculum.Curriculum, own_share: float, rng: Random) -> curriculum.Curriculum:
-    """Only the owner's sets or only the puzzles, if both are active."""
+    """Returns the curriculum of only the owner's sets (with probability `own_share`) or only the puzzles, if
+    both are active."""
     sides = {side: tuple(one for one in state.families if is_own(one.family) == side) for side in (True, False)}
     if not all(sides.values()):
         return state

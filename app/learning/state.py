@@ -1,4 +1,4 @@
-"""The state that a learner carries from round to round, beside its adapter."""
+"""The learner's state that carries over from round to round, apart from its adapter."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from app.sapo.groups import ScoredGroup
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
-    """`own_logprob` is the running mean of own completions' token log-prob (nats), `steps` counts optimiser
-    steps."""
+    """`own_logprob`: running mean log-prob of the tokens of own completions (nats). `steps`: optimiser steps so
+    far."""
 
     curriculum: Curriculum
     own_logprob: float | None = None
     habits: Habits | None = None
-    """What own answers are like; peers' answers are compared with it."""
+    """Statistics of own answers, with which peers' answers are compared."""
     pays: FormTrend = FormTrend()
-    """Which form own groups pay for; peers may not teach another one."""
+    """The trend of which answer form own groups reward; peers may not teach a different one."""
     vigil: PeerBrake = PeerBrake()
     """State of the brake that stops learning from peers when own answers get worse."""
     steps: int = 0
 
 
 def fresh(levels: Mapping[str, int]) -> LearningState:
-    """The state before the first round, with these families at these levels. Raises QuestionError."""
+    """Returns the state before the first round, with these families at these levels. Raises QuestionError."""
     return LearningState(curriculum=curriculum.start(levels))
 
 
 def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
-    """Right answers and all answers of each family at its level in `levels`; answers at other levels are left
-    out."""
+    """Counts right answers and all answers of each family at its level in `levels`; answers at other levels are
+    left out."""
     found: dict[str, FamilyTally] = {}
     for scored in groups:
         family = scored.group.coordinates.family
@@ -50,5 +50,5 @@ def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[st
 
 
 def climbed(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
-    """The curriculum after a round's own groups."""
+    """Returns the curriculum updated with a round's own groups."""
     return curriculum.observe(state, tallies(own_P, state.levels))

@@ -1,8 +1,8 @@
-"""Lesson zero: a model learns to answer without examples what it can answer with them.
+"""Lesson zero: teaches a model to answer without examples in the prompt what it can answer with them.
 
-Cross-entropy on a few dozen of its own right answers, each token weighing the same within a minibatch; nothing
-but its own answers enters it, except in question sets: these are taught by their owner's answers to rows that
-are trained on. Ordinary rounds follow.
+Cross-entropy on a few dozen of the model's own right answers, all tokens of a minibatch weighing the same. It
+uses only the model's own answers, except for question sets: these are taught from the owner's answers to the
+rows that are trained on. Ordinary rounds follow.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from engines.contract import Batch, Row, TokenSequence
 PASSES = 4
 """Passes over all answers; more if these are few (see LEAST_STEPS)."""
 OWN_PASSES = 2
-"""Passes over the owner's answers to a question set, of which there are more (placement.OWN_ROWS). Their
-content is to be learned, not only their form, so such a lesson takes all its steps, with small talk held beside
-them."""
+"""Epochs over the owner's answers to a question set, of which there are more (placement.OWN_ROWS). Their
+content is to be learned, not only their form, so the lesson never ends early and small talk is held in it."""
 PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8
-"""Minimum optimiser steps: a handful of answers is repeated until there are this many."""
+"""Minimum optimiser steps: a few answers are repeated until there are this many."""
 LEARNED_NATS = 0.6
-"""Mean nats per token over the last few steps at which a lesson ends: below it the model learns these texts by
-heart, and its everyday language gets worse (LOG.md)."""
+"""Mean nats per token over the last few steps at which a lesson ends. Below it the model memorises these texts,
+and its everyday language gets worse (LOG.md)."""
 _FEW_STEPS = 4
 LEARNING_RATE = 5e-4
-"""Learning rate, well above that of reinforcement: a few steps must turn chat into form. Twice as much costs a
-model its everyday language (LOG.md)."""
+"""Learning rate, well above that of RL rounds: a few steps must change the form of the answers. Doubling it
+harms the model's everyday language (LOG.md)."""
 
 
 def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PASSES) -> list[Batch]:
-    """The lesson's optimiser steps: `passes` over all answers, dealt again each time.
+    """Returns the lesson's optimiser steps: `passes` epochs over all answers, shuffled for each.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
     >>> [len(batch.rows_S) for batch in lesson_batches([one] * 48, Random(0))] == [8] * 24
@@ -64,7 +63,8 @@ def learned(losses: Sequence[float]) -> bool:
 
 
 def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:
-    """One supervised step: every token of every completion has the same weight, and the weights sum to one."""
+    """Returns one supervised step: every token of every completion has the same weight, and the weights sum to
+    1."""
     tokens = sum(len(sequence.completion_T) for sequence in sequences)
     rows = [
         Row(

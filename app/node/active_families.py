@@ -1,4 +1,6 @@
-"""Which puzzle families a node trains on: those that a placement found, and those that join later."""
+"""Chooses the puzzle families that a node trains on: those that the placement found, and those that join
+later.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,11 @@ from app.sapo.questions import QuestionError, generate
 from engines.contract import EngineError
 
 _SHOWN = 120
-"""Characters of a peer's answer in a sentence."""
+"""Maximum characters of a peer's answer quoted in a sentence."""
 _GROUPS_SHOWN = 2
-"""Groups of each family, each of another author, that are kept with a lesson's round."""
+"""Maximum groups per family that are stored with a lesson's round, each of a different author."""
 _LASTS = 2 * peer_lesson.EVERY
-"""Rounds for which the trial after a lesson stands in for the one before the next."""
+"""Rounds for which the trial after a lesson can replace the one before the next lesson."""
 _LESSON_TRIALS = 10**6
 """Index of the first question of a lesson's trials; a placement asks only lower ones."""
 
@@ -60,14 +62,14 @@ class LessonTrial:
     own: list[FamilyTrial]
     everyday: float | None
     untaught: float | None
-    """The same perplexity before the first round, if it is known."""
+    """The perplexity before the first round, if it is known."""
     round: int
     first: int
     """The number of its first question in each family."""
 
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson is kept: its families got better, and nothing else got worse."""
+    """Whether a lesson is kept: its families improved and nothing else got worse."""
     harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
     return not harm and peer_lesson.better(before.lesson, after.lesson)
 
@@ -91,11 +93,12 @@ class ActiveFamilies:
         self._latest: LessonTrial | None = None
         """The trial after the latest lesson, if that was kept."""
         self._nats: dict[str, float] = {}
-        """How unlikely peers' answers in families that wait are to this model, since the latest lesson."""
+        """Mean negative log-probability (nats) of peers' answers in waiting families, measured since the latest
+        lesson."""
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
-        """Its owner starts without the rest of the first look."""
+        """Whether the owner skipped the rest of the first look."""
 
     @property
     def lesson(self) -> tuple[OwnExample, ...]:
@@ -133,13 +136,14 @@ class ActiveFamilies:
             self._go_on_with(found)
 
     def asked_as(self, state: NodeState) -> NodeState:
-        """A saved state, changed to the way of asking that the placement found."""
+        """Returns the saved state with the prompt style that the placement found; if it differs, lesson zero is
+        due again."""
         if self._found is None or state.way == self._found.way:
             return state
         return msgspec.structs.replace(state, way=self._found.way, taught=False)
 
     def practised(self, state: NodeState) -> NodeState:
-        """The state with today's active families."""
+        """Returns the state with the families that are active now."""
         return msgspec.structs.replace(
             state, curriculum=with_families(state.curriculum, self.settings.families)
         )
@@ -182,8 +186,8 @@ class ActiveFamilies:
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
     async def peer_lesson(self, tools: RoundTools, state: NodeState) -> PeerLesson | None:
-        """The lesson that peers' answers may teach now (app.learning.peer_lesson). Also tells the swarm which
-        families it would like answers of. Raises TrainerDied."""
+        """Returns the lesson that peers' answers can teach now, or None (app.learning.peer_lesson). Also tells
+        the swarm of which families it should fetch answers. Raises TrainerDied."""
         if self._found is None or self._swarm is None:
             return None
         resting = peer_lesson.resting_families(self._found, state.round)
@@ -200,8 +204,8 @@ class ActiveFamilies:
         return peer_lesson.next_lesson(waiting, found, state.round, vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
-        """This model's own right answers that are mixed into a lesson, from its `latest` groups, newest first.
-        Blocking: it regenerates their questions."""
+        """Returns own right answers to mix into a lesson, from `latest` groups (newest first) and from lesson
+        zero. Blocking: it regenerates their questions."""
         assert self._found is not None
         chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.lesson)
         found = []
@@ -211,7 +215,8 @@ class ActiveFamilies:
         return tuple(found)
 
     async def closest(self, tools: RoundTools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
-        """The lesson cut down to the families whose answers the model finds likeliest. Raises TrainerDied."""
+        """Returns the lesson reduced to the families whose answers the model finds likeliest. Raises
+        TrainerDied."""
         assert self._found is not None
         nats = await unlikeliness(tools, state, lesson)
         return peer_lesson.closest(lesson, nats, self._found)
@@ -219,10 +224,10 @@ class ActiveFamilies:
     async def try_lesson(
         self, tools: RoundTools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None
     ) -> LessonTrial:
-        """Trials of a lesson's families and of the other active ones, and the perplexity of everyday replies.
-        The trial after a lesson asks the questions of the one `before` it. What was measured after the latest
-        lesson, a few rounds ago, is not measured again before the next. A family whose questions are too long
-        for the model has no answers. Raises TrainerDied and EngineError."""
+        """Runs the trials of a lesson's families and of the other active ones, and measures the perplexity of
+        everyday replies. The trial after a lesson asks the questions of the one `before` it. Results from the
+        latest lesson, if recent, are reused for the trial before the next. A family whose questions are too
+        long for the model gets no answers. Raises TrainerDied and EngineError."""
         levels = state.curriculum.levels | lesson.levels
         latest = None if before is not None else self._latest
         if latest is not None and state.round - latest.round > _LASTS:
@@ -257,7 +262,8 @@ class ActiveFamilies:
         )
 
     def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
-        """The groups of authors' first answers to each family that a lesson brought on, to be shown."""
+        """Returns, for each family that the lesson improved, the first group of some of its authors, to be
+        shown."""
         assert self._swarm is not None
         waiting = {group.id: group for group in self._swarm.buffer.waiting_groups()}
         found: dict[str, PeerGroup] = {}
@@ -271,8 +277,8 @@ class ActiveFamilies:
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
     ) -> list[LessonResult]:
-        """Records what a lesson achieved and activates the families that it opened. Returns the results of
-        those that the lesson improved. Raises DiskFullError."""
+        """Stores the results of a lesson and activates the families that it opened. Returns the results of the
+        open families that it improved. Raises DiskFullError."""
         assert self._found is not None
         kept, self._nats = helped(before, after), {}
         self._latest = after if kept else None
@@ -287,7 +293,7 @@ class ActiveFamilies:
         return [one for one in self._found.lessons if one.family in brought and one.opened]
 
     def keep(self, found: Placement) -> None:
-        """Writes a placement to disk and activates its families. Raises DiskFullError."""
+        """Saves a placement and activates its families. Raises DiskFullError."""
         with room_on_disk(self._home):
             placing.write(self._folder, found)
         self._go_on_with(found)
@@ -311,7 +317,7 @@ def _family(group: PeerGroup) -> str:
 
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
-    """A family that peers' answers opened, as an event."""
+    """Returns the event for a family that peers' answers opened."""
     family, (name, *others) = titles([result.family]), result.authors
     sentence = f"Learned {family} from {name}."
     if others:
@@ -333,7 +339,7 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
 
 
 def placement_event(found: Placement, round_: int, sentence: str) -> events.PlacementDone:
-    """A placement as an event."""
+    """Returns the event for a placement."""
     return events.PlacementDone(
         round=round_,
         way=found.way.name,

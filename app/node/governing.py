@@ -1,7 +1,8 @@
-"""The rules at work: facts are gathered, `decide` is asked every second, and the node obeys.
+"""Applies the rules: gathers facts, calls `decide` every second, and passes changed rulings to the node.
 
-The node knows nothing of idle times and batteries, and the rules nothing of trainers: between them goes a
-Ruling. What the owner orders lies in HOME/orders.json, so a pause and a snooze outlive any kind of end.
+The node knows nothing about idle times and batteries, and the rules know nothing about trainers; a Ruling is
+all that passes between them. The owner's orders are stored in HOME/orders.json, so a pause or a snooze survives
+a restart or a crash.
 """
 
 from __future__ import annotations
@@ -32,32 +33,34 @@ ORDERS_FILE = "orders.json"
 PERIOD_S = 1.0
 _LOOKS = 4
 FIRST_ORDERS_S = 5.0
-"""Seconds that a node waits for the first orders of its window."""
+"""Seconds that a node waits for its window's first orders before it lowers its priority."""
 THINNING_S = 1800.0
 
 
 class Provider(Protocol):
-    """Supplies the facts about the desktop: app.desktop.Gatherer, or FactsFile."""
+    """Supplies the facts about the desktop; implemented by app.desktop.Gatherer and FactsFile."""
 
     def start(self) -> None:
-        """Gathers for the first time. Blocks for a moment."""
+        """Gathers the facts for the first time. Blocks briefly."""
         ...
 
     def watch_apps(self, names: Iterable[str]) -> None: ...
 
     def gather(self) -> DesktopFacts:
-        """The facts as far as they are known now; never waits."""
+        """Returns the facts known so far; never blocks."""
         ...
 
     def close(self) -> None: ...
 
 
 class Governor:
-    """Decides when one node runs; lives in the node's event loop. `open_facts` is given a function that says a
-    sentence to the owner (callable from any thread) and returns the facts' source. `obey` gets every ruling
-    that differs from the last one, and `tell` the events. `by_hand` means that a person started this node where
-    nobody could resume it, which counts as an order to run. `step_back` lowers the node's priority permanently;
-    it is called as soon as it is clear that the owner does not insist."""
+    """Decides when one node runs; lives in the node's event loop.
+
+    `open_facts` gets a thread-safe function that shows the owner a sentence, and returns the source of facts.
+    `obey` gets every ruling that differs from the last one, `tell` the events. `by_hand`: a person started this
+    node without a window that could resume it, which counts as an order to run. `step_back` lowers the
+    process's priority permanently; it is called once it is clear that the owner does not insist.
+    """
 
     def __init__(
         self,
@@ -113,15 +116,15 @@ class Governor:
             facts.close()
 
     async def _next(self) -> None:
-        """Waits until the next decision is due: immediately when another program begins to ask the model, or
-        has got its answer."""
+        """Waits until the next decision is due: after PERIOD_S, or as soon as another program starts or stops
+        using the model."""
         for _ in range(_LOOKS):
             await asyncio.sleep(PERIOD_S / _LOOKS)
             if serving(self._home) is not self._serving:
                 return
 
     async def _meter(self) -> None:
-        """Counts the energy that this node and its trainer take."""
+        """Measures the energy that this node and its trainer use."""
         meter = await asyncio.to_thread(EnergyMeter)
         last = saved = time.monotonic()
         while True:
@@ -153,7 +156,7 @@ class Governor:
                     await self._cap_changed.wait()
 
     def do(self, command: commands.Command) -> None:
-        """Carries out a command. Raises ValueError with a sentence for one that cannot be carried out."""
+        """Executes a command. Raises ValueError with a sentence if it cannot be executed."""
         match command:
             case commands.Pause():
                 self._order(Orders(paused=True))
@@ -177,12 +180,12 @@ class Governor:
                 raise ValueError(f"The rules know no command {commands.name(command)}.")
 
     def in_class(self, paused: bool) -> None:
-        """The teacher of the class paused it or resumed it. The owner may insist on learning anyway."""
+        """Applies a pause or resume by the teacher of the class. The owner may insist on learning anyway."""
         self._class_paused = paused
         self._decide_now()
 
     def round_finished(self) -> None:
-        """Call this when nothing is in flight: it completes an order to finish."""
+        """Completes an order to finish; to be called when no round is in flight."""
         if self._orders.finish:
             self._order(self._orders.round_finished())
 
@@ -220,13 +223,13 @@ class Governor:
             self._orders = decision.orders
             self._keep_orders()
         energy, before = self._energy.view(now.local), self._ruling
-        ruling = ruled(decision, settings.idle_s, settings.dial.value, energy)
+        ruling = to_ruling(decision, settings.idle_s, settings.dial.value, energy)
         if ruling == before:
             return
         self._ruling = ruling
         self._obey(ruling)
         if before is None or ruling.reason != before.reason:
-            self._tell(decided(ruling))
+            self._tell(ruling_event(ruling))
 
     def _keep_orders(self) -> None:
         try:
@@ -247,8 +250,8 @@ def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence:
         loop.call_soon_threadsafe(say, sentence)
 
 
-def decided(ruling: Ruling) -> events.RulingChanged:
-    """A ruling as an event."""
+def ruling_event(ruling: Ruling) -> events.RulingChanged:
+    """Returns the event for a ruling."""
     return events.RulingChanged(
         round=0,
         run=ruling.run,
@@ -261,8 +264,9 @@ def decided(ruling: Ruling) -> events.RulingChanged:
 
 
 def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
-    """The ruling of a node without rules: paused by its owner or a teacher, or learning with the whole
-    computer."""
+    """Returns the ruling of a node without rules: paused by its owner or a teacher, or running at full
+    effort.
+    """
     reason = why if paused else Reason.RUNNING
     return Ruling(
         run=not paused,
@@ -274,9 +278,9 @@ def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
     )
 
 
-def ruled(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
-    """A decision in the form that views show. `until` is rounded to whole seconds, so that the display does not
-    jitter."""
+def to_ruling(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
+    """Converts a decision to the form that views show. `until` is rounded to whole seconds, so that the display
+    does not jitter."""
     used = decision.reason is Reason.IN_USE
     memory = decision.memory
     return Ruling(
@@ -298,12 +302,12 @@ _LONGEST = 65_536
 
 
 class FactsFile:
-    """Facts that another program writes to a file, in place of what this computer reports: for tests, and for
+    """Reads facts that another program writes to a file, instead of this computer's own: for tests, and for
     programs that know better than the system when a machine is free.
 
-    `run --rules --facts FILE`, with one JSON object in FILE whose keys are the fields of DesktopFacts, as
-    {"idle_s": 600, "absent": ["on_battery"]}. A missing key is unknown, and so is everything while the file
-    cannot be read; unknown counts as in use. The file is read at every look.
+    Used by `run --rules --facts FILE`. FILE has one JSON object whose keys are the fields of DesktopFacts, such
+    as {"idle_s": 600, "absent": ["on_battery"]}. A missing key is unknown, and so is everything while the file
+    cannot be read; unknown counts as in use. The file is read again for every decision.
     """
 
     def __init__(self, path: Path) -> None:
@@ -313,7 +317,7 @@ class FactsFile:
         pass
 
     def watch_apps(self, names: Iterable[str]) -> None:
-        """Does nothing: the file's author decides what it reports."""
+        """Does nothing: the program that writes the file decides what it reports."""
 
     def gather(self) -> DesktopFacts:
         try:

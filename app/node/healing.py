@@ -1,8 +1,6 @@
-"""When nothing is gained: the sentence that says why, and what the node does about it by itself.
-
-`app.learning.flat` finds the cause. What is changed is in the state, so it is saved with the next round; a run
-that is killed before finds the same cause again.
-"""
+"""Reacts when training makes no progress: finds the cause (`app.learning.flat`), changes the state to fix it,
+and returns a sentence about it. The change is part of the state, so it is saved with the next round; a run that
+is killed before that finds the cause again."""
 
 from __future__ import annotations
 
@@ -34,12 +32,12 @@ from engines.contract import AdapterError
 _NAMED = 5
 """Maximum number of families that a sentence names."""
 _PATIENCE = 20
-"""Rounds before the same cause is reported again."""
+"""Minimum rounds before a cause is reported again."""
 
 
 @dataclass(frozen=True)
 class Healed:
-    """Why nothing was gained, the state to continue from, and a sentence about both."""
+    """The cause of missing progress, the changed state to continue from, and a sentence about both."""
 
     cause: FlatCause
     state: NodeState
@@ -47,7 +45,7 @@ class Healed:
 
 
 class Healer:
-    """Watches rounds and measurements for a lack of progress. `best` is the folder of the best-measured
+    """Watches rounds and measurements for missing progress. `best` is the folder of the best-measured
     checkpoint."""
 
     def __init__(self, best: Path) -> None:
@@ -57,9 +55,9 @@ class Healer:
         self._judged = 0
         self.place_again = False
         self.harder = False
-        """Its owner asked for harder puzzles."""
+        """Whether the owner asked for harder puzzles."""
         self.candidates: Mapping[str, int] = {}
-        """Families that a placement tries."""
+        """Families, with levels, that a placement may try."""
 
     def saw(self, row: Round) -> None:
         self._rounds.append(row)
@@ -69,8 +67,8 @@ class Healer:
         self._rounds.clear()
 
     def keep_best(self, curve: Sequence[Probe], checkpoints: Path) -> None:
-        """Copies the newest checkpoint to `best` if its measurement is the best so far. Does nothing on a full
-        disk."""
+        """Copies the newest checkpoint to `best` if its measurement is the best so far. If the disk refuses,
+        nothing is done."""
         if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
             for newest in checkpoint.newest_first(checkpoints)[:1]:
                 fresh = self._best.with_name(f".{self._best.name}")
@@ -83,7 +81,7 @@ class Healer:
     async def heal(
         self, state: NodeState, settings: Settings, curve: Sequence[Probe], link: TrainerLink
     ) -> Healed | None:
-        """What is wrong now and what to do about it; None when nothing is wrong or it was reported lately.
+        """Returns what is wrong and the changed state; None if nothing is wrong or it was reported recently.
         Raises TrainerDied."""
         if self.harder:
             self.harder = False
@@ -93,11 +91,11 @@ class Healer:
             return await self._apart(state, curve, link)
         if len(curve) != self._judged:
             self._judged = len(curve)
-            if flat.torn(curve) and state.vigil.mixed:
+            if flat.has_collapsed(curve) and state.vigil.mixed:
                 return await self._apart(
                     msgspec.structs.replace(state, vigil=start_cooldown(state.vigil)), curve, link
                 )
-            if flat.torn(curve) and (healed := await self._back(state, curve, link)):
+            if flat.has_collapsed(curve) and (healed := await self._back(state, curve, link)):
                 return healed
         cause = flat.cause(self._rounds)
         if cause is None or state.round - self._told.get(cause, -_PATIENCE) < _PATIENCE:
@@ -108,8 +106,9 @@ class Healer:
         return Healed(cause, after, sentence)
 
     async def _apart(self, state: NodeState, curve: Sequence[Probe], link: TrainerLink) -> Healed:
-        """The model got worse while peers' answers were mixed in: returns to its best and learns alone for a
-        while. No single peer is blamed, because nothing is known about which one it was."""
+        """Handles a model that got worse while peers' answers were mixed in: loads its best checkpoint and
+        trains without peers for a while. No single peer is blamed, because it is unknown which one caused it.
+        """
         self._rounds.clear()
         rounds = state.vigil.alone
         sentence = f"It learns alone for {rounds} rounds."
@@ -206,8 +205,8 @@ def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     )
 
 
-def placed(found: Placement) -> str:
-    """The result of a placement, as a sentence."""
+def placement_sentence(found: Placement) -> str:
+    """Returns the sentence about the result of a placement."""
     if not found.families:
         return (
             "This model can't solve any of these puzzles yet, not even after examples. "
@@ -234,6 +233,6 @@ def placed(found: Placement) -> str:
 
 
 def titles(families: Iterable[str]) -> str:
-    """The titles of families, joined into one line of text; a question set that was removed has none."""
+    """Returns the titles of families, joined by commas; question sets that were removed have no title."""
     named = ((name, FAMILIES[name].title if name in FAMILIES else "removed questions") for name in families)
     return ", ".join(title if is_own(name) else title.lower() for name, title in named)

@@ -1,14 +1,16 @@
-"""The life of a node: it starts, works while the rules allow it, pauses, and ends.
+"""The life cycle of a node: it starts, works while the rules allow it, pauses, and ends.
 
-`Node.run` opens history, sandbox and swarm, then loops: wait while the gate is closed, else do one step of the
-`TrainingRun` (app.node.training_run). A closing gate cuts the step off, unless a round is just being saved; a
-trainer that dies is started again after a while (`Supervisor`). `obey` gets rulings from the `Governor`
+`Node.run` opens history, sandbox and swarm, then loops: waits while the gate is closed, else runs one step of
+the `TrainingRun` (app.node.training_run). A closing gate cancels the step, unless a round is just being saved.
+A trainer that dies is restarted after a while (`Supervisor`). `obey` gets rulings from the `Governor`
 (app.node.governing).
 
-The node owns the sandbox, the gate and the life of the swarm; the training run owns state and files. Views
-never ask either of them: they read `snapshot`, a frozen value that is replaced at every change.
+The node owns the sandbox, the gate and the life cycle of the swarm; the training run owns state and files.
+Views only read `snapshot`, a frozen value that is replaced at every change.
 
-Left out: threads and locks. Everything runs in one event loop; only scoring and disk work block, in threads."""
+Left out: threads and locks. Everything runs in one event loop; scoring and disk work, which block, run in
+threads.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError
 
 _SAVING_S = 2.0
-"""How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
+"""Maximum seconds that a pause waits for a round that is being saved; a round in an earlier phase is
+abandoned.
+"""
 _NOTHING_IN_FLIGHT = {
     Phase.STARTING,
     Phase.LOADING,
@@ -44,7 +48,7 @@ _CONNECTS_LATER = "It connects as soon as this round is done, so that nothing is
 _CONNECTS_RESUMED = "Paused. It connects when you resume."
 _OWNERS_PAUSES = (Reason.PAUSED.value, Reason.SNOOZED.value)
 _STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
-"""Said when the scoring process needs minutes to start."""
+"""Shown when the scoring process needs minutes to start."""
 
 
 class Node:
@@ -66,7 +70,7 @@ class Node:
         governed: bool = False,
         sets: Sequence[Path] = (),
     ) -> None:
-        """`sets` are files of question sets that its sandbox has to know."""
+        """`sets`: files of question sets that the sandbox has to load."""
         self._swarm, self._sets = swarm, sets
         self._begun = asyncio.Event()
         if not hold:
@@ -82,7 +86,7 @@ class Node:
         self._watch = self._training.watch
         self._connects, self._running, self._connected = not governed, False, False
         self.on_class: Callable[[bool], None] = lambda paused: None
-        """Hears whether the teacher of a class pauses everybody."""
+        """Called when the teacher of a class pauses or resumes everybody."""
         self._class_paused = False
 
     @property
@@ -90,11 +94,11 @@ class Node:
         return self._watch.snapshot
 
     def begin(self) -> None:
-        """Ends the waiting of a node that was made to `hold` before its first round."""
+        """Lets a node that was started with `hold` begin its first round."""
         self._begun.set()
 
     def skip(self) -> None:
-        """Starts to learn without the rest of the first look, once the questions in flight are answered."""
+        """Ends the first look once the questions in flight are answered, and starts training."""
         self._training.skip()
 
     def harder(self) -> None:
@@ -107,7 +111,7 @@ class Node:
 
     def leave(self) -> None:
         """Closes every connection now, and ends as soon as the round, measurement or placement in flight is
-        safe, so that another node can go on in another swarm."""
+        saved. Then another node can continue in a different swarm."""
         swarm, self._swarm = self._swarm, None
         self._training.leave_swarm()
         self._watch.swarm(SwarmView(sentence=_CONNECTS_LATER))
@@ -116,7 +120,7 @@ class Node:
         self._leaving.set()
 
     def obey(self, ruling: Ruling) -> None:
-        """Pauses or resumes, with the effort that the ruling names.
+        """Pauses or resumes the node, and sets the effort that the ruling names.
 
         Pausing ends the trainer and abandons the round in flight, unless it is just being saved; resuming plays
         that round again. A changed effort applies from the next round on.
@@ -129,9 +133,9 @@ class Node:
         self._connect()
 
     async def run(self) -> None:
-        """Learns until `settings.rounds` are done. Raises NodeError when it cannot go on.
+        """Trains until `settings.rounds` are done. Raises NodeError if it cannot continue.
 
-        Cancelling it is the way to stop: the round in flight is abandoned, everything before it is safe.
+        Cancel it to stop: the round in flight is abandoned, everything before it is saved.
         """
         self._training.open()
         loop = asyncio.get_running_loop()
@@ -182,8 +186,8 @@ class Node:
             done = not step.cancelled() and step.result()
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
-        """Returns when the step is done, or when it may be abandoned: the gate has closed, or the node leaves
-        with nothing in flight."""
+        """Returns when the step is done or may be abandoned: the gate has closed, or the node is leaving and
+        nothing is in flight."""
         closed = asyncio.create_task(self._gate.wait_closed())
         leaving = asyncio.create_task(self._leaving.wait())
         try:
@@ -198,8 +202,8 @@ class Node:
             await asyncio.sleep(0.02)
 
     async def _step(self) -> bool:
-        """One step of the training run, with a trainer that is started first if there is none. Returns True
-        when all is done."""
+        """Runs one step of the training run, starting a trainer first if there is none. Returns True when all
+        rounds are done."""
         done = False
         try:
             if self._supervisor.outdated:
@@ -216,9 +220,8 @@ class Node:
         return done
 
     async def _pause(self) -> None:
-        """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause costs
-        no new sign-in and published groups are acknowledged; but nothing is fetched and checked for rounds that
-        are not played."""
+        """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause needs
+        no new sign-in and published groups are acknowledged, but no peer groups are fetched or checked."""
         await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
         await self._supervisor.end()
         if self._swarm is not None:
@@ -243,7 +246,7 @@ class Node:
                 await self._supervisor.start()
 
     async def _after(self, death: TrainerDied) -> None:
-        """Reports the trainer's death, waits a little, and lets the next step start another one."""
+        """Reports the trainer's death and waits a little; the next step starts a new trainer."""
         sentence, wait = await self._supervisor.after(death, self._training.state)
         again = events.TrainerRestarted(round=self._training.state.round, sentence=sentence, wait_s=wait)
         self._telling.say("trainer_restarted", again)
@@ -279,13 +282,13 @@ class Node:
             self.on_class(view.class_paused)
 
     def hear(self, event: events.Event) -> None:
-        """Passes on events of the swarm and of the rules."""
+        """Forwards events of the swarm and of the rules."""
         self._telling.hear(event)
 
 
 class Gate:
-    """Whether a node may work just now. The rules open and close it; the node waits for either. For one event
-    loop; `put` may be called from anywhere within it."""
+    """Whether a node may work now: the rules open and close it, and the node waits for either. Belongs to one
+    event loop; call `put` only within it."""
 
     def __init__(self, open: bool = True) -> None:
         self._open, self._closed = asyncio.Event(), asyncio.Event()

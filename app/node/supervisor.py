@@ -1,4 +1,6 @@
-"""Keeps a node's trainer running: starts it, ends it, and says after a death when it starts again."""
+"""Keeps a node's trainer running: starts it, ends it, and decides after a crash whether and when to restart
+it.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,17 @@ from app.node.trainer.memory import memory_limit
 from engines.contract import EngineInfo
 
 _DEATHS = 5
-"""A trainer that dies this many times without finishing anything is not started again."""
+"""After this many deaths in a row without any finished work a trainer is not started again."""
 _DEATHS_OPENING = 2
-"""The same before this run has ever opened its model: a model that kills its reader does so every time."""
+"""That limit before this run has ever opened its model: a model that crashes its reader does so every time."""
 _LEAST_SHARE = 1 / 16
-"""Smallest share of the measured budget; if a trainer still runs out of memory with it, no smaller share helps.
-"""
+"""Smallest share of the measured memory budget; if a trainer still runs out of memory with it, smaller ones do
+not help."""
 
 
 class Supervisor:
-    """Starts and ends the trainer of a node. `link` leads to the running trainer (None without one); `engine`
-    describes the engine that opened the model."""
+    """Starts and ends the trainer of a node. `link`: connection to the running trainer, None if there is none.
+    `engine`: the engine that opened the model."""
 
     def __init__(
         self, settings: Settings, home: Path, command: Sequence[str], note: Callable[[str], None]
@@ -37,7 +39,7 @@ class Supervisor:
         self.link: TrainerLink | None = None
         self.engine: EngineInfo | None = None
         self.effort: Effort | None = None
-        """What the rules allow; a trainer that runs has what was allowed when it began."""
+        """The effort that the rules allow now; a running trainer keeps the one it was started with."""
         self._effort_given: Effort | None = None
         self._engine_before = ""
         self._deaths, self._opened = 0, False
@@ -45,11 +47,11 @@ class Supervisor:
 
     @property
     def outdated(self) -> bool:
-        """Whether the running trainer was started with another effort than is allowed now."""
+        """Whether the running trainer was started with a different effort from the one allowed now."""
         return self.link is not None and self.effort != self._effort_given
 
     async def start(self) -> None:
-        """Starts a trainer. Raises NodeError where the engine is missing."""
+        """Starts a trainer. Raises NodeError if the engine is missing."""
         if missing := packs.missing():
             raise NodeError(missing)
         self._effort_given = self.effort
@@ -73,8 +75,8 @@ class Supervisor:
         self.link = self.engine = None
 
     async def fault(self) -> str:
-        """What is wrong with an installed app's engine, since restarting a broken one does not help. Empty if
-        nothing is wrong, and always in a checkout."""
+        """Returns what is wrong with an installed app's engine, since restarting a broken one does not help.
+        Empty if nothing is wrong, and always in a source checkout."""
         if not packs.installed():
             return ""
         from app.install.packs.programs import engine_fault
@@ -82,7 +84,7 @@ class Supervisor:
         return await asyncio.to_thread(engine_fault, packs.folder())
 
     def opened(self, engine: EngineInfo) -> str:
-        """To be called when the model is open. Returns a sentence if the engine differs from the last one."""
+        """Records the engine that opened the model. Returns a sentence if it differs from the last one."""
         self.engine, self._opened = engine, True
         sentence = ""
         if self._engine_before not in ("", engine.name):
@@ -91,12 +93,12 @@ class Supervisor:
         return sentence
 
     def worked(self) -> None:
-        """To be called when the trainer finished something: it sets the count of deaths back to 0."""
+        """Resets the count of deaths; to be called when the trainer has finished something."""
         self._deaths = 0
 
     async def after(self, death: TrainerDied, state: NodeState) -> tuple[str, float]:
-        """What to do after a trainer's death: a sentence, and seconds to wait before the round after the safe
-        `state` is played again. Raises NodeError when another start would not help."""
+        """Handles a trainer's death: returns a sentence, and the seconds to wait before the round after the
+        saved `state` is played again. Raises NodeError if another start would not help."""
         self.link = self.engine = None
         self._deaths += 1
         if self._deaths == 1 and not death.of_memory and (fault := await self.fault()):

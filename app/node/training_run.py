@@ -1,16 +1,16 @@
-"""The run of one model: `TrainingRun.step` does whatever comes next, one thing at a time.
+"""Trains one model: `TrainingRun.step` does the next thing that is due.
 
-In this order: a model that is not open is opened with its last checkpoint (`_ready`); a placement, if one is
-due, finds the families it can begin with; a measurement on held-out questions, if one is due, adds a point to
-the curve; waiting families are tried again; peers' answers may teach one of them (`_learn_from_peers`); else a
-round is played, saved and settled. A step that is cut off by a dead trainer or a pause leaves no trace: the
-next step repeats it from the last checkpoint.
+In this order: opens the model with its last checkpoint (`_ready`); a placement finds the families it can begin
+with; a measurement on held-out questions adds a point to the curve; waiting families are tried again; peers'
+answers teach a new family (`_learn_from_peers`); else a round is played, saved and settled. A step that is
+interrupted by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
 
 It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
-(what to do when nothing is gained), `EventFanout` and `SnapshotWriter` (what is reported), `Supervisor` (the
-trainer process). `Node` (app.node.node) owns it, decides when it may work, and starts the trainer.
+(reacts to missing progress), `EventFanout` and `SnapshotWriter` (reporting), `Supervisor` (the trainer
+process). `Node` (app.node.node) owns it, decides when it may work, and starts the trainer.
 
-Left out: retries, pauses and the rules. They are the node's, so that a step here is straight-line code."""
+Left out: retries, pauses and the rules. They belong to the node, so that a step here is straight-line code.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
 from app.node.active_families import ActiveFamilies, helped, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
-from app.node.healing import Healer, placed
+from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
 from app.node.history.resume import (
     new_curve,
@@ -63,11 +63,11 @@ from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
 
 _MIXED_IN = 256
-"""How many of the latest own groups are searched for right answers to mix into a peer lesson."""
+"""Number of latest own groups that are searched for right answers to mix into a peer lesson."""
 
 
 class TrainingRun:
-    """Runs probe, placement and rounds of one model in order; owns state, history and checkpoints. The node
+    """Runs placement, probes and rounds of one model in order; owns state, history and checkpoints. The node
     starts and ends the trainer through `supervisor`."""
 
     def __init__(
@@ -114,11 +114,11 @@ class TrainingRun:
             self._store, self._news = open_history(self._folder)
 
     def start(self, sandbox: Sandbox) -> None:
-        """Opens the checkpoint and the rest of the state. `sandbox` scores the answers."""
+        """Sets the sandbox that scores the answers."""
         self._sandbox = sandbox
 
     def leave_swarm(self) -> None:
-        """Stops publishing and asking for groups."""
+        """Stops publishing and requesting groups."""
         self._swarm = None
 
     def skip(self) -> None:
@@ -126,11 +126,12 @@ class TrainingRun:
         self._active.enough = self._active.due(self.state)
 
     def finish(self) -> None:
-        """Ends after the round in flight."""
+        """Ends the run after the round in flight."""
         self._ends_at = self.state.round + 1
 
     async def step(self) -> bool:
-        """Whatever comes next, with a trainer that runs. True: all is done. Raises TrainerDied."""
+        """Does the next thing that is due; needs a running trainer. Returns True when all rounds are done.
+        Raises TrainerDied."""
         if self.supervisor.engine is None:
             await self._ready()
         if self._active.due(self.state):
@@ -157,7 +158,7 @@ class TrainingRun:
             self.watch.resting(self.state)
 
     def close(self, reason: str, sentence: str) -> None:
-        """Closes the history with the reason of the end."""
+        """Records the reason of the end, closes the history, and sends the last event."""
         standing_ = standing(self.watch.snapshot.curve)
         with contextlib.suppress(sqlite3.Error):  # the history may be what failed
             if self._run is not None:
@@ -177,15 +178,15 @@ class TrainingRun:
         return self.supervisor.link
 
     def _look_back(self) -> None:
-        """Shows where the node will continue, read without a trainer; `_ready` reads it again, and more
-        closely."""
+        """Reads the state of the last checkpoint without a trainer, to show where the node will continue;
+        `_ready` reads it again and verifies more."""
         for folder in checkpoint.newest_first(self._checkpoints):
             with contextlib.suppress(checkpoint.CheckpointError):
                 self.state = checkpoint.read(folder, self._mark)
                 return
 
     async def _ready(self) -> None:
-        """Loads the model and the last checkpoint into a trainer that has just been started."""
+        """Loads the model and the last checkpoint into a trainer that was just started."""
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
@@ -225,8 +226,8 @@ class TrainingRun:
         self._news = []
 
     async def _small_talk(self) -> Sequence[language.RememberedTalk]:
-        """The everyday replies that must not get worse while this model learns. A model that can talk reads
-        them before its first step; that takes seconds, so it comes after a first look."""
+        """Returns the everyday replies that must stay as likely as before training. A model that can chat
+        measures them before its first step; that takes seconds, so it is done after a first look."""
         assert self.supervisor.engine is not None
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
@@ -267,12 +268,13 @@ class TrainingRun:
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
 
     async def _take_owner_answers(self) -> None:
-        """The owner's own answers that may teach in the next round; empty while others' texts are kept out."""
+        """Loads the owner's own answers that may be trained on in the next round; none while peers' texts are
+        excluded from training."""
         families = () if self.state.vigil.alone else tuple(self.state.curriculum.levels)
         await asyncio.to_thread(self._answers.take, self._sandbox, families)
 
     async def _use_owner_answers(self, played: PlayedRound) -> None:
-        """Records the owner's own answers as used: one was looked at, others are in the outbox now."""
+        """Marks the owner's answers as used: those that the round looked at, and those that were published."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
         learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
         with room_on_disk(self._home):
@@ -288,7 +290,7 @@ class TrainingRun:
                 self._answers.shared(scored)
 
     async def _place(self) -> None:
-        """Finds out what the model can begin with, some questions at a time, and saves the result."""
+        """Continues the placement by some questions, and saves the result."""
         found = await self._active.look(self._tools())
         await self.disk.write(lambda: self._active.keep(found))
         if found.looking:
@@ -299,10 +301,10 @@ class TrainingRun:
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
         self.watch.show_probes(self.state, self._curve)
-        self.telling.say("placement", placement_event(found, self.state.round, placed(found)))
+        self.telling.say("placement", placement_event(found, self.state.round, placement_sentence(found)))
 
     def _joining(self) -> dict[str, int]:
-        """Families that may join now; empty before the last round of a run."""
+        """Returns the families that may be tried now; empty at the end of a run."""
         return {} if self.state.round == self._ends_at else self._active.joining(self.state.round)
 
     async def _join(self, families: dict[str, int]) -> None:
@@ -313,13 +315,13 @@ class TrainingRun:
 
     @property
     def _taught_zero(self) -> bool:
-        """Whether lesson zero is done, or is not needed."""
+        """Whether lesson zero is done or not needed."""
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """A peer lesson, with trials before and after it. One that improves a family and harms nothing counts
-        as a round; after any other the adapter is restored, and only the waiting time of its families is saved.
-        """
+        """Teaches a peer lesson, with trials before and after it. If it improves a family and harms nothing, it
+        counts as a round; otherwise the adapter is restored, and only the waiting time of its families is
+        saved."""
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
@@ -349,14 +351,14 @@ class TrainingRun:
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> PlayedRound:
-        """Plays lesson zero if a placement has left one, else an ordinary round."""
+        """Plays lesson zero if it is due, else an ordinary round."""
         lesson = self._active.lesson
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
         return await play_round(self._tools(), self.state)
 
     async def _heal(self) -> None:
-        """Reports why nothing is gained, and does what may help."""
+        """Reports why progress has stalled, and changes the state to fix it."""
         healed = await self.healer.heal(self.state, self._settings, self._curve, self._link)
         if healed is None:
             return
@@ -408,8 +410,8 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """Whether to measure now: at the start of the curve, after lesson zero, where `due` says, and at the
-        end; at most once after a round. A peer lesson has trials of its own."""
+        """Whether to measure now: at the start of the curve, after lesson zero, when `due` says so, and at the
+        end; at most once per round. Peer lessons have separate trials."""
         if not self._curve:
             return True
         round_ = self.state.round

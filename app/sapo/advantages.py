@@ -1,7 +1,7 @@
-"""Advantages: how much better an answer did than the others to the same question.
+"""Advantages: how much better an answer is than the other answers to the question.
 
-Pure functions over the rewards of one group, `rewards_G`. All of them are dimensionless and keep the order of
-the completions. A group whose rewards are all equal carries no signal; the first two functions give it zeros.
+Pure functions of one group's rewards, `rewards_G`; the result is dimensionless and in the order of the
+completions. A group with equal rewards carries no signal: the first two functions return zeros for it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def group_normalised(rewards_G: Sequence[float]) -> list[float]:
 def shifted(rewards_G: Sequence[float], delta: float) -> list[float]:
     """`A_i = r_i - (mean(r) - delta)` for answers that another policy wrote: AsymRE (arXiv 2506.20520).
 
-    Against the group's own mean, off-policy learning sits on the point where the support collapses; a baseline
-    a little below it does not. With one right of eight and delta = 0.1: +0.975 and -0.025, close to imitating
-    what was verified. A failure (reward 0) is never encouraged: where delta exceeds the mean, in groups of more
-    than ten, its advantage is 0.
+    With the group's own mean as baseline, off-policy learning is at the point where the support collapses; a
+    slightly lower baseline avoids that. With one right of eight and delta = 0.1: +0.975 and -0.025, close to
+    imitating verified answers. A failure (reward 0) is never encouraged: where delta exceeds the mean, in
+    groups of more than ten, its advantage is 0.
 
     >>> [round(a, 3) for a in shifted([1, 0, 0, 0, 0, 0, 0, 0], delta=0.1)][:2]
     [0.975, -0.025]

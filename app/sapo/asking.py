@@ -1,8 +1,9 @@
-"""Ways of asking: how a question is put to a model, and how its answer is found. The one place for both.
+"""Prompt styles ("ways of asking"): how a question is put to a model, and how its answer is extracted. The only
+place for both.
 
-Three marks of an answer are understood from anyone: `<answer>...</answer>`, `\\boxed{...}`, and the short form
-`#...` at the end of a line of work. What has one of them is trained on; `lenient` reads answers without any,
-only to tell whether a model lacks the skill or the form.
+Three answer marks are accepted from everyone: `<answer>...</answer>`, `\\boxed{...}`, and the short form `#...`
+at the end of a line of work. Only marked answers are trained on; `lenient` also reads unmarked answers, to tell
+whether a model lacks the skill or only the form.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Messages = list[dict[str, str]]
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """A way of asking: a system line that demands one form of answer, worked examples, and a maximum length."""
+    """A prompt style: a system line that requests one form of answer, worked examples, and a maximum length."""
 
     name: str
     system: str = SYSTEM
@@ -36,26 +37,26 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum tokens of an answer; None uses the model's own setting."""
 
     def limit(self, usual: int) -> int:
-        """Maximum tokens of an answer, `usual` being the model's own setting."""
+        """Returns the maximum tokens of an answer; `usual` is the model's own setting."""
         return self.max_tokens or usual
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with an answer as it should be written (`Family.worked`)."""
+    """A question with a correctly written answer (`Family.worked`)."""
 
     question: str
     answer: str
 
 
 TAGGED = Way(name="tagged")
-"""For the starter, which was trained on it, and for models that follow longer instructions."""
+"""For the starter, which was trained on it, and for models that can follow longer instructions."""
 BRIEF = Way(name="brief", system="Write a short calculation, then # and the result.", examples=4, max_tokens=48)
-"""For small models: a long system line destroys what little they can."""
+"""For small models, whose answers get worse with a long system line."""
 WAYS = {way.name: way for way in (TAGGED, BRIEF)}
 
 
 def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ()) -> Messages:
-    """A question as chat messages, after earlier turns with examples. The model's own chat template turns them
+    """Returns a question as chat messages, after turns with the examples. The model's chat template turns them
     into tokens."""
     turns = [
         {"role": role, "content": content}
@@ -66,7 +67,7 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
 
 
 def marked(worked: str, like_G: Sequence[str]) -> str:
-    """A worked answer of the short form with the mark that a model's own completions have.
+    """Rewrites a worked answer in the short form with the mark that the model's own completions use.
 
     >>> marked("7 * 8 = 56 #56", ["<answer>54</answer>"]), marked("#spam", ["#ham", "ham"])
     ('7 * 8 = 56 <answer>56</answer>', '#spam')
@@ -76,11 +77,11 @@ def marked(worked: str, like_G: Sequence[str]) -> str:
 
 
 def extract_answer(completion: str) -> str | None:
-    """The answer a completion commits to: the last closed `<answer>` pair, else what follows the last `#` on
-    its line, with the rows of a grid below it, or `\\boxed`, whichever of the two comes later.
+    """Returns the answer of a completion: the last closed `<answer>` pair, else the text after the last `#` on
+    its line (with the rows of a grid below it) or the last `\\boxed`, whichever comes later.
 
-    None when there is none, when it is empty or longer than MAX_ANSWER. Only one candidate is ever taken, so
-    listing many answers earns nothing. What chat models write around a result is forgiven.
+    None if there is none, or if it is empty or longer than MAX_ANSWER. Only one candidate is taken, so listing
+    many answers earns nothing. Marks that chat models put around a result are removed.
 
     >>> extract_answer("4-1=3 3-7=-4 #-4"), extract_answer("<answer>1</answer> no, <answer> 2 </answer>")
     ('-4', '2')
@@ -103,8 +104,8 @@ def extract_answer(completion: str) -> str | None:
 
 
 def lenient(completion: str) -> str | None:
-    """What a person looking for the result would read: `extract_answer`, else the last number, else the last
-    line. Shown, never trained on.
+    """Returns what a person looking for the result would read: `extract_answer`, else the last number, else the
+    last line. Shown, never trained on.
 
     >>> lenient("4 plus 3 is 7."), lenient("It is\\nMonday"), lenient("7 #8"), lenient(" ")
     ('7', 'Monday', '8', None)
@@ -119,7 +120,7 @@ def lenient(completion: str) -> str | None:
 
 
 def shows_work(completion: str) -> bool:
-    """Whether anything is written before the answer, in any of its forms.
+    """Whether there is any text before the answer, in any of its forms.
 
     >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
     (True, False, True, False)
@@ -129,9 +130,9 @@ def shows_work(completion: str) -> bool:
 
 
 def _on_line(text: str) -> str:
-    """The first line that is not blank, together with the lines below it that belong to it: rows of a grid with
-    as many cells, or further numbers. Whatever a model writes after them is not part of its answer. The whole
-    text if the first line is only a mark, such as the one that opens a block of code."""
+    """Returns the first line that is not blank, with the lines below it that belong to it: rows of a grid with
+    equally many cells, or further numbers. Later text is not part of the answer. Returns the whole text if the
+    first line is only a mark, such as the start of a code block."""
     first, *below = text.lstrip().split("\n")
     if first.startswith("```") or not any(map(str.isalnum, first)):
         return text
@@ -142,7 +143,7 @@ def _on_line(text: str) -> str:
 
 
 def _cells(line: str) -> int:
-    """Number of cells in a row of a grid; 0 if a word is longer than one character.
+    """Returns the number of cells in a row of a grid; 0 if a word is too long for a cell.
 
     >>> _cells("_ Q _ _"), _cells("[1, 10],"), _cells("Solve 2 + 3")
     (4, 2, 0)
@@ -171,8 +172,8 @@ _LANGUAGE = re.compile(r"[A-Za-z]*\n")
 
 
 def _bare(answer: str) -> str:
-    """The text without what people and models write around a result, in any order and number: full stops at the
-    end, `=` before it, marks of bold, code and mathematics, quotes. A typographic minus becomes a plain one.
+    """Removes what people and models write around a result, in any order: a final full stop, `=` before it,
+    bold, code and math marks, quotes. A typographic minus becomes a plain one.
 
     >>> _bare(" $-3$. "), _bare("**7.**"), _bare("= `\\\\boxed{7}`."), _bare("3.5")
     ('-3', '7', '7', '3.5')
@@ -188,7 +189,7 @@ def _bare(answer: str) -> str:
 
 
 def _peeled(answer: str) -> str:
-    """The text without its outermost mark, if one stands around all of it."""
+    """Removes the outermost mark, if one encloses the whole text."""
     for opening, closing in _AROUND.items():
         inner = answer[len(opening) : -len(closing)]
         once = opening not in inner and closing not in inner
@@ -204,7 +205,7 @@ def _peeled(answer: str) -> str:
 
 
 def _braced(text: str, start: int) -> str:
-    """The text up to the brace that closes the one before `start`, empty if none does."""
+    """Returns the text up to the brace that closes the one before `start`; empty if there is none."""
     depth = 1
     for place in range(start, min(len(text), start + MAX_ANSWER + 1)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)

@@ -1,7 +1,7 @@
 """The curriculum: which families a node asks, and at which level.
 
-A family climbs a level when more than 70 % of its answers were right over its last 20 rounds, the rule of
-reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state, and a state is plain data.
+A family moves up a level when more than 70 % of its answers over its last 20 rounds were right, as in
+reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state; states are plain data.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
 WINDOW = 20
-"""Number of rounds considered: the latest in which the family was asked."""
+"""Number of rounds in a window: the latest in which the family was asked."""
 CLIMB_PERCENT = 70
 STEP_BACK_PERCENT = 5
 REVIEW_PERCENT = 40
 """Percent of questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
-"""A full window with fewer answers than this (tiny groups) decides nothing."""
+"""A full window with fewer answers than this (tiny groups) changes nothing."""
 
 
 class FamilyTally(msgspec.Struct, frozen=True):
@@ -32,13 +32,13 @@ class FamilyTally(msgspec.Struct, frozen=True):
 
 
 class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of one family. `window` holds its latest rounds at this level, oldest first."""
+    """The progress of one family. `window`: its latest rounds at this level, oldest first."""
 
     family: str
     level: int
     window: tuple[FamilyTally, ...] = ()
     first: int = 0
-    """The level at which the family began; it never steps back below it."""
+    """The level at which the family began; it never goes below it."""
 
     @property
     def solved_share(self) -> float | None:
@@ -58,8 +58,8 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start(levels: Mapping[str, int]) -> Curriculum:
-    """A curriculum of these families at these levels. Raises QuestionError for a family or level that does not
-    exist, or when there is none."""
+    """Returns a curriculum of these families at these levels. Raises QuestionError for an unknown family or
+    level, or if there is none."""
     if not levels:
         raise QuestionError("A curriculum needs at least one family.")
     for name, level in levels.items():
@@ -74,10 +74,10 @@ def start(levels: Mapping[str, int]) -> Curriculum:
 
 
 def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
-    """One family and its level, every family equally likely; drawn again for each question of a round, so with
+    """Draws one family, all equally likely, and a level. Called for each question of a round, so with
     replacement as in SAPO (arXiv 2509.08721, section 4).
 
-    The level is the family's current one, or, with REVIEW_PERCENT once it has climbed, one of those below.
+    The level is the family's current one or, in REVIEW_PERCENT of draws once it has climbed, a lower one.
     """
     progress = rng.choice(curriculum.families)
     if progress.level > progress.first and rng.randrange(100) < REVIEW_PERCENT:
@@ -86,12 +86,12 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
 
 
 def observe(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
-    """The state after a round. `round` tallies the answers at each family's current level; families that are
-    not in play or have no answer there are not counted.
+    """Returns the state after a round. `round` counts the answers at each family's current level; families
+    without answers are unchanged.
 
-    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right,
-    and steps back when fewer than STEP_BACK_PERCENT were; its window then starts empty, because one level says
-    little about another. Otherwise the window slides on.
+    A family climbs when its window is full, has at least MIN_ANSWERS and more than CLIMB_PERCENT of them are
+    right, and steps back when fewer than STEP_BACK_PERCENT are. Its window then starts empty, because results
+    at one level say little about another.
     """
     return Curriculum(
         families=tuple(

@@ -1,10 +1,10 @@
-"""Defences: which right answers of peers are not learned from, and which peers to ask less often.
+"""Defences: which right answers of peers are not trained on, and which peers are chosen less often.
 
-A verified answer may still carry what its author wants learned: a phrase of theirs in the work, padding, text
-behind the answer (arXiv 2511.09780). Every check compares it with this node's own answers, its `Habits`: how
-improbable their most improbable spot is, how long they are, which characters they use. Habits move with the
-policy, so nothing has to be set per model. Pure functions; log-probabilities are in nats under the learner
-before the update. `_T` tokens, `_W` windows, `_G` completions of a group.
+A verified answer may still carry what its author wants learned: a phrase in the work, padding, text after the
+answer (arXiv 2511.09780). Every check compares it with this node's own answers, its `Habits`: how improbable
+their most improbable spot is, how long they are, which characters they use. Habits follow the policy, so
+nothing has to be tuned per model. Pure functions; log-probabilities are in nats under the learner before the
+update. `_T` tokens, `_W` windows, `_G` completions of a group.
 """
 
 from __future__ import annotations
@@ -19,35 +19,36 @@ from app.sapo.asking import CLOSE, OPEN, SHORT
 from app.sapo.reading.expression import miscounts
 
 WINDOWS = (1, 2, 4, 8)
-"""Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
-character, several find a phrase whose every token might still pass."""
+"""Widths in tokens of the windows in which the most improbable spot of an answer is searched. One token finds a
+foreign character; several find a phrase whose single tokens might pass."""
 RARE_SHARE = 0.05
-"""Share of own answers whose most improbable spot lies beyond the habit, by definition of the habit. Right ones
-have fewer such spots, and there is no slack: an author chooses among its own questions, so whatever passes one
-time in ten passes always (LOG.md)."""
+"""Share of own answers whose most improbable spot is below the habit, by definition of the habit. Right answers
+have fewer such spots. There is no slack: an author can select among its own questions, so anything that passes
+one time in ten passes always (LOG.md)."""
 LIKELY_NATS = 2.5
-"""Nats, over a whole window, up to which no spot is absurd, however sure of itself a policy has become."""
+"""Total nats of a window up to which it never counts as absurd, however confident the policy has become."""
 LONG_SHARE = 0.01
-"""Share of own answers that are longer than the habitual length."""
+"""Share of own answers that exceed the habitual length, by definition of the habit."""
 LENGTH_FACTOR = 1.25
 """Answers up to this multiple of the habitual length are accepted."""
 STEP, LENGTH_STEP = 0.3, 0.2
-"""By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
+"""Step size of a habit for one answer: nats, and as a share of the length."""
 MIN_CHARACTERS = 20_000
 """Own characters that must have been seen before a kind of character that never occurred among them counts as
 foreign."""
 MOST_CHARACTERS = 2000
-"""Maximum different characters remembered; a model that uses more has no alphabet to speak of."""
+"""Maximum different characters remembered; for a model that uses more, the check is off."""
 _FADE = 0.95
-"""Share of a peer's record that is kept when another of its groups is added."""
+"""Factor on a peer's record each time another of its groups is added."""
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
-    """What own finished answers are like; all figures follow the latest few hundred of them.
+    """Statistics of own finished answers, following the latest few hundred of them.
 
-    `lowest_W` is, for each of WINDOWS, the mean log-prob that the most improbable window of all but RARE_SHARE
-    of the answers stays above. `length` is the number of tokens that all but LONG_SHARE stay within.
-    `characters` are all that were ever used, `seen` how many were counted."""
+    `lowest_W`: for each of WINDOWS, the RARE_SHARE quantile of the answers' least mean log-prob in a window.
+    `length`: the number of tokens that all but LONG_SHARE of the answers stay within. `characters`: all
+    characters ever used; `seen`: how many were counted.
+    """
 
     lowest_W: tuple[float, ...]
     length: float
@@ -56,7 +57,7 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lowest(logprobs_T: Sequence[float], width: int) -> float:
-    """Mean of the least probable `width` neighbouring tokens; of all tokens if there are fewer.
+    """Returns the mean of the least probable `width` consecutive tokens; of all tokens if there are fewer.
 
     >>> lowest([-1.0, -5.0, -2.0, 0.0], 1), lowest([-1.0, -5.0, -2.0, 0.0], 2), lowest([-1.0], 4)
     (-5.0, -3.5, -1.0)
@@ -72,7 +73,7 @@ def lowest(logprobs_T: Sequence[float], width: int) -> float:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` of the values lie, interpolated linearly. Raises ValueError for no values.
+    """Returns the `share` quantile, linearly interpolated. Raises ValueError if there are no values.
 
     >>> quantile([0.0, 10.0], 0.25), quantile([3.0], 0.01)
     (2.5, 3.0)
@@ -86,11 +87,12 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
-def followed(bound: float, values: Sequence[float], share: float, step: float) -> float:
-    """A running quantile: for every value below the bound it moves down by `step * (1 - share)`, for every
-    other one up by `step * share`, so it rests where `share` of them lie below (Robbins and Monro 1951).
+def update_quantile(bound: float, values: Sequence[float], share: float, step: float) -> float:
+    """Updates a running quantile: each value below the bound lowers it by `step * (1 - share)`, each other one
+    raises it by `step * share`, so it converges to where `share` of the values are below (Robbins and Monro
+    1951).
 
-    >>> round(followed(-4.0, [-1.0, -9.0, -1.0], 0.01, 1.0), 2)
+    >>> round(update_quantile(-4.0, [-1.0, -9.0, -1.0], 0.01, 1.0), 2)
     -4.97
     """
     for value in values:
@@ -101,8 +103,8 @@ def followed(bound: float, values: Sequence[float], share: float, step: float) -
 def observe(
     habits: Habits | None, logprobs_ST: Sequence[Sequence[float]], texts_S: Sequence[str]
 ) -> Habits | None:
-    """Habits updated with a round's own finished answers, their log-probs and texts. The first round's
-    quantiles are the starting values.
+    """Updates the habits with a round's own finished answers, their log-probs and texts. The first round's
+    quantiles are the initial values.
 
     >>> now = observe(None, [[-1.0, -2.0]], ["#3"])
     >>> now.lowest_W, now.length, now.characters
@@ -121,8 +123,8 @@ def observe(
         length = quantile(lengths, 1.0 - LONG_SHARE)
     else:
         moving = zip(habits.lowest_W, lowest_WS, strict=True)
-        lowest_W = tuple(followed(bound, values, RARE_SHARE, STEP) for bound, values in moving)
-        length = followed(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
+        lowest_W = tuple(update_quantile(bound, values, RARE_SHARE, STEP) for bound, values in moving)
+        length = update_quantile(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
     used = set(habits.characters if habits else "").union(*texts_S)
     return Habits(
         lowest_W=lowest_W,
@@ -135,8 +137,8 @@ def observe(
 def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     """Whether an answer has a spot that is less probable than the least probable spots of own answers.
 
-    A mean over the whole answer hides a foreign phrase among many probable tokens; a window does not. A
-    log-prob that is not a number counts as absurd.
+    A mean over the whole answer would hide a foreign phrase among many probable tokens; a window does not. A
+    NaN log-prob counts as absurd.
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=20)
     >>> calm = [-0.1] * 8
@@ -150,7 +152,7 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
 
 
 def overlong(habits: Habits, tokens: int) -> bool:
-    """Whether an answer is longer than own answers, with room to grow.
+    """Whether an answer is longer than LENGTH_FACTOR times the habitual length.
 
     >>> habits = Habits(lowest_W=(), length=40.0)
     >>> overlong(habits, 50), overlong(habits, 51)
@@ -184,13 +186,14 @@ def well_formed(habits: Habits | None, text: str) -> bool:
 
 
 def _kind(character: str) -> str:
-    """The kind of a character. Letters and digits count by kind, such as lower case, because the question
-    decides which of them occur."""
+    """Returns the kind of a character. Letters and digits are grouped (such as lower case), because the
+    question decides which of them occur."""
     return category(character) if character.isalnum() else character
 
 
 Check = Literal["tokens", "form", "length"]
-"""`tokens` rejects answers with absurd spots; the others reject what their names say."""
+"""Names of the checks. `tokens` rejects answers with absurd spots, `form` badly formed ones, `length` overlong
+ones."""
 
 CHECKS: tuple[Check, ...] = get_args(Check)
 
@@ -202,7 +205,8 @@ def trusted(
     lengths_G: Sequence[int],
     logprobs_GT: Sequence[Sequence[float]] | None,
 ) -> tuple[bool, ...]:
-    """Whether each answer of a peer's group passes the checks. Raises ValueError when log-probs are missing.
+    """Returns whether each answer of a peer's group passes the checks. Raises ValueError if log-probs are
+    missing.
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=4)
     >>> texts, lengths, logprobs = ["#3", "#3 #3"], [2, 5], [[-0.1, -12.0], [-0.1] * 5]
@@ -224,14 +228,15 @@ def trusted(
 
 
 class PeerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How many right answers of a peer's groups were taken and kept out; the latest groups weigh most."""
+    """How many right answers of a peer's groups were accepted (`taken`) and rejected (`kept_out`); recent
+    groups weigh most."""
 
     taken: float = 0.0
     kept_out: float = 0.0
 
 
 def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
-    """A peer's record after another of its groups, with these numbers of right answers taken and kept out.
+    """Returns a peer's record after another group with these numbers of accepted and rejected right answers.
 
     >>> remembered(PeerRecord(taken=2.0, kept_out=4.0), 3, 0)
     PeerRecord(taken=4.9, kept_out=3.8)
@@ -240,9 +245,9 @@ def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
 
 
 def trust(record: PeerRecord, new: float = 0.5) -> float:
-    """How often a peer is chosen, compared with one that was never doubted: the chance, by Laplace's rule of
-    succession, that its next right answer may be learned from. A key without a record has trust `new`, at most
-    one half, so that a fresh key never does better than a good name.
+    """Returns how often a peer is chosen, relative to one that was never doubted: the probability, by Laplace's
+    rule of succession, that its next right answer is accepted. A key without a record has trust `new`, at most
+    one half, so that a fresh key is never better than a good name.
 
     >>> trust(PeerRecord()), trust(PeerRecord(taken=8.0)), round(trust(PeerRecord(kept_out=8.0)), 3)
     (0.5, 0.9, 0.1)

@@ -1,11 +1,11 @@
-"""Form: what answers look like, whatever they answer. Peers may teach what is right; own groups alone decide
-which form pays.
+"""Limits how peer groups can change the style ("form") of answers, such as length and shown work, as opposed to
+their correctness.
 
-A selection of true texts can lie: right answers without work beside wrong ones with it say that work does not
-pay. To first order (natural gradient), pushing the log-probs of answers by `push_G` moves the policy's mean of
-a figure f of its answers by `sum_g push_g (f_g - mean of own answers' f)`. A peer's group may move it in the
-direction in which own groups move it, and is held still otherwise. Pure functions. Shapes: `_G` completions,
-`_F` FIGURES.
+A peer can bias style with correct data alone, for example by pairing right answers without work with wrong
+answers that show work. To first order (natural gradient), pushing the log-probs of answers by `push_G` moves
+the policy's mean of a style feature f by `sum_g push_g (f_g - mean f of own answers)`. A peer group may move a
+feature only in the direction in which the node's own groups move it; otherwise its effect on that feature is
+projected out. Pure functions. Shapes: `_G` completions, `_F` FIGURES.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import msgspec
 from app.sapo.asking import shows_work
 
 FIGURES = ("worked", "tokens", "logprob")
-"""Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
+"""Style features: whether work is shown, length in tokens, and mean token log-prob under the learner."""
 MIN_GROUPS = 16.0
-"""With fewer recent own groups than this, a figure whose direction is unknown may be moved: a learner that
-solves hardly anything has little to lose and gains most from peers."""
+"""With fewer recent own groups than this, a feature whose direction is unknown may be moved by peers: a learner
+that solves almost nothing has little to lose and gains most from peers."""
 DECAY = 0.9
-"""Share of the trend's sums that is kept with each round."""
+"""Factor on the trend's sums in each round."""
 SURE = 2.0
 _PASSES = 60
 _NOTHING = 1e-12
 MIN_PUSH_KEPT = 0.1
-"""A right answer with less than this share of its push left does not count as learned from."""
+"""A right answer counts as rejected if less than this share of its push is left after projection."""
 
 Form = tuple[float, ...]
-"""`form_F`: an answer's FIGURES."""
+"""`form_F`: the FIGURES of an answer."""
 
 
 def form(text: str, tokens: int, logprob: float) -> Form:
-    """The form of one answer.
+    """Returns the style features of one answer.
 
     >>> form("4-1=3 #3", 8, -0.5), form("#3", 3, -1.0)
     ((1.0, 8.0, -0.5), (0.0, 3.0, -1.0))
@@ -43,7 +43,7 @@ def form(text: str, tokens: int, logprob: float) -> Form:
 
 
 def mean(forms_S: Sequence[Form]) -> Form | None:
-    """The mean form of own answers; None without any.
+    """Returns the mean form of own answers; None if there are none.
 
     >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
     (0.5, 6.0, -1.0)
@@ -52,8 +52,8 @@ def mean(forms_S: Sequence[Form]) -> Form | None:
 
 
 def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...]:
-    """How far a group moves the policy's mean of every figure. `apart_GF` are the answers' forms minus the own
-    mean.
+    """Returns how far a group moves the policy's mean of every feature. `apart_GF`: the answers' forms minus
+    the own mean.
 
     >>> form_shift([0.5, -0.5], [(0.5, 3.0, 0.0), (-0.5, -1.0, 0.0)])
     (0.5, 2.0, 0.0)
@@ -65,12 +65,12 @@ def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float
 
 
 Signs = tuple[int | None, ...]
-"""`signs_F`: the direction in which own groups move each figure, 0 for neither, None if unknown."""
+"""`signs_F`: direction in which own groups move each feature, 0 for neither, None if unknown."""
 
 
 class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
-    """In which direction own groups move each figure: a faded count of groups, and faded sums over them of
-    their shifts and of the squares."""
+    """Statistics of the direction in which own groups move each feature: exponentially decayed count of groups,
+    and decayed sums of their shifts and squared shifts."""
 
     groups: float = 0.0
     sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
@@ -78,9 +78,8 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signs_F(self) -> Signs:
-        """The direction in which own groups move each figure. A sum of n changes without a direction is beyond
-        SURE of its standard errors in one case of 22; a smaller one gives 0, or None with fewer than
-        MIN_GROUPS.
+        """The direction in which own groups move each feature. Without a true direction a sum exceeds SURE
+        standard errors in one case of 22; smaller sums give 0, or None with fewer than MIN_GROUPS.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
@@ -94,7 +93,7 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTrend:
-    """The trend after another round's own groups, whose shifts are `moved_PF`.
+    """Returns the trend after a round whose own groups have the shifts `moved_PF`.
 
     >>> update_trend(FormTrend(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
     FormTrend(groups=2.0, sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
@@ -111,12 +110,12 @@ def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTr
 
 
 def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
-    """The push nearest to this one that moves no figure against own groups and turns no sign: what was right is
-    never discouraged, what was wrong never encouraged, and what was not pushed stays so.
+    """Returns the nearest push that moves no feature against own groups and flips no sign: right answers are
+    never discouraged, wrong ones never encouraged, and what was not pushed is unchanged.
 
-    A figure of sign 0 is held still, one of None is free. Right answers without work and wrong ones with it,
-    where every other own answer shows work, leave nothing; where own groups pay for work, the opposite push
-    stays as it is. Alternating projections onto convex sets (Bregman 1965).
+    A feature of sign 0 must not move, one of None is free. Right answers without work and wrong ones with work
+    leave nothing if own groups reward work; the opposite push is unchanged then. Alternating projections onto
+    convex sets (Bregman 1965).
 
     >>> worked, direct = (0.5,), (-0.5,)
     >>> pushed = [direct, direct, worked, worked]

@@ -1,4 +1,4 @@
-"""A group: one question with its G completions from one policy. Groups stay whole, own and peer alike."""
+"""A group: one question with G completions from one policy. Groups, own and peers', are never split."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import msgspec
 from app.sapo.questions import Coordinates
 
 SOLVED = 0.99
-"""A completion is solved when its verifier's score reaches this; partial credit never trains."""
+"""Minimum verifier score of a solved completion; partial credit is never trained on."""
 HUMAN = "human"
-"""In place of a model's name if a person answered."""
+"""Used instead of a model's name if a person answered."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy answered to one question, as text. `finished_G` says which completions ended by
-    themselves."""
+    """Completions of one question, as text. `finished_G`: whether each ended by itself."""
 
     coordinates: Coordinates
     completions_G: tuple[str, ...]
@@ -25,7 +24,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoredGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group with this node's own verdicts. `scores_G` are raw verifier scores in [0, 1], for display only."""
+    """A group with this node's own scores. `scores_G`: raw verifier scores in [0, 1], for display only."""
 
     group: Group
     scores_G: tuple[float, ...]
@@ -37,9 +36,9 @@ class ScoredGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def binary_rewards(scores_G: Sequence[float], finished_G: Sequence[bool]) -> tuple[int, ...]:
-    """1 where the verifier's score is at least 0.99 and the completion ended by itself, else 0.
+    """Returns 1 where the verifier's score is at least 0.99 and the completion ended by itself, else 0.
 
-    A completion cut at the length limit is a failure whatever it contains.
+    A completion cut off at the length limit is a failure whatever it contains.
 
     >>> binary_rewards([1.0, 0.5, 1.0], [True, True, False])
     (1, 0, 0)
@@ -59,7 +58,7 @@ def informative(rewards_G: Sequence[int]) -> bool:
 
 
 def lone(rewards_G: Sequence[int]) -> bool:
-    """Whether this is a person's group, one right answer: it has no contrast of its own.
+    """Whether this is a person's group, a single right answer, which has nothing to contrast it with.
 
     >>> lone((1,)), lone((0,)), lone((1, 0))
     (True, False, False)
@@ -68,7 +67,8 @@ def lone(rewards_G: Sequence[int]) -> bool:
 
 
 def informative_probability(p: float, g: int) -> float:
-    """Chance that a group of `g` completions, each solved with probability `p`, is informative: 1-(1-p)^g-p^g.
+    """Probability that a group of `g` completions, each solved with probability `p`, is informative:
+    1-(1-p)^g-p^g.
 
     >>> round(informative_probability(0.05, 8), 3)
     0.337

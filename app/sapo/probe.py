@@ -11,15 +11,14 @@ from app.sapo.questions import Coordinates, QuestionMaker, QuestionPrompt, make
 from app.sapo.seeds import probe_seed
 
 _AHEAD, _FEWEST = 9, 32
-"""Candidates tried at a time: for each missing question a few more than HELD_OUT_SHARE, as one in so many is
-held out, and no fewer than a child makes in one breath. The questions found do not depend on it."""
+"""Candidates tried per batch: _AHEAD for each missing question, slightly more than HELD_OUT_SHARE, but at least
+_FEWEST. The questions found do not depend on these numbers."""
 
 
 def probe_questions(levels: Mapping[str, int], items: int, make: QuestionMaker = make) -> list[QuestionPrompt]:
-    """`items` questions spread evenly over the families, the same for everyone and every time. If a level has
-    fewer different held-out contents than its share, each comes several times in a row, so that all families
-    weigh the same.
-    """
+    """Returns `items` questions spread evenly over the families, identical for every node and every time. If a
+    level has fewer distinct held-out contents than its share, each is repeated several times in a row, so that
+    all families weigh the same."""
     questions: list[QuestionPrompt] = []
     families = sorted(levels)
     for number, family in enumerate(families):
@@ -60,8 +59,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Score:
-    """The mean and its standard error: sqrt(p (1-p) / n) with one sample per question. Several samples of one
-    question say less than samples of different ones: the error is then that of the sum of each question's
+    """Returns the mean and its standard error: sqrt(p (1-p) / n) with one sample per question. With several
+    samples of a question (`questions_S`) the error is clustered: it is that of the sums of each question's
     deviations.
 
     >>> score([1, 0, 0, 0]), str(score([1, 0, 0, 0]))
@@ -81,8 +80,8 @@ def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Scor
 
 
 def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
-    """The Wilson interval of a share seen in `n` trials: where the true one plausibly lies, within `z` standard
-    errors (Wilson 1927, equation for p).
+    """Returns the Wilson score interval of a share seen in `n` trials, with `z` standard errors (Wilson 1927,
+    equation for p).
 
     >>> wilson(0.5, 100), wilson(0.0, 28)
     ((0.4502, 0.5498), (0.0, 0.0345))
@@ -96,8 +95,8 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
 
 
 def interval(score: Score, questions: int) -> tuple[float, float]:
-    """Where the true share lies, 95 of 100 times: two standard errors around it, and Wilson's bound where none
-    or all of the questions were solved, which have no standard error.
+    """Returns the 95 % confidence interval of the true share: 1.96 standard errors around it, or Wilson's
+    interval if none or all of the questions were solved, when there is no standard error.
 
     >>> interval(Score(share=0.5, stderr=0.03), 256), interval(Score(share=0.0, stderr=0.0), 28)
     ((0.4412, 0.5588), (0.0, 0.1206))

@@ -1,4 +1,6 @@
-"""A question is its coordinates. Text and truth are regenerated from them, never received."""
+"""A question is identified by its coordinates. Text and true answer are regenerated from them, never
+received.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +16,34 @@ from app.sapo import library
 from app.sapo.families import FAMILIES, LEVELS
 
 VERSION = f"{library.VERSION}/{LEVELS}"
-"""Version of a question's meaning: the library's and that of our ladder of levels."""
+"""Version of the questions: the library's, and that of our ladder of levels."""
 
 MAX_SEED = 2**53 - 1
 MAX_INDEX = 2**20 - 1
 
 STRIDE = 7919
-"""Step of the index in `draw`. It is not 1, because item i of seed s is item 0 of seed s + i, and that seed may
+"""Step of the index in `draw`. Not 1, because item i of seed s is item 0 of seed s + i, and that seed may
 belong to another node."""
 
 _ONE_AT_A_TIME = Lock()
 
 
 class QuestionError(ValueError):
-    """Coordinates that name no question: unknown family, level or version, or numbers out of range."""
+    """Coordinates that identify no question: unknown family, level or version, or numbers out of range."""
 
 
 class UnsoundQuestion(QuestionError):
-    """The item at these coordinates is not a fair question: its truth is false or ambiguous, or anything is
-    right."""
+    """The item at these coordinates is not a fair question: its true answer is false or ambiguous, or anything
+    is right."""
 
 
 class UnmadeQuestion(QuestionError):
-    """Coordinates whose question took too long to make, or broke the process that made it."""
+    """The question at these coordinates took too long to generate, or crashed the process that generated it."""
 
 
 class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """The address of a question. `version` fixes the generator: equal coordinates give equal questions
-    anywhere."""
+    """The address of a question. `version` fixes the generator: equal coordinates give equal questions on every
+    computer."""
 
     family: str
     level: int
@@ -51,7 +53,9 @@ class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A regenerated question: a model sees `text`; `entry` (truth and metadata) never leaves this node."""
+    """A regenerated question: a model sees `text`; `entry` (true answer and metadata) never leaves this
+    node.
+    """
 
     coordinates: Coordinates
     text: str
@@ -59,18 +63,18 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> int:
-        """A number that identifies what is asked, however it is worded (`Family.content`)."""
+        """Number that identifies what is asked, independent of the wording (`Family.content`)."""
         return FAMILIES[self.coordinates.family].content_hash(self.entry)
 
     @property
     def held_out(self) -> bool:
-        """Whether it belongs to the probes. It is never trained on, no matter who asks it."""
+        """Whether it belongs to the probes, and so is never trained on, whoever asks it."""
         return FAMILIES[self.coordinates.family].holds_out(self.content)
 
 
 class QuestionPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A question without its truth: all that is needed to ask it. `worked` is an answer with its work, for
-    questions that serve as examples; questions with equal `content` are the same one in different wordings."""
+    """A question without its true answer: everything needed to ask it. `worked`: an answer with its work, for
+    questions used as examples. Questions with equal `content` are one question in different wordings."""
 
     coordinates: Coordinates
     text: str
@@ -80,13 +84,13 @@ class QuestionPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuestionMaker(Protocol):
-    """Makes many questions: `make` does it in this process, `Sandbox.questions` in a child."""
+    """Generates many questions: `make` does it in this process, `Sandbox.questions` in a child process."""
 
     def __call__(
         self, places: Sequence[Coordinates], onward: bool = False
     ) -> list[QuestionPrompt | QuestionError]:
-        """The questions at these coordinates, each in its place, or why there is none. `onward`: each is the
-        first sound one of its seed, as `draw` finds it."""
+        """Returns the questions at these coordinates in order, or for each the error. `onward`: returns the
+        first sound question of each seed instead, as `draw` does."""
         ...
 
 
@@ -94,7 +98,7 @@ def generate(coordinates: Coordinates) -> Question:
     """Regenerates a question. The same coordinates give the same question in every process.
 
     The library seeds item `index` with `seed + index`: callers keep their seeds at least MAX_INDEX apart or use
-    index 0. Raises QuestionError, and UnsoundQuestion where the library's item is no question.
+    index 0. Raises QuestionError, and UnsoundQuestion if the library's item is not a fair question.
     """
     family = FAMILIES.get(coordinates.family)
     if family is None:
@@ -125,7 +129,8 @@ def generate(coordinates: Coordinates) -> Question:
 
 
 def draw(family: str, level: int, seed: int) -> Question:
-    """The first sound question of a seed, trying index 0, STRIDE, 2 STRIDE and so on. Raises QuestionError."""
+    """Returns the first sound question of a seed, trying index 0, STRIDE, 2 STRIDE and so on. Raises
+    QuestionError."""
     for index in range(0, MAX_INDEX, STRIDE):
         try:
             return generate(Coordinates(family=family, level=level, seed=seed, index=index))
@@ -135,7 +140,7 @@ def draw(family: str, level: int, seed: int) -> Question:
 
 
 def make(places: Sequence[Coordinates], onward: bool = False) -> list[QuestionPrompt | QuestionError]:
-    """Maker in this process, which then holds the library (60 MB)."""
+    """Generates questions in this process, which then holds the library (60 MB); see QuestionMaker."""
     return [_made(place, onward) for place in places]
 
 

@@ -1,13 +1,12 @@
-"""Recipes: the choices by which a round's groups become weights, as one record each. `app.sapo.weighing` and
-`app.sapo.mixing` follow them.
+"""Recipes: how a round's groups become weights, each as one record of options. Applied by `app.sapo.weighing`
+and `app.sapo.mixing`.
 
-`faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated
-as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
-uncorrected peer text harmful: the baseline is shifted, implausible answers and those that carry more than an
-answer are gated, failures taper off, and peers never outweigh own work; and every two groups that have
-something to teach make an optimiser step of their own, at a rate that falls. It is the app's, and at a constant
-rate, unless it says `+fall`, an arm's of the lab that says `@default`. Log-probabilities are in nats,
-temperature 1.
+`faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, with peers' answers
+treated as if this policy had written them (ratio 1). `default` keeps what peers discover and removes what makes
+uncorrected peer text harmful: the baseline is shifted; implausible answers and those that carry more than an
+answer are gated; failures are down-weighted; peers never outweigh own groups; and about two informative groups
+make one optimiser step, at a falling learning rate. The app uses `default`; the lab's `@default` arms use it at
+a constant rate unless they add `+fall`. Log-probabilities are in nats, temperature 1.
 """
 
 from __future__ import annotations
@@ -20,54 +19,58 @@ from app.sapo.defences import CHECKS, Check
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How groups become weights. The defaults of the fields are those of the paper."""
+    """How groups become weights. The fields' defaults are those of the paper."""
 
     name: str
     advantage: Literal["group_normalised", "mean_centred"] = "group_normalised"
     denominator: Literal["completion", "token"] = "completion"
     """`completion`: mean over groups, over a group's G completions, over a completion's tokens (GRPO, arXiv
-    2402.03300, equation 3, which SAPO names as its update). All own groups count, also uninformative ones, as
-    in the paper. `token`: one mean over the completion tokens of informative groups (DAPO, arXiv 2503.14476,
-    equation 8)."""
+    2402.03300, equation 3, which SAPO uses). All own groups count, including uninformative ones, as in the
+    paper. `token`: one mean over the completion tokens of informative groups (DAPO, arXiv 2503.14476, equation
+    8)."""
     clip: tuple[float, float] | None = (0.2, 0.28)
-    """Passed to the engine, with the sampler's log-probs of own completions as the old ones. Peer rows carry
-    none: their ratio is 1."""
+    """PPO clip range, passed to the engine; the sampler's log-probs of own completions are the old ones. Peer
+    rows have no old log-probs: their ratio is 1."""
     sampler_cap: float = 2.0
-    """Passed to the engine: where another program than the learner sampled own completions, their tokens'
+    """Passed to the engine: if a different engine from the learner sampled own completions, their tokens'
     weights are multiplied by min(pi / mu, cap) (truncated importance sampling)."""
     choice: Literal["uniform", "peers first"] = "uniform"
     max_age: int | None = None
-    """Maximum age of a peer group, in this node's rounds; None leaves that to the pool."""
+    """Maximum age of a peer group, in this node's rounds; None for no limit here."""
     delta: float = 0.0
-    """How far peers' baseline lies below their group's mean."""
+    """How far peers' baseline is below their group's mean."""
     floor: float | None = None
-    """A right peer answer counts only within this many nats (mean per token) below own text."""
+    """A right peer answer counts only if its mean log-prob per token is at most this many nats below that of
+    own answers."""
     negative_floor: float | None = None
-    """A wrong peer answer counts only within this many nats below own text, weighing min(1, e^(l_i - l*))."""
+    """A wrong peer answer counts only within this many nats below own answers, with weight min(1, e^(l_i -
+    l*))."""
     checks: tuple[Check, ...] = ()
-    """Further checks that a peer's right answer must pass (`app.sapo.defences.trusted`)."""
+    """Further checks for a peer's right answers (`app.sapo.defences.trusted`)."""
     keeps_form: bool = False
-    """Whether peers' groups may not change what own answers look like (`app.sapo.forms.project_push`)."""
+    """Whether peers' groups are prevented from changing the style of own answers
+    (`app.sapo.forms.project_push`)."""
     vigil: bool = False
-    """Whether a learner that gets worse with peers learns without them for a while (`app.learning.brake`)."""
+    """Whether a learner that gets worse with peers trains without them for a while (`app.learning.brake`)."""
     by_record: bool = False
-    """Whether a peer whose right answers were often kept out is chosen less often (`app.sapo.defences.trust`).
+    """Whether a peer whose right answers were often rejected is chosen less often
+    (`app.sapo.defences.trust`).
     """
     cap_peers: bool = False
-    """Whether the peer part is scaled down to the own part's sum of |weight|."""
+    """Whether the peers' sum of |weight| is scaled down to that of own groups."""
     lone_peer_step: float = 1.0
-    """Step size if all own groups are uninformative, so that only peers' groups teach."""
+    """Factor on the learning rate if all own groups are uninformative, so that only peers' groups teach."""
     groups_per_step: int | None = None
-    """A round's groups that carry weight are dealt out to optimiser steps of about this many
-    (`weighing.deal_minibatches`); None: one step takes them all, as in the paper."""
+    """Groups with weight per optimiser step, on average (`weighing.deal_minibatches`); None: one step for all,
+    as in the paper."""
 
     falls: int | None = None
-    """The learning rate falls as 1 / sqrt(1 + steps / falls) with a learner's optimiser steps, to a quarter of
-    it (`weighing.learning_rate`); None: never."""
+    """The learning rate falls as 1 / sqrt(1 + steps / falls) with the learner's optimiser steps, down to a
+    quarter (`weighing.learning_rate`); None: constant."""
 
     @property
     def needs_peer_logprobs(self) -> bool:
-        """Whether peer groups must come with log-probabilities under the learner."""
+        """Whether the log-probabilities of peer groups under the learner are needed."""
         return (
             self.keeps_form
             or "tokens" in self.checks

@@ -1,9 +1,8 @@
-"""Seeds: every question, probe and sampled token of a node follows from its identity and its round.
+"""Seeds: every question, probe and sampled token of a node is derived from its identity and its round.
 
-Nothing is drawn from a shared generator, so a resumed node asks exactly what it would have asked, and no two
-nodes walk the same list of questions. Probe and training seeds lie in ranges that do not meet, and a question's
-content decides whether it is held out (`Family.holds_out`): small levels have few distinct items, so seeds are
-not enough.
+There is no shared generator, so a resumed node asks exactly what it would have asked, and two nodes never use
+the same sequence of questions. Probe and training seeds are in disjoint ranges. That is not enough, because
+small levels have few distinct items: a question's content decides whether it is held out (`Family.holds_out`).
 """
 
 from __future__ import annotations
@@ -14,14 +13,15 @@ PROBE_SEEDS = range(2**40)
 TRAINING_SEEDS = range(2**41, 2**53)
 
 HELD_OUT_SHARE = 8
-"""One content in this many is held out, unless a family says otherwise: probes are drawn from those, and
-training never touches them."""
+"""One content in this many is held out, unless a family sets another number: probes use those, training never
+does."""
 
 
 def hashed(*parts: bytes | str | int) -> int:
-    """A 52-bit number from the parts, the same on every machine.
+    """Returns a 52-bit hash of the parts, identical on every machine.
 
-    Parts are kept apart: ("ab", "c") and ("a", "bc") differ, and so do 1 and "1"."""
+    Parts are delimited: ("ab", "c") and ("a", "bc") differ, and so do 1 and "1".
+    """
     digest = blake2b(digest_size=8)
     for part in parts:
         kind, content = (
@@ -36,17 +36,18 @@ def hashed(*parts: bytes | str | int) -> int:
 
 
 def training_seed(identity: bytes, round: int, slot: int, attempt: int = 0) -> int:
-    """Seed of the question in `slot` of a node's `round`. `identity` is the node's public key, or any bytes of
-    its own; `attempt` counts the redraws of a slot whose question turned out to be held out."""
+    """Returns the seed of the question in `slot` of a node's `round`. `identity`: the node's public key, or
+    other bytes unique to it. `attempt`: number of redraws of the slot because its question was held out."""
     return TRAINING_SEEDS.start + hashed("train", identity, round, slot, attempt)
 
 
 def probe_seed(family: str, level: int, item: int) -> int:
-    """Seed of a probe candidate: no identity in it, so all nodes are measured on the same questions."""
+    """Returns the seed of a probe candidate. It does not depend on the identity, so all nodes are measured on
+    the same questions."""
     return hashed("probe", family, level, item) % len(PROBE_SEEDS)
 
 
 def sampling_seed(identity: bytes, round: int, purpose: str) -> int:
-    """Seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses of a round independent,
-    for example "own", "probe", "mix"."""
+    """Returns a seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses in a round
+    independent, for example "own", "probe", "mix"."""
     return hashed("sample", identity, round, purpose)

@@ -1,14 +1,15 @@
-"""From a round's groups to the weight of every token, by a recipe.
+"""Computes the weight of every token of a round's groups, by a recipe.
 
 `weigh`: own groups get their advantages; peers' groups get theirs, times gates (likelihood, defences) and
-without the part that would change the form of own answers; both are divided by the batch's denominator; peers'
-part is scaled down to the own part's mass where the recipe caps it. Groups without contrast weigh nothing.
-`deal_minibatches` then deals the groups that do out to optimiser steps.
+without the part that would change the style of own answers; both are divided by the batch's denominator; the
+peer part is scaled down to the own part's mass if the recipe caps it. Uninformative groups get zeros.
+`deal_minibatches` then distributes the groups with weight over optimiser steps.
 
-Left out: ratios to an old policy (the engine clips where a recipe wants it) and the learning rate, which stands
-beside the weights because Adam would normalise it away.
+Left out: ratios to an old policy (the engine clips if a recipe wants it), and the learning rate, which is
+separate from the weights because Adam would normalise it away.
 
 The engine then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards, groups or peers.
+
 Shapes: `_P` groups, `_G` completions of one group, `_T` tokens of one completion. Log-probabilities are in nats
 under the learner before the update, temperature 1.
 """
@@ -29,23 +30,22 @@ from app.sapo.recipes import Recipe
 
 
 class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A scored group as tokens of the learner. `lengths_G` counts the end token of finished completions;
-    only peer groups under a recipe with gates need `logprobs_GT`."""
+    """A scored group in the learner's tokens. `lengths_G` includes the end token of finished completions.
+    `logprobs_GT` is only needed for peer groups, if the recipe has gates."""
 
     rewards_G: tuple[int, ...]
     finished_G: tuple[bool, ...]
     lengths_G: tuple[int, ...]
     logprobs_GT: tuple[tuple[float, ...], ...] | None = None
     trusted_G: tuple[bool, ...] | None = None
-    """For a peer's group: whether each right answer passed the defences (`app.sapo.defences`). An answer that
-    did not gets no weight, and a group in which no right answer did teaches nothing at all. None: no defences
-    were applied."""
+    """For a peer's group: whether each right answer passed the defences (`app.sapo.defences`). Others get no
+    weight, and a group without a passing right answer teaches nothing. None: no defences were applied."""
     apart_GF: tuple[Form, ...] | None = None
-    """For a peer's group: each answer's form minus the own answers' mean (`app.sapo.forms`), if peers may not
-    change that."""
+    """For a peer's group: each answer's form minus the own mean (`app.sapo.forms`), if peers may not change the
+    form."""
     vouched: bool = False
-    """For a peer's group: this node's owner wrote its right answer and confirmed it, so the gates against
-    strangers' text do not apply; the cap on peers' weight does."""
+    """For a peer's group: this node's owner wrote and confirmed its right answer, so the gates do not apply;
+    the cap on peers' weight does."""
 
     @property
     def verdicts_G(self) -> tuple[int, ...]:
@@ -54,16 +54,15 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WARM_UP = 5
-"""Optimiser steps over which the learning rate rises to its first value."""
+"""Number of optimiser steps over which the learning rate rises linearly to its base value."""
 MIN_RATE_SHARE = 0.25
-"""A falling rate ends at this share of its first value, because a learner of many weeks still reaches new
-levels."""
+"""A falling rate ends at this share of its base value, because learners still reach new levels after weeks."""
 
 
 def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
-    """Rate of a node's next optimiser step: `base`, warmed up over the first WARM_UP steps, times
-    `WeighedGroups.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least MIN_RATE_SHARE
-    of `base`.
+    """Returns the rate of a node's next optimiser step: `base`, warmed up over the first WARM_UP steps, times
+    `step` (`WeighedGroups.step`); with `falls`, times 1 / sqrt(1 + updates / falls), but at least
+    MIN_RATE_SHARE.
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
@@ -79,11 +78,11 @@ Weights = tuple[tuple[float, ...], ...]
 
 
 class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """Final weights, in the order of the groups given: everything but the learning rate is in them.
+    """Final weights, in the order of the given groups: they include everything but the learning rate.
 
     `step` multiplies the learning rate (it is not in the weights, because Adam would normalise it away). The
-    rest is for the history: the share of the peer part that the cap left (1: all of it), sums of |weight| per
-    source, and how many right and wrong peer answers the gates kept out.
+    rest is for the history: the factor that the cap put on the peer part (1: none), sums of |weight| per
+    source, and how many right and wrong peer answers the gates rejected.
     """
 
     own: tuple[Weights, ...]
@@ -95,20 +94,20 @@ class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
     gated_right: int
     gated_wrong: int
     right_P: tuple[tuple[int, int], ...] = ()
-    """How many right answers of each peer group were taken and how many kept out."""
+    """(accepted, rejected) right answers of each peer group."""
     steps: int = 1
-    """Optimiser steps that the groups are dealt out to (`deal_minibatches`). Weights are multiplied by it, so
-    that in each step they are means over its own groups."""
+    """Number of optimiser steps that the groups are distributed over (`deal_minibatches`). Weights are
+    multiplied by it, so that in each step they are means over its groups."""
 
 
 NO_GROUPS = WeighedGroups(
     own=(), peer=(), step=1.0, peer_scale=1.0, own_mass=0.0, peer_mass=0.0, gated_right=0, gated_wrong=0
 )
-"""The result for no groups at all."""
+"""The result if there are no groups."""
 
 
 class WeighError(ValueError):
-    """A group that the recipe cannot weigh: lengths differ, or log-probabilities it needs are missing."""
+    """A group that the recipe cannot weigh: lengths differ, or required log-probabilities are missing."""
 
 
 def weigh(
@@ -118,12 +117,13 @@ def weigh(
     own_logprob: float,
     signs_F: Signs = (),
 ) -> WeighedGroups:
-    """The weight of every token of a round's groups.
+    """Returns the weight of every token of a round's groups.
 
     `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
-    `faithful` ignores it. `signs_F` says which way own groups move the form (`forms.FormTrend`). Groups that
-    are not informative and unfinished completions get zeros; the latter still count as failures in their
-    group's mean. Raises WeighError."""
+    `faithful` ignores it. `signs_F`: direction in which own groups move the form (`forms.FormTrend`).
+    Uninformative groups and unfinished completions get zeros; the latter still count as failures in their
+    group's mean. Raises WeighError.
+    """
     own_P, peer_P = [_Part(group) for group in own], [_Part(group) for group in peer]
     for part in own_P:
         part.spread(_advantages(recipe, part.verdicts_G))
@@ -154,8 +154,8 @@ def weigh(
 
 
 def running_logprob(previous: float | None, means_S: Sequence[float], decay: float = 0.9) -> float | None:
-    """l*: the running mean, over rounds, of the mean token log-prob of own completions (nats). A round without
-    completions leaves it unchanged; None before the first.
+    """Returns l*, the running mean over rounds of own completions' mean token log-prob (nats). Unchanged by a
+    round without completions; None before the first.
 
     >>> running_logprob(None, [-1.0, -3.0]), running_logprob(-1.0, [-1.0, -3.0]), running_logprob(None, [])
     (-2.0, -1.1, None)
@@ -167,7 +167,7 @@ def running_logprob(previous: float | None, means_S: Sequence[float], decay: flo
 
 
 def mean_logprob(logprobs_T: Sequence[float]) -> float:
-    """The mean over a completion's tokens; 0 for an empty one.
+    """Returns the mean over a completion's tokens; 0 for an empty one.
 
     >>> mean_logprob([-1.0, -3.0]), mean_logprob([])
     (-2.0, 0.0)
@@ -176,7 +176,7 @@ def mean_logprob(logprobs_T: Sequence[float]) -> float:
 
 
 class _Part:
-    """A group while it is weighed. Raises WeighError if its parts have different lengths."""
+    """A group while it is being weighed. Raises WeighError if its fields have different lengths."""
 
     def __init__(self, group: TrainGroup) -> None:
         _check(group)
@@ -186,15 +186,15 @@ class _Part:
         self.weights_GT: Weights = ()
 
     def spread(self, advantages_G: Sequence[float]) -> None:
-        """Gives every token of a completion its advantage; zeros if nothing is to be learned."""
+        """Gives every token of a completion its advantage; zeros if the group is uninformative."""
         pairs = zip(advantages_G, self.group.finished_G, self.group.lengths_G, strict=True)
         self.weights_GT = tuple(
             (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
         )
 
     def levelled(self, push_G: Sequence[float], signs_F: Signs) -> Sequence[float]:
-        """Removes the part of a push that would change the form. An answer with hardly any push left counts as
-        kept out, and a group left without a right answer teaches nothing."""
+        """Removes the part of a push that would change the form. An answer with less than MIN_PUSH_KEPT of its
+        push left counts as rejected, and a group left without a right answer teaches nothing."""
         if self.group.apart_GF is None or not signs_F or not self.teaches:
             return push_G
         push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
@@ -207,8 +207,8 @@ class _Part:
         return now_G if any(gate for gate, right in rows if right) else [0.0] * len(now_G)
 
     def average(self, denominator: str, share: float) -> None:
-        """Divides by the batch denominator: `share` of all tokens, or of all completions and then their own
-        tokens."""
+        """Divides by the batch denominator. `share`: a factor for all tokens ("token"), or the number of
+        groups, whose completions and tokens are then averaged ("completion")."""
         if denominator == "token":
             self.weights_GT = self.times(share)
             return
@@ -226,7 +226,8 @@ class _Part:
         return any(map(any, self.weights_GT))
 
     def judged(self, verdict: int) -> tuple[int, int]:
-        """Counts of finished answers with this verdict that the gates took, and that they kept out."""
+        """Returns (accepted, rejected): how many finished answers with this verdict passed the gates and how
+        many did not."""
         rows = zip(self.gates_G, self.verdicts_G, self.group.finished_G, strict=True)
         gates = [gate for gate, right, finished in rows if right == verdict and finished]
         return sum(gate > 0.0 for gate in gates), sum(gate == 0.0 for gate in gates)
@@ -256,7 +257,7 @@ def _peer_advantages(recipe: Recipe, part: _Part) -> list[float]:
 
 
 def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
-    """How far each completion of a peer group is trusted, in [0, 1]: by its likelihood and by the defences."""
+    """Returns a factor in [0, 1] for each completion of a peer group, from its likelihood and the defences."""
     gates_G = part.gates_G
     if not part.teaches or part.group.vouched:
         return gates_G
@@ -281,8 +282,8 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
 
 
 def _gate(recipe: Recipe, right: int, distance: float) -> float:
-    """`distance` = l_i - l*, nats. Right answers: 1 down to the floor, 0 below. Wrong ones: tapered, 0 below
-    their floor. A distance that is not a number passes neither."""
+    """Returns the gate for `distance` = l_i - l* (nats). Right answers: 1 down to the floor, 0 below. Wrong
+    ones: tapered, 0 below their floor. A NaN distance gives 0."""
     floor = recipe.floor if right else recipe.negative_floor
     if floor is None:
         return 1.0
@@ -292,7 +293,9 @@ def _gate(recipe: Recipe, right: int, distance: float) -> float:
 
 
 def _share(recipe: Recipe, own_P: Sequence[_Part], peer_P: Sequence[_Part]) -> float:
-    """The batch denominator. Unfinished completions are masked: their tokens do not count (TRL)."""
+    """Returns the batch denominator. Unfinished completions are masked: their tokens do not count (as in
+    TRL).
+    """
     peers = [part for part in peer_P if part.teaches]
     if recipe.denominator == "completion":
         return max(1, len(own_P) + len(peers))
@@ -317,8 +320,8 @@ Dealt = TypeVar("Dealt")
 
 
 def minibatch_count(groups: int, per_step: int | None) -> int:
-    """Number of optimiser steps for this number of groups with a weight, about `per_step` groups in each; None:
-    one step for all.
+    """Returns the number of optimiser steps for `groups` groups with weight, about `per_step` groups in each;
+    None: one step for all.
 
     >>> [minibatch_count(groups, 2) for groups in (0, 1, 2, 3, 4, 5, 8)], minibatch_count(8, None)
     ([0, 1, 1, 2, 2, 3, 4], 1)
@@ -329,7 +332,7 @@ def minibatch_count(groups: int, per_step: int | None) -> int:
 
 
 def deal_minibatches(groups: Sequence[Dealt], steps: int, rng: Random) -> list[list[Dealt]]:
-    """The groups of each step, in random order, so that own groups and peers' mix. No step is empty.
+    """Distributes the groups over steps in random order, so that own groups and peers' mix. No step is empty.
 
     >>> deal_minibatches("ab", 1, Random(0)), deal_minibatches("", 2, Random(0))
     ([['a', 'b']], [])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from app.learning.brake import ALONE, WINDOW_ROUNDS, PeerBrake, start_cooldown, watched
+from app.learning.brake import ALONE, WINDOW_ROUNDS, PeerBrake, after_round, start_cooldown
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
@@ -32,7 +32,7 @@ def after(
 ) -> PeerBrake:
     rng = Random(seed)
     for _ in range(rounds):
-        vigil = watched(vigil, round_(rng, right, worked), LEVELS, mixed)
+        vigil = after_round(vigil, round_(rng, right, worked), LEVELS, mixed)
     return vigil
 
 
@@ -51,7 +51,7 @@ def test_getting_better_or_learning_alone_or_harder_puzzles_are_no_fall() -> Non
     assert not after(4 * WINDOW_ROUNDS, 0.05, 0.1, alone, mixed=False).falls
     good, rng = after(4 * WINDOW_ROUNDS, 0.5, 0.9), Random(1)
     for _ in range(4 * WINDOW_ROUNDS):
-        good = watched(good, round_(rng, 0.1, 0.3), {"gcd": 1}, True)
+        good = after_round(good, round_(rng, 0.1, 0.3), {"gcd": 1}, True)
     assert not good.falls
 
 

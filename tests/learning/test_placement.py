@@ -51,7 +51,7 @@ def answer(found: Placement, solved: dict[str, int]) -> Placement:
         for n in range(one.questions)
         if solved.get(one.family)
     ]
-    return first_look.asked_more(
+    return first_look.with_results(
         found, [(one, [(own, (0,) * 4) for own in rewards[one]]) for one in asked], right
     )
 
@@ -89,7 +89,7 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
         if not first_look.next_questions(found):
             break
         found = answer(found, {"gcd": 1, "lcm": 2})
-    ended = first_look.ended(found)
+    ended = first_look.finish(found)
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
     assert len(ended.lesson) == placement.ENOUGH and not ended.looking
     assert placement.next_again(ended, 1) == () and placement.next_again(ended, 2) == ended.unasked
@@ -100,8 +100,8 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
 
 def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
     found = answer(answer(first(NAMES), {}), {})
-    assert first_look.next_questions(found) == () and first_look.ended(found).families == {}
-    skipped = first_look.ended(first(NAMES), anyway=True)
+    assert first_look.next_questions(found) == () and first_look.finish(found).families == {}
+    skipped = first_look.finish(first(NAMES), anyway=True)
     assert list(skipped.families) == NAMES.split()[: placement.MOST_FAMILIES] and not skipped.lesson
     assert first_look.beginning(skipped) == {}
 
@@ -109,15 +109,15 @@ def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_an
 def test_a_question_that_cannot_be_made_counts_as_unanswered() -> None:
     found = first("gcd")
     (asked,) = first_look.next_questions(found)
-    found = first_look.asked_more(found, [(asked, [])], [])
+    found = first_look.with_results(found, [(asked, [])], [])
     assert found.tried[0].questions == 2 and first_look.next_questions(found) == ()
 
 
 def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
     found = answer(answer(first("gcd"), {"gcd": 4}), {"gcd": 4})
     assert [tuple(one) for one in first_look.next_questions(found)] == [("gcd", 1, 0, 2)]
-    assert first_look.ended(answer(found, {})).families == {"gcd": 0}
-    assert first_look.ended(answer(found, {"gcd": 1})).families == {"gcd": 1}
+    assert first_look.finish(answer(found, {})).families == {"gcd": 0}
+    assert first_look.finish(answer(found, {"gcd": 1})).families == {"gcd": 1}
 
 
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:

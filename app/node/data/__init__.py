@@ -1,1 +1,1 @@
-"""The data folder: where it is, what it contains, who may read it, moving it and removing everything."""
+"""The data folder: its location, contents and access rights, moving it, and removing everything."""

@@ -1,7 +1,8 @@
-"""The contents of a data folder, by kind, and how it is kept within the size that its owner allows.
+"""Classifies the contents of a data folder, and keeps its size below the owner's limit.
 
-Anything not named here is not ours: it is neither moved nor removed, even if somebody gave a folder of their
-own with --home."""
+Files not named here do not belong to Shoal: they are neither moved nor removed, even if --home names a folder
+of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from app.common.text import in_bytes
 
 
 class DataKind(Enum):
-    """The value is what people call it."""
+    """Kinds of data; each value is the label shown to people."""
 
     LEARNED = "What your model learned, and its history"
     MODELS = "Downloaded models"
@@ -85,7 +86,7 @@ class DataSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind(name: str) -> DataKind | None:
-    """The kind of an entry of the data folder; None if it is not ours.
+    """Returns the kind of an entry of the data folder; None if it does not belong to Shoal.
 
     >>> kind("models") is DataKind.LEARNED, kind(".settings.json-4711") is DataKind.OWN, kind("holiday.jpg")
     (True, True, None)
@@ -99,21 +100,21 @@ def kind(name: str) -> DataKind | None:
 
 
 def ours(home: Path) -> list[Path]:
-    """Everything of ours in a data folder; empty if the folder is missing."""
+    """Returns all entries of a data folder that belong to Shoal; empty if the folder is missing."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
     return []
 
 
 def others(home: Path) -> list[Path]:
-    """Entries that somebody else put there."""
+    """Returns the entries of a data folder that do not belong to Shoal."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
     return []
 
 
 def sizes(home: Path) -> tuple[DataSize, ...]:
-    """The size of each kind, the largest first, without kinds that are missing."""
+    """Returns the size of each kind of data present, largest first."""
     found: dict[DataKind, list[int]] = {}
     for entry in ours(home):
         of = kind(entry.name)
@@ -128,8 +129,8 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
 
 
 def files(entry: Path) -> Iterator[tuple[Path, int]]:
-    """The files of an entry with their sizes. Links are not followed; files that vanish meanwhile are left
-    out."""
+    """Yields the files of an entry with their sizes in bytes. Links are not followed; files that vanish
+    meanwhile are skipped."""
     if entry.is_dir() and not entry.is_symlink():
         with suppress(OSError):
             for name in sorted(os.listdir(entry)):
@@ -140,7 +141,7 @@ def files(entry: Path) -> Iterator[tuple[Path, int]]:
 
 
 def remove(home: Path) -> list[Path]:
-    """Deletes everything of ours, and the folder itself if nothing else is in it. Returns what is left there,
+    """Deletes all entries of Shoal, and the folder itself if it is empty then. Returns what is left in it,
     including what the system refused to delete."""
     for entry in ours(home):
         if entry.is_dir() and not entry.is_symlink():
@@ -160,16 +161,16 @@ def remove(home: Path) -> list[Path]:
 # is deleted.
 
 GB = 10**9
-"""Bytes of the unit that the owner's limit is given in."""
+"""Bytes per gigabyte; the owner's disk limit is set in GB."""
 ROUNDS_KEPT = 20
-"""Number of latest rounds that keep their answers, because the window shows them."""
+"""Number of latest rounds that keep their answers, which the window shows."""
 LOG_KEPT = 64 * 1024
 _PATIENCE_S = 2.0
 
 
 class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder's size before and after, in bytes; `sentence` is for the owner, empty if nothing was
-    deleted."""
+    """The folder's size before and after thinning, in bytes. `sentence` tells the owner about it; empty if
+    nothing was deleted."""
 
     before: int
     after: int
@@ -177,15 +178,13 @@ class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def size(home: Path) -> int:
-    """Bytes of everything of ours."""
+    """Returns the bytes of all files of Shoal in the folder."""
     return sum(row.bytes for row in sizes(home))
 
 
 def thin(home: Path, cap: int) -> ThinningResult:
-    """Deletes until the folder is within `cap` bytes (0: no limit), or nothing more may be deleted. While a
-    node runs it skips files in use: a history being written is left for the next time, and so is the newest
-    file of the cache.
-    """
+    """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted.
+    Skips files in use while a node runs: a history that is being written, and the newest file of the cache."""
     before = now = size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
         if now <= cap:
@@ -210,8 +209,8 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
 
 
 def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
-    """Deletes the texts of all but the latest rounds' answers and frees their space. Which questions were
-    answered, by coordinates, and what was right, stays. Raises sqlite3.Error while another process writes."""
+    """Deletes the texts of all but the latest `keep` rounds' answers and frees their space. The questions'
+    coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
         known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
         texts = [f"{name} = NULL" for name in ("completions", "question") if name in known]
@@ -227,7 +226,8 @@ def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
 
 
 def shorten(log: Path, keep: int = LOG_KEPT) -> None:
-    """Keeps only the end of a log, from the start of a line. Processes that append to it can go on."""
+    """Cuts a log to its last `keep` bytes, starting at a whole line. Processes that append to it are not
+    disturbed."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
         if length <= keep:

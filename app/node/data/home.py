@@ -1,11 +1,11 @@
-"""The data folder: where it is, who holds it and may read it, which version of Shoal it is of, the node's
-identity, and one sub-folder per model.
+"""The data folder: location, lock, access rights and format version, the node's identity, and one sub-folder
+per model.
 
-HOME/lock               held while a node runs; the system frees it however the node ends
-HOME/format.json        which version of Shoal used it last
-HOME/identity           32 random bytes, this node's own; its questions follow from them
-HOME/logs/trainer.log
-HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
+    HOME/lock               held while a node runs; the system releases it however the node ends
+    HOME/format.json        the version of Shoal that used it last
+    HOME/identity           32 random bytes of this node, from which its questions are derived
+    HOME/logs/trainer.log
+    HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _MARKED_BYTES = 2**20
 
 
 def folder(chosen: Path | None) -> Path:
-    """The data folder (see app.common.home), made if missing. Raises NodeError when it cannot be."""
+    """Returns the data folder (see app.common.home), created if missing. Raises NodeError if it cannot be
+    created."""
     home = data_folder(chosen)
     try:
         make_private(home)
@@ -49,8 +50,8 @@ def folder(chosen: Path | None) -> Path:
 
 
 def check_owner(home: Path) -> None:
-    """Raises NodeError, with the command that repairs it, if root would work in somebody else's folder, or if a
-    start as root left files in it that this user may not read or write (which would look like damage)."""
+    """Raises NodeError, with the command that repairs it, if root would work in another user's folder, or if an
+    earlier start as root left files that this user cannot read or write (they would look damaged)."""
     owner, user = home.stat().st_uid, os.geteuid()
     if user == 0 and owner != 0:
         raise NodeError(
@@ -76,8 +77,8 @@ def _user(number: int) -> str:
 
 @contextmanager
 def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises BusyError if another node still has it after
-    `wait_s`, NodeError if it cannot be written."""
+    """Locks the data folder for this process. Raises BusyError if another node still holds it after `wait_s`
+    seconds, and NodeError if it cannot be written."""
     with ExitStack() as held:
         try:
             held.enter_context(files.alone(home / "lock", wait_s))
@@ -99,9 +100,8 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def identity(home: Path, seed: int | None) -> bytes:
-    """The 32 bytes from which this node's questions and samples follow; created silently at the first start. A
-    `seed` replaces them for repeatable runs, without touching the node's own. Raises NodeError.
-    """
+    """Returns the 32 bytes from which this node's questions and samples are derived, creating them at the first
+    start. A `seed` replaces them for repeatable runs and leaves the node's own untouched. Raises NodeError."""
     if seed is not None:
         return blake2b(f"shoal seed {seed}".encode(), digest_size=IDENTITY_BYTES).digest()
     path = home / "identity"
@@ -117,17 +117,17 @@ def identity(home: Path, seed: int | None) -> bytes:
 
 
 def model_folder(home: Path, name: str, mark: str) -> Path:
-    """Where one model's checkpoints and history are stored. The name is for people, the mark identifies the
-    model."""
+    """Returns the folder of one model's checkpoints and history. The name is for people; the mark identifies
+    the model."""
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-40:] or "model"
     return home / "models" / f"{readable}-{mark}"
 
 
 def model_mark(model: Path) -> str:
-    """Eight characters that change with a model's architecture, tokenizer or weights.
+    """Returns eight hex characters that change with a model's architecture, tokenizer or weights.
 
-    Of each weight file its size, its first and its last megabyte are read, so that large models do not delay
-    the start.
+    Reads the size, the first and the last megabyte of each weight file, so that large models do not delay the
+    start.
     """
     digest = sha256()
     for path in sorted(model.iterdir()):
@@ -156,8 +156,8 @@ def make_private(home: Path) -> None:
 
 
 def close_to_others(home: Path) -> None:
-    """Closes our files to others, and the folder itself unless it has other contents or everybody may write
-    there. Files whose mode the system refuses to change stay as they are."""
+    """Removes other users' rights to Shoal's files, and to the folder itself unless it has other contents or
+    everybody may write there. Files whose mode the system refuses to change are left as they are."""
     for entry in contents.ours(home):
         if _open_to_others(entry):
             _close_tree(entry)
@@ -166,7 +166,8 @@ def close_to_others(home: Path) -> None:
 
 
 def _close_tree(entry: Path) -> None:
-    """A folder itself is closed last: if the process is killed before, the next start goes through it again."""
+    """Closes a tree to other users. The folder itself comes last: if the process is killed before, the next
+    start repeats it."""
     if stat.S_ISDIR(entry.lstat().st_mode):
         for folder, folders, names in os.walk(entry):
             for name in (*folders, *names):
@@ -175,7 +176,8 @@ def _close_tree(entry: Path) -> None:
 
 
 def _open_to_others(path: Path) -> bool:
-    """Whether others have any rights to it. Links have no modes of their own."""
+    """Whether other users have any rights to `path`. False for links, which have no modes, and for sticky
+    folders."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         return not stat.S_ISLNK(mode) and bool(mode & _OTHERS) and not mode & stat.S_ISVTX
@@ -203,11 +205,12 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewerVersionError(NodeError):
-    """Something was written by a newer Shoal than this one."""
+    """A file was written by a newer version of Shoal."""
 
 
 def check_format(home: Path) -> None:
-    """Raises NewerVersionError if a newer version stores the folder in a way that this one does not know."""
+    """Raises NewerVersionError if a newer version of Shoal stores the folder in a format that this one does not
+    know."""
     found = read_format(home)
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
@@ -219,7 +222,7 @@ def check_format(home: Path) -> None:
 
 
 def stamp_format(home: Path) -> None:
-    """Records that this version used it. Raises NewerVersionError as `check` does."""
+    """Records that this version used the folder. Raises NewerVersionError like `check_format`."""
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:
@@ -228,12 +231,14 @@ def stamp_format(home: Path) -> None:
 
 
 def read_format(home: Path) -> Format | None:
-    """The recorded version. None for an invalid file, and for folders from before there was one."""
+    """Returns the recorded format and version. None if the file is missing (older folders) or invalid."""
     return files.read_json(home / FORMAT_FILE, Format)
 
 
 def newer_format(what: str, found: int) -> NewerVersionError:
-    """The error for a file that states its own, newer format."""
+    """Returns the error for a file, named by `what`, whose own format `found` is newer than this version
+    knows.
+    """
     return NewerVersionError(
         f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
         "install the newer version that wrote it, or name another folder with --home. Nothing was changed."

@@ -1,6 +1,5 @@
-"""The models of one data folder, as one value for the command and the window. Light to import;
-app.node.models.survey collects it.
-"""
+"""The list of a data folder's models, as one value for the command and the window. Light to import;
+app.node.models.survey collects it."""
 
 from __future__ import annotations
 
@@ -16,29 +15,29 @@ from engines.contract import EngineError
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model learned here: HOME/models/NAME-MARK. It stays when the model itself is deleted."""
+    """What one model learned here, from HOME/models/NAME-MARK. It stays when the model itself is deleted."""
 
     folder: str
     bytes: int
     rounds: int
     round_s: float | None = None
-    """Mean seconds of a round so far, on this computer; None before the first."""
+    """Mean seconds of a round on this computer; None before the first round."""
     answer_s: float | None = None
-    """Seconds for an answer in its first look on this computer; None before that."""
+    """Mean seconds per answer in its first look on this computer; None before it."""
     answers: int = 0
-    """How many it has given there."""
+    """Number of answers in the first look."""
     placed: bool = False
     """Whether the first look is over."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Families that are still too hard for it; the field before has those that it can learn from."""
+    """Families that are still too hard for it; `begins` has those that it can train on."""
     best: int | None = None
-    """The best-measured round; None before the second measurement."""
+    """Round of the best measurement; None before the second measurement."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. `name` is an argument of --model. `bytes` are on the disk, or would be; `fit` says whether it
-    can run here; `partial` is a download in progress or interrupted."""
+    """One model. `name` is an argument of --model. `bytes`: size on disk, or of the download. `fit`: whether it
+    can run here. `partial`: an unfinished download."""
 
     name: str
     title: str
@@ -52,12 +51,14 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     gated: str = ""
     chat: str = ""
     program: str = ""
-    """The other program that downloaded it; `problem` says why it cannot learn here nevertheless."""
+    """The other program that downloaded it. `problem`: why it cannot train here nevertheless; empty if it
+    can.
+    """
     problem: str = ""
     parameters: int = 0
     max_tokens: int = 0
     learning: int = 0
-    """Bytes of memory that it needs to learn: the one figure that is shown."""
+    """Bytes of memory needed for training; the one figure that is shown."""
     fit: Fit | None = None
     commit: str = ""
     partial: PartialDownload | None = None
@@ -65,7 +66,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     round_s: tuple[float, float] | None = None
     """Minimum and maximum seconds of a round here, equal once one was played; None if unknown."""
     look_s: tuple[float, float] | None = None
-    """The same until its first look is over; None if there is none to come."""
+    """Minimum and maximum seconds until its first look is over; None if it needs none."""
     recommended: bool = False
 
 
@@ -85,7 +86,9 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history_of(home: Path, name: str) -> Path | None:
-    """Where the training of the model of that name is, or will be; None if the model itself is not here."""
+    """Returns the folder of the named model's training, existing or not; None if the model itself is not
+    here.
+    """
     name = full_name(name)
     try:
         folder = locate(name, home, make=False)

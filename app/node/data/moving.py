@@ -1,6 +1,5 @@
-"""Moving the data folder. It is copied and read back first, then the new place is remembered, and only then is
-the old one emptied: killed before that memory, the old one is whole and in use; after it, the new one.
-"""
+"""Moves the data folder: copies it, reads the copy back, records the new location, and only then empties the
+old folder. A process killed before the record leaves the old folder in use; after it, the new one."""
 
 from __future__ import annotations
 
@@ -19,21 +18,21 @@ from app.node.data.home import held
 from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED_MARK = ".shoal-unfinished"
-"""Marks a new folder until everything has been copied; until then its contents are not in use."""
+"""Name of a file in a new folder until everything is copied; while it exists the folder is not used."""
 _SPARE_BYTES = 64 * 2**20
 _CHUNK = 2**20
 
 Tell = Callable[[int, int], None]
-"""Gets the bytes done and the total; copying and reading back both count."""
+"""Progress callback: bytes done and total bytes; copying and reading back both count."""
 
 
 class MoveError(NodeError):
-    """The data folder stays where it was. The message says why and what to do."""
+    """The data folder could not be moved and stays where it was. The message says why and what to do."""
 
 
 def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None = None) -> Path:
-    """Moves this computer's data folder to the folder `to`, which must be new, empty, or of a move that was
-    interrupted. Returns it. Raises MoveError, and NodeError while a node uses the data folder."""
+    """Moves this computer's data folder to `to`, which must be missing, empty, or left by an interrupted move.
+    Returns it. Raises MoveError, and NodeError while a node uses the data folder."""
     leave()
     old = place.usual()
     if current is not None and current != old:
@@ -58,8 +57,8 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
 
 
 def leave() -> list[Path]:
-    """Empties the folder that an earlier move came from, if that is still to be done. Returns what stays there:
-    nothing of ours unless the system refused to delete it."""
+    """Empties the folder that an earlier move came from, if that is still to be done. Returns the entries of
+    Shoal that are left there because the system refused to delete them or a node is using it."""
     found = place.moved()
     if found is None or found.leaving is None or not found.to.is_dir() or found.leaving == found.to:
         return []
@@ -124,7 +123,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
 
 
 def _folder(source: Path, target: Path, old: Path, to: Path) -> None:
-    """Makes the folders of a file, with the rights they had."""
+    """Creates the folders of a copied file, with the modes of the originals."""
     if target != to and not target.exists():
         _folder(source.parent, target.parent, old, to)
         target.mkdir()
@@ -132,8 +131,8 @@ def _folder(source: Path, target: Path, old: Path, to: Path) -> None:
 
 
 def _copied(source: Path, target: Path) -> Iterator[int]:
-    """Copies one file, forces it to the disk, and reads both again to compare them; yields the bytes done.
-    Raises OSError."""
+    """Copies one file, flushes it to disk, and compares it with the original by reading it back. Yields bytes
+    done. Raises OSError."""
     if source.is_symlink():
         target.symlink_to(os.readlink(source))
         return

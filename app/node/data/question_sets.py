@@ -1,7 +1,7 @@
 """The owner's question sets: one readable file each in HOME/questions, named by the hash of its content.
 
-`enabled` makes a data folder's sets known to this process. What runs with none of them switched on still needs
-that, since a history may speak of any.
+`enabled` registers a data folder's sets as families in this process. Call it even if no set is switched on,
+because a history may mention any of them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, enc
 
 FOLDER = "questions"
 OFFERED_FOLDER = "offered"
-"""The folder of sets that a class hands out, until their owner adds them or doesn't want them."""
+"""Folder of sets that a class hands out, until their owner accepts or declines them."""
 _DECLINED = ".no"
 SHARED_SUFFIX = ".shared"
-"""The ending of the empty file that says so."""
+"""Suffix of the empty file that marks a set as shared."""
 MAX_SETS = 64
 SET_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt")
-"""Endings of files that may become a set."""
+"""Suffixes of files that can be imported as a set."""
 SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
-"""The owner's sets' share of a round's questions, by the word for it."""
+"""Share of a round's questions that come from the owner's sets, by the name of the choice."""
 
 
 class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A set in the data folder."""
+    """A question set in the data folder."""
 
     file: Path
     made: QuestionSet
@@ -43,11 +43,12 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> bool:
-        """Whether its owner shares it with those who hold the same file, in private swarms alone."""
+        """Whether its owner shares answers to it, in private swarms only, with peers that have an identical
+        file."""
         return self._yes.exists()
 
     def share(self, yes: bool) -> None:
-        """Raises OSError."""
+        """Turns sharing on or off. Raises OSError."""
         if yes:
             self._yes.touch(mode=0o600)
         else:
@@ -55,7 +56,7 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept(home: Path, under: str = "") -> list[KeptSet]:
-    """All sets by name. A file that can't be read is left out."""
+    """Returns all sets, sorted by name. Unreadable files are skipped."""
     found = []
     with suppress(OSError):
         for file in sorted((home / FOLDER / under).glob("*.json")):
@@ -65,7 +66,7 @@ def kept(home: Path, under: str = "") -> list[KeptSet]:
 
 
 def enabled(home: Path) -> list[KeptSet]:
-    """All sets; from now on this process knows their families."""
+    """Returns all sets after registering their families in this process."""
     found = kept(home)
     for one in found:
         FAMILIES.enable(family(one.made))
@@ -73,7 +74,7 @@ def enabled(home: Path) -> list[KeptSet]:
 
 
 def find(sets: Iterable[KeptSet], name: str) -> KeptSet:
-    """The set with this name or hash. Raises SetError."""
+    """Returns the set with this name or hash. Raises SetError."""
     sets = list(sets)
     for one in sets:
         if name.casefold() == one.made.name.casefold() or name in (one.made.mark, one.made.family_name):
@@ -91,8 +92,8 @@ def find(sets: Iterable[KeptSet], name: str) -> KeptSet:
 
 
 def add(home: Path, made: QuestionSet) -> KeptSet:
-    """Checks a set and stores it; the same content added again takes the new name. Raises SetError, and
-    DiskFullError or OSError if the disk refuses; then nothing is stored."""
+    """Checks and stores a set; the same content added again takes the new name. Raises SetError, and
+    DiskFullError or OSError if it cannot be written; then nothing is stored."""
     check(made)
     others = [one for one in kept(home) if one.made.mark != made.mark]
     if any(one.made.name.casefold() == made.name.casefold() for one in others):
@@ -108,9 +109,8 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
 
 
 def offer(home: Path, content: str) -> bool:
-    """Keeps a set that a class hands out aside, for the owner to look at. False for one that is here already,
-    was declined, or can't be used. It is somebody else's text: nothing of it is run. Raises DiskFullError and
-    OSError."""
+    """Stores a set handed out by a class, for the owner to look at; nothing in it is executed. Returns False if
+    it is here already, was declined, or is invalid. Raises DiskFullError and OSError."""
     try:
         made = decode(content.encode("utf-8", "replace"))
         check(made)
@@ -128,12 +128,12 @@ def offer(home: Path, content: str) -> bool:
 
 
 def offered(home: Path) -> list[KeptSet]:
-    """Sets that classes hand out and that wait for a look."""
+    """Returns the sets handed out by classes that the owner has not accepted or declined."""
     return [one for one in kept(home, OFFERED_FOLDER) if not (home / FOLDER / one.file.name).exists()]
 
 
 def decline(one: KeptSet) -> None:
-    """An offered set isn't shown again. Raises OSError."""
+    """Marks an offered set as declined, so that it is not shown again. Raises OSError."""
     one.file.rename(one.file.with_suffix(_DECLINED))
 
 

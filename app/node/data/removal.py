@@ -21,10 +21,11 @@ from app.node.data.home import held
 
 
 class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be removed: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what
-    starts at login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
-    unpacked in `unpacked`. And what would stay: `stays` are files of others in the data folder, and `program`,
-    which was installed in the way of `form` and is removed as `removal` says."""
+    """What would be removed: `folder` with `sizes`, the key named `key` in the system's keyring, the autostart
+    entry `login`, the pointer file of a moved folder, the installed app's `engine`, the link handlers in
+    `links`, and the files that a single-file build unpacked (`unpacked`). What would stay: other people's files
+    in the data folder (`stays`), and the program itself (`program`, installed as `form`), which `removal` tells
+    how to remove."""
 
     folder: str
     sizes: tuple[contents.DataSize, ...]
@@ -48,14 +49,15 @@ class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
-    """`failed` are sentences about what could not be removed; `stays` is what is left in the data folder."""
+    """The result. `failed`: sentences about what could not be removed; `stays`: what is left in the data
+    folder."""
 
     failed: tuple[str, ...] = ()
     stays: tuple[str, ...] = ()
 
 
 def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
-    """Looks only; removes nothing."""
+    """Collects what `remove` would remove; changes nothing."""
     from app.swarm.identity.storage import kept_in_keyring
 
     login = login or autostart()
@@ -87,9 +89,9 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
 
 
 def remove(home: Path, login: Autostart | None = None) -> Removed:
-    """Removes everything: first what points to the folder from elsewhere, then the folder. What cannot be
-    removed is reported, and the rest is removed nevertheless. May wait for the keyring's own dialog. Raises
-    NodeError while a node uses the data folder."""
+    """Removes everything: first what refers to the folder from elsewhere, then the folder. What cannot be
+    removed is reported and does not stop the rest. May wait for a dialog of the keyring. Raises NodeError while
+    a node uses the data folder."""
     from app.swarm.identity.keyrings import forget_token
     from app.swarm.identity.storage import forget
 
@@ -122,7 +124,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
 
 
 def _remove_engine() -> str:
-    """Returns a sentence if it stays."""
+    """Removes the installed engine. Returns a sentence if that fails, else an empty string."""
     from app.install.packs.stages import PackInstaller  # the window, which looks at this file, need not load it
 
     folder = packs.folder()
@@ -140,13 +142,14 @@ def _remove_engine() -> str:
 
 
 def _unpacked() -> Path | None:
-    """The folder that a single-file Shoal unpacked, and starts from."""
+    """Returns the folder that a single-file build unpacked and runs from; None if there is none."""
     folder = installed.unpacked()
     return folder if folder is not None and folder.is_dir() else None
 
 
 def _remove_unpacked() -> str:
-    """Done last, because this very process may run from there. Returns a sentence if it stays."""
+    """Removes that folder; called last, because this process may run from it. Returns a sentence if that fails,
+    else an empty string."""
     folder = _unpacked()
     if folder is None:
         return ""

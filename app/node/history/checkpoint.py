@@ -1,8 +1,8 @@
-"""Checkpoints: the safe point after every round, written so that kill -9 at any moment leaves a valid one.
+"""Checkpoints: saves the state after every round so that kill -9 at any moment leaves a valid checkpoint.
 
-A checkpoint is the folder `round-000012`: what the engine saved (adapter, optimiser) and `state.json` with the
-node's own state and the SHA-256 of every other file. It is made under another name, flushed, and renamed; two
-are kept.
+A checkpoint is a folder `round-000012`: what the engine saved (adapter, optimiser), and `state.json` with the
+node's state and the SHA-256 of every other file. It is written under a temporary name, flushed, and renamed.
+The last two are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.node.record.state import NodeState
 
 STATE_FILE = "state.json"
 BEST_FOLDER = "best"
-"""The folder, beside that of the checkpoints, with the best-measured one."""
+"""Folder of the best-measured checkpoint, beside the folder of the checkpoints."""
 CHECKPOINTS_KEPT = 2
 FORMAT = 1
 _UNFINISHED = ".writing-"
@@ -47,17 +47,17 @@ class CheckpointManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """The part that every manifest has, whatever else a later version adds."""
+    """The field that every version of the manifest has."""
 
     format: int
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be used; the message says why, in the middle of a sentence."""
+    """A checkpoint cannot be used. The message gives the reason as a clause, to be put into a sentence."""
 
 
 def begin(root: Path, round: int) -> Path:
-    """Makes an empty folder for the engine to save into."""
+    """Creates an empty temporary folder for the engine to save into."""
     root.mkdir(parents=True, exist_ok=True)
     unfinished = root / f"{_UNFINISHED}{round:06d}-{os.getpid()}-{token_hex(4)}"
     unfinished.mkdir()
@@ -91,14 +91,13 @@ def place(root: Path, round: int) -> Path:
 
 
 def newest_first(root: Path) -> list[Path]:
-    """All checkpoints, not read yet."""
+    """Returns the folders of all checkpoints, newest first, without reading them."""
     return [folder for _, folder in _numbered(root)]
 
 
 def read(folder: Path, model: str) -> NodeState:
-    """The state of a checkpoint whose files are all there, unchanged, and made for this model. Raises
-    CheckpointError, NewerVersionError for one of a newer Shoal, which stays as it is, and PermissionError.
-    """
+    """Reads the state of a checkpoint after verifying that it belongs to this model and that all its files are
+    unchanged. Raises CheckpointError, NewerVersionError if a newer Shoal wrote it, and PermissionError."""
     try:
         with (folder / STATE_FILE).open("rb") as file:
             content = file.read(_STATE_BYTES)
@@ -126,7 +125,7 @@ def read(folder: Path, model: str) -> NodeState:
 
 
 def set_aside(folder: Path) -> Path:
-    """Renames something damaged instead of deleting it."""
+    """Renames a damaged folder instead of deleting it. Returns the new path."""
     aside = folder.with_name(f"damaged-{folder.name}")
     while aside.exists():
         aside = folder.with_name(f"damaged-{folder.name}-{token_hex(2)}")
@@ -135,14 +134,14 @@ def set_aside(folder: Path) -> Path:
 
 
 def sweep(root: Path) -> None:
-    """Removes unfinished folders of a node that was killed."""
+    """Removes unfinished folders left by a killed node."""
     for prefix in (_UNFINISHED, files.REMOVING_PREFIX):
         for stale in root.glob(f"{prefix}*"):
             shutil.rmtree(stale, ignore_errors=True)
 
 
 def sweep_files(folder: Path) -> None:
-    """Removes a model's files that were to take another's place (`files.staged`) when their node was killed."""
+    """Removes temporary files (`files.staged`) left in a model's folder by a killed node."""
     for stale in folder.rglob(".*-*"):
         if stale.name.rpartition("-")[2].isdigit() and stale.is_file():
             stale.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
-"""Before and after: the answers to the held-out questions at the first and the latest measurement, and which
-questions flipped. Kept beside the history as MODEL/measured/MARK-first.json and MARK-latest.json; a mark stands
-for one set of questions, so only answers to the same ones are compared.
-"""
+"""Before and after: compares the answers to the held-out questions at the first and the latest measurement, and
+finds the questions that flipped. Stored beside the history as MODEL/measured/MARK-first.json and
+MARK-latest.json; a mark identifies a set of questions, so only answers to the same ones are compared."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ FOLDER = "measured"
 
 
 class AnsweredQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """One held-out question and what the model said. Questions of equal `content` are the same question."""
+    """One held-out question and the model's answer. Questions with equal `content` are the same question."""
 
     question: str
     answer: str
@@ -35,7 +34,7 @@ class MeasuredAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A question's answers before and after."""
+    """A question's answers before and after; `was` and `now` tell whether they were right."""
 
     question: str
     before: str
@@ -45,7 +44,8 @@ class AnswerPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flips(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` and `latest` are rounds; the pairs are in the order of the questions."""
+    """All questions asked at both measurements. `first` and `latest` are rounds; the pairs are in the order of
+    the questions, and so are their `contents`."""
 
     first: int
     latest: int
@@ -54,23 +54,23 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gained(self) -> tuple[AnswerPair, ...]:
-        """Pairs that were wrong and are right now."""
+        """Pairs that changed from wrong to right."""
         return tuple(one for one in self.pairs if one.now and not one.was)
 
     @property
     def lost(self) -> tuple[AnswerPair, ...]:
-        """Pairs that were right and are wrong now."""
+        """Pairs that changed from right to wrong."""
         return tuple(one for one in self.pairs if one.was and not one.now)
 
     @property
     def difference(self) -> float:
-        """The share solved now minus the share solved then."""
+        """Share solved at the latest measurement minus share solved at the first."""
         return (len(self.gained) - len(self.lost)) / max(1, len(self.pairs))
 
     @property
     def error(self) -> float:
-        """Standard error of the difference: paired, and of each question's sum where it was asked several
-        times (as `app.sapo.probe.score`).
+        """Standard error of the difference: paired, with a question that was asked several times counted as one
+        cluster (as in `app.sapo.probe.score`).
 
         >>> made = [AnswerPair(question=str(n), before="", after="", was=n == 9, now=n < 5) for n in range(10)]
         >>> flips = Flips(first=0, latest=9, pairs=tuple(made), contents=tuple(range(10)))
@@ -83,8 +83,8 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chance(self) -> float:
-        """How often two equal models would be at least so far apart: McNemar's exact test, two-sided, each
-        question counted once by the sign of its sum.
+        """p-value of the difference: McNemar's exact test, two-sided, each question counted once by the sign of
+        its sum.
 
         >>> made = [AnswerPair(question="", before="", after="", was=False, now=True) for _ in range(6)]
         >>> [Flips(first=0, latest=9, pairs=tuple(made), contents=ids).chance for ids in (range(6), (1,) * 6)]
@@ -102,7 +102,8 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def csv(self) -> str:
-        """A row for every question. Text that a spreadsheet would take for a formula gets an apostrophe."""
+        """Returns a CSV table with one row per question. Text that a spreadsheet would run as a formula gets an
+        apostrophe."""
         text = io.StringIO()
         write = csv.writer(text, lineterminator="\n").writerow
         write(["question", "before", "right before", "after", "right after"])
@@ -130,8 +131,8 @@ def keep(folder: Path, mark: str, made: MeasuredAnswers) -> None:
 
 
 def read(folder: Path, mark: str) -> Flips | None:
-    """The flips; None before the second measurement. Questions that only one of the two asked are left out: a
-    brief first one asks every fourth."""
+    """Returns the flips; None before the second measurement. Only questions asked at both are compared: a brief
+    first measurement asks every fourth."""
     first, latest = (
         files.read_json(folder / FOLDER / f"{mark}-{which}.json", MeasuredAnswers)
         for which in ("first", "latest")
@@ -156,7 +157,8 @@ def read(folder: Path, mark: str) -> Flips | None:
 
 
 def newest(home: Path, mark: str, round_: int) -> Flips | None:
-    """The answers of the latest measurement on these questions, if it was after `round_`."""
+    """Returns the flips of the latest measurement with these questions in any model's folder, if it was after
+    `round_`."""
     places = [file.parents[1] for file in home.glob(f"models/*/{FOLDER}/{mark}-latest.json")]
     places.sort(key=lambda folder: (folder / FOLDER / f"{mark}-latest.json").stat().st_mtime)
     found = read(places[-1], mark) if places else None

@@ -1,5 +1,5 @@
-"""The history as it is read, in every format that was ever written: by the node itself, and read-only by a
-window or an export while a node runs."""
+"""Reads the history in every format that was ever written: for the node itself, and read-only for a window or
+an export while a node runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.sapo.questions import Coordinates
 
 FILE = "history.sqlite"
 MAX_GROUPS = 240
-"""Groups whose answers are read back."""
+"""Maximum number of groups whose answers are read."""
 UNREADABLE = (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError)
 _Row = TypeVar("_Row", bound=Record)
 
@@ -29,14 +29,14 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: Path | None = None
     curve: tuple[Probe, ...] = ()
-    """Probes over the questions measured last."""
+    """Probes over the latest set of held-out questions."""
     rounds: tuple[Round, ...] = ()
     runs: tuple[Run, ...] = ()
     happenings: tuple[LogEntry, ...] = ()
     groups: tuple[GroupRow, ...] = ()
-    """Those with texts, the newest first."""
+    """Groups whose texts are stored, newest first."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer was the first to show which family."""
+    """For each family and peer, the first round that learned from this peer."""
 
 
 class _Engine(msgspec.Struct):
@@ -45,7 +45,7 @@ class _Engine(msgspec.Struct):
 
 
 def newest(home: Path) -> Path | None:
-    """The model folder whose history was written to last, None before the first."""
+    """Returns the model folder whose history was written last; None if there is none."""
     found = [
         (max(path.stat().st_mtime for path in folder.glob(f"{FILE}*")), folder)
         for folder in home.glob("models/*")
@@ -55,7 +55,7 @@ def newest(home: Path) -> Path | None:
 
 
 def model_of(folder: Path) -> str:
-    """The name with which the last run in this folder was given its model; empty if unknown."""
+    """Returns the model's name as given to the last run in this folder; empty if unknown."""
     try:
         with closing(opened(folder / FILE)) as db:
             row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
@@ -65,8 +65,9 @@ def model_of(folder: Path) -> str:
 
 
 def read(folder: Path | None) -> History:
-    """Everything of one model. A file that cannot be read (damaged, newer) counts as an empty history: the node
-    reports it."""
+    """Reads the history of one model. A damaged or newer file counts as an empty history; the node reports
+    it.
+    """
     if folder is None or not (folder / FILE).is_file():
         return History(folder=folder)
     try:
@@ -77,7 +78,7 @@ def read(folder: Path | None) -> History:
 
 
 def opened(file: Path) -> sqlite3.Connection:
-    """Opens it read-only."""
+    """Opens a history file read-only."""
     return sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=1.0)
 
 
@@ -90,7 +91,8 @@ def probes(db: sqlite3.Connection) -> list[Probe]:
 
 
 def _records(db: sqlite3.Connection, table: str, kind: type[_Row]) -> list[_Row]:
-    """In the order of rounds. Before format 3 some figures had columns and the others were in `details`."""
+    """Reads a table in the order of rounds. Before format 3 some fields were columns and the others in
+    `details`."""
     found = db.execute(f"SELECT * FROM {table} ORDER BY round")
     names = [column[0] for column in found.description]
     if "record" in names:
@@ -136,7 +138,9 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
 
 
 def _sources(db: sqlite3.Connection) -> list[FirstSource]:
-    """None before format 2, the first with peers."""
+    """Returns the first round for each family and peer. Empty for databases of format 1, which stored no
+    peers.
+    """
     if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
         return []
     found = db.execute(
@@ -155,7 +159,7 @@ def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
 
 
 def own_groups(db: sqlite3.Connection, most: int = -1) -> list[GroupRow]:
-    """This node's own groups whose completions are stored, latest first: `most` of them, or all."""
+    """Returns this node's own groups whose completions are stored, latest first, at most `most` (-1: all)."""
     return _rows(
         db.execute(
             "SELECT * FROM groups WHERE source = 'own' AND completions IS NOT NULL"
@@ -171,7 +175,8 @@ def _rows(found: sqlite3.Cursor, at: Mapping[int, float] = MappingProxyType({}))
 
 
 def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
-    """Columns missing in older formats are filled in: peers (before 2), and a question's text (before 4)."""
+    """Converts a row. Fills in columns missing in older formats: peers (before 2), and the question's text
+    (before 4)."""
     where = Coordinates(
         family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]
     )

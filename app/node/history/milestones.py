@@ -1,8 +1,9 @@
-"""Milestones, what a model reached and when: found in its records, so an old history tells as much as a
-running node.
+"""Milestones: what a model achieved and when. They are derived from its records, so old histories have them
+too.
 
-Chance is no milestone where it need not be: a family counts as solved for the first time only where answers to
-it were all wrong before, and as half solved only over several rounds."""
+Chance results are excluded where possible: a family counts as first solved only after wrong answers, and as
+half solved only over several rounds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from app.node.record.records import GroupRow, Probe, Round
 
 HALF = 0.5
 LOOK, FEWEST = 5, 24
-"""Rounds looked at together for half of a family, and the answers there must be in them."""
+"""LOOK: number of rounds over which half of a family is measured. FEWEST: minimum answers in them."""
 
 
 class MilestoneKind(Enum):
@@ -25,15 +26,15 @@ class MilestoneKind(Enum):
     LEVEL = "level"
     """A level higher than any before; `level` counts from 0."""
     HALF = "half"
-    """Half of its practice answers to a family were right, for the first time."""
+    """Half of the practice answers to a family were right for the first time."""
     LEARNED = "learned"
-    """A family that it could not begin with, after a lesson of peers' answers; `round` is the lesson's."""
+    """A family was opened by a lesson of peers' answers; `round` is the lesson's."""
     MEASURED_HALF = "measured_half"
-    """Half of the held-out questions, for the first time."""
+    """Half of the held-out questions were solved for the first time."""
 
 
 class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """In this round the first group of this family by this peer was learned from."""
+    """The first round that learned from a group of this family by this peer."""
 
     round: int
     family: str
@@ -41,8 +42,8 @@ class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
-    """`round` is where the answers behind it are; a measurement keeps none. `peer` is who taught it (LEARNED),
-    or who showed a first answer's family before, which is not to say that it was the cause."""
+    """`round`: the round of the answers behind it; a measurement has no stored answers. `peer`: who taught it
+    (LEARNED), or who last showed the family before its first right answer, which need not be the cause."""
 
     kind: MilestoneKind
     round: int
@@ -50,28 +51,29 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""
     level: int = 0
     tried: int = 0
-    """Wrong answers before a first right one."""
+    """Number of wrong answers before the first right one."""
     peer: str = ""
 
 
 def milestones(
     rounds: Iterable[Round], curve: Sequence[Probe] = (), sources: Sequence[FirstSource] = ()
 ) -> list[Milestone]:
-    """In the order in which they came. `rounds` and `curve` are the oldest first."""
-    return noted(reached(rounds, sources), curve)
+    """Returns all milestones in order of time. `rounds` and `curve`: oldest first."""
+    return select_notable(family_milestones(rounds, sources), curve)
 
 
-def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
-    """The milestones that deserve a note: those of these families, and of measurements."""
+def select_notable(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
+    """Selects the milestones worth showing from those of the families (`reached`), and adds those of
+    measurements."""
     found = [one for one in reached if one.kind is not MilestoneKind.FIRST or one.tried]
     if (half := _measured(curve)) is not None:
         found.append(half)
     return sorted(found, key=lambda one: (one.round, one.at))
 
 
-def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
-    """The milestones of every family: who taught it, its first right answer, whatever was before, the levels
-    beyond the first seen, and half of its answers."""
+def family_milestones(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
+    """Returns the milestones of every family: lessons that opened it, its first right answer (even without
+    earlier wrong ones), new highest levels, and half of its answers right."""
     found: list[Milestone] = []
     tried: dict[str, int] = {}
     highest: dict[str, int] = {}
@@ -112,7 +114,7 @@ def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> lis
 
 
 def sources(groups: Iterable[GroupRow], known: Sequence[FirstSource] = ()) -> tuple[FirstSource, ...]:
-    """The first group of each family and peer, with those that were known before."""
+    """Returns the first round for each family and peer, combined with those already `known`."""
     first = {(one.family, one.peer): one for one in known}
     for group in groups:
         if group.peer is None:
@@ -124,21 +126,21 @@ def sources(groups: Iterable[GroupRow], known: Sequence[FirstSource] = ()) -> tu
 
 
 def _share(seen: Iterable[tuple[int, int, int]], level: int) -> float | None:
-    """The share of right answers at this level; None while they are too few."""
+    """Returns the share of right answers at this level; None if there are fewer than FEWEST answers."""
     at_level = [counts for counts in seen if counts[0] == level]
     answered = sum(counts[2] for counts in at_level)
     return sum(counts[1] for counts in at_level) / answered if answered >= FEWEST else None
 
 
 def _before(sources: Sequence[FirstSource], family: str, round: int) -> str:
-    """The peer who showed this family last before this round; a round's own answers come before it learns from
-    others."""
+    """Returns the peer who last showed this family before `round`, empty if none. The round's own answers are
+    given before it learns from others."""
     found = [one for one in sources if one.family == family and one.round < round]
     return max(found, key=lambda one: one.round).peer if found else ""
 
 
 def _measured(curve: Sequence[Probe]) -> Milestone | None:
-    """The first measurement of at least a half, where an earlier one was below."""
+    """Returns the milestone of the first measurement of at least one half; None if it is the very first one."""
     for place, probe in enumerate(curve):
         if probe.share >= HALF:
             return (

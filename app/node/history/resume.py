@@ -1,4 +1,4 @@
-"""Where a node continues: at the newest valid checkpoint, or the one before it, or the beginning. Nothing is
+"""Finds where a node continues: the newest valid checkpoint, or the one before it, or the beginning. Nothing is
 deleted."""
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from engines.contract import AdapterError
 async def resume(
     link: TrainerLink, checkpoints: Path, model: str, fresh: NodeState
 ) -> tuple[NodeState, list[str]]:
-    """Loads the newest whole checkpoint into the trainer. Returns the state to continue from, and a sentence
-    for everything the owner should know. Damaged checkpoints are moved aside. Without a valid one the trainer
-    keeps its fresh adapter and the state is `fresh`.
-    """
+    """Loads the newest valid checkpoint into the trainer. Returns the state to continue from, and sentences for
+    the owner. Damaged checkpoints are renamed. Without a valid one the trainer keeps its new adapter and the
+    state is `fresh`. Raises NodeError if a checkpoint cannot be read."""
     checkpoint.sweep(checkpoints)
     checkpoint.sweep_files(checkpoints.parent)
     sentences = []
@@ -56,7 +55,8 @@ async def resume(
 
 
 def open_history(folder: Path) -> tuple[Store, list[str]]:
-    """The model's history; a damaged file is moved aside and a new one begun."""
+    """Opens the model's history. A damaged file is renamed and a new one is created. Returns the store, and
+    sentences for the owner."""
     try:
         return Store(folder / HISTORY), []
     except StoreError as error:
@@ -83,19 +83,19 @@ def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) ->
 
 
 def with_questions(state: NodeState) -> NodeState:
-    """The state for questions of this version. Results with other versions say nothing about these, so each
-    family keeps its level and counts from zero, and so does the brake."""
+    """Returns the state for this version's questions. Results with other versions say nothing about these, so
+    each family keeps its level with an empty window, and the brake's windows are reset."""
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
     return msgspec.structs.replace(
         state,
         questions=VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
-        vigil=brake.restarted(state.vigil, state.vigil.levels),
+        vigil=brake.with_empty_windows(state.vigil, state.vigil.levels),
     )
 
 
 def new_curve(last: Probe | None) -> str:
-    """A sentence about a history whose questions were of another version."""
+    """Returns a sentence about a history whose questions were of a different version."""
     sentence = "This version of Shoal has other puzzles, so the curve starts over."
     if last is None:
         return sentence
@@ -106,7 +106,8 @@ def new_curve(last: Probe | None) -> str:
 
 
 def other_models(folder: Path) -> str | None:
-    """A sentence about the model that this data folder trained before, for the first start of another one."""
+    """Returns a sentence about the model that this data folder trained before, for the first start of a new
+    model; None if there is none."""
     found = [
         (checkpoints[0].stat().st_mtime, other.name, checkpoints[0].name)
         for other in (folder.parent.iterdir() if folder.parent.is_dir() else ())

@@ -1,8 +1,8 @@
-"""The history of one model's learning: rounds, groups, probes, runs and events in SQLite.
+"""Writes the history of one model: rounds, groups, probes, runs and events in SQLite.
 
-A round's rows are written in one transaction, after its step and before its checkpoint gets its name. So at a
-restart the history is never behind the checkpoint, and rows ahead of it are deleted: there are neither gaps nor
-duplicates.
+A round's rows are written in one transaction, after its steps and before its checkpoint gets its final name. So
+at a restart the history is never behind the checkpoint; rows ahead of it are deleted. There are neither gaps
+nor duplicates.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class StoreError(Exception):
 
 
 class Store:
-    """One open history. All methods raise sqlite3.Error if the rows cannot be written."""
+    """One open history file. All methods raise sqlite3.Error if the rows cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes the history. Raises StoreError for a damaged file, and NewerVersionError for one of a
-        newer Shoal, which stays as it is."""
+        """Opens or creates the history. Raises StoreError if the file is damaged, and NewerVersionError if a
+        newer Shoal wrote it; the file is unchanged then."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
@@ -78,8 +78,8 @@ class Store:
             raise StoreError(str(error)) from error
 
     def _migrate(self, format_: int) -> None:
-        """Creates the tables (from 0), or upgrades an older format: 1 had no peers, 2 spread a record over
-        columns, and 3 stored no question text."""
+        """Creates the tables (format 0) or upgrades an older format: 1 had no peers, 2 spread a record over
+        columns, 3 stored no question text."""
         with transaction(self._db):
             if format_ == 0:
                 for statement in (*_SCHEMA.split(";"), *_RECORDS.values()):
@@ -114,7 +114,7 @@ class Store:
         self._db.execute("UPDATE runs SET ended = ?, outcome = ? WHERE id = ?", (time.time(), outcome, run))
 
     def forget_after(self, round: int) -> int:
-        """Deletes rounds after the checkpoint's; returns how many."""
+        """Deletes all rounds after `round`; returns how many."""
         with transaction(self._db):
             gone = self._db.execute("DELETE FROM rounds WHERE round > ?", (round,)).rowcount
             self._db.execute("DELETE FROM groups WHERE round > ?", (round,))
@@ -122,7 +122,7 @@ class Store:
         return gone
 
     def add_round(self, row: Round, groups: Iterable[GroupRow]) -> None:
-        """Adds a round with its groups, all or nothing; replaces what a failed attempt may have left."""
+        """Adds a round and its groups in one transaction; replaces rows that a failed attempt may have left."""
         with transaction(self._db):
             self._put_round(row)
             self._db.execute("DELETE FROM groups WHERE round = ?", (row.round,))
@@ -158,7 +158,8 @@ class Store:
         return last or 0
 
     def used(self, most: int = 8192) -> list[Coordinates]:
-        """The questions of peers' groups that were trained on recently."""
+        """Returns the coordinates of peers' questions that were trained on recently, at most `most`, latest
+        first."""
         found = self._db.execute(
             "SELECT family, level, seed, item, version FROM groups WHERE source = 'peer'"
             " ORDER BY round DESC LIMIT ?",
@@ -186,11 +187,11 @@ class Store:
         ]
 
     def last_probe(self) -> Probe | None:
-        """The latest probe over any questions."""
+        """Returns the latest probe over any set of questions."""
         return max(history.probes(self._db), key=lambda probe: (probe.round, probe.at), default=None)
 
     def probes(self, questions_mark: str) -> list[Probe]:
-        """The curve: probes over the same questions, oldest first."""
+        """Returns the curve: all probes over this set of questions, oldest first."""
         return [probe for probe in history.probes(self._db) if probe.questions_mark == questions_mark]
 
 

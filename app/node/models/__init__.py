@@ -1,1 +1,1 @@
-"""The models of a data folder: which there are, how fast they are, going back, and exports."""
+"""The models of a data folder: listing them, predicting their speed, resetting them, and exporting."""

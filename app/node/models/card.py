@@ -1,7 +1,5 @@
-"""The model card of an export: what the model is, what it was trained on, how well it does, how to load it.
-
-It states only what was measured or is written down somewhere; everything else is called unknown.
-"""
+"""Writes the model card of an export: what the model is, what it was trained on, how well it does, how to load
+it. It states only what was measured or recorded; everything else is called unknown."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ ollama create my-model -f Modelfile
 
 
 def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str) -> str:
-    """Markdown with the header that model hubs read. `made_at` is a date."""
+    """Returns the card as Markdown with the YAML header that model hubs read. `made_at` is a date."""
     state = trained.state
     lines = [
         *_header(format, base),
@@ -120,7 +118,7 @@ def _licence(base: BaseModel) -> str:
 
 
 def _families(trained: TrainedModel) -> list[str]:
-    """The families and the levels they have climbed to."""
+    """Returns a table of the families and the levels reached."""
     rows = [f"| {family} | {level} |" for family, level in sorted(trained.state.curriculum.levels.items())]
     return ["| family of puzzles | level reached, from 0 |", "|---|---|", *rows]
 
@@ -146,7 +144,8 @@ def _amounts(trained: TrainedModel) -> list[str]:
 
 
 def _scores(trained: TrainedModel) -> list[str]:
-    """Held-out questions are never trained on; pass@1 is the share solved at the first try at temperature 1."""
+    """Returns the results on held-out questions, which are never trained on. pass@1 is the share solved at the
+    first try at temperature 1."""
     first, last = trained.first, trained.last
     if first is None or last is None:
         return ["It was not measured: no held-out questions were asked up to this round."]
@@ -166,7 +165,7 @@ def _percent(share: float) -> str:
 
 
 def about(base: BaseModel, trained: TrainedModel) -> Mapping[str, Any]:
-    """The same in brief, as values of a GGUF header."""
+    """Returns a short description and the licence as values for a GGUF header."""
     found = {
         "general.description": f"{base.name}, trained with Shoal on generated puzzles for "
         f"{trained.state.round} rounds",

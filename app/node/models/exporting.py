@@ -1,6 +1,5 @@
-"""Exports a trained model from the data folder: checkpoint, card and conversion, with progress. For the command
-and for a window, which runs the command as a child process.
-"""
+"""Exports a trained model from the data folder: checkpoint, card and conversion, with progress. Used by the
+command, and by a window, which runs the command as a child process."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ class ExportDone(Done, frozen=True, kw_only=True, tag="exported"):
     model: str
     round: int
     files: dict[str, int]
-    """Names and bytes."""
+    """File names and sizes in bytes."""
     command: str = ""
     """The command that imports it into Ollama, if there is a Modelfile."""
     pass_at_1: float | None = None
@@ -52,7 +51,7 @@ class ExportRefused(Failed, frozen=True, kw_only=True, tag="refused"):
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants exported: see app.models.export.ExportOrder."""
+    """An export as requested by the user; see app.models.export.ExportOrder."""
 
     model: str
     format: str
@@ -62,7 +61,8 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
-    """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
+    """Exports into the new folder `wish.to`. Raises EngineError or NodeError with one sentence; nothing is left
+    then."""
     from app.models import export as exporter  # only here: it imports numpy and gguf
 
     exporter.check_target(wish.to)
@@ -103,7 +103,7 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
 
 
 def ollama(folder: Path, modelfile: str) -> str:
-    """The command that imports it into Ollama, by the folder's name.
+    """Returns the shell command that imports the export into Ollama, with a name made from the folder's.
 
     >>> ollama(Path("/home/ada/My Minnow-20"), "Modelfile")
     "ollama create my-minnow-20 -f '/home/ada/My Minnow-20/Modelfile'"
@@ -113,8 +113,8 @@ def ollama(folder: Path, modelfile: str) -> str:
 
 
 def hand_to_ollama(done: ExportDone) -> None:
-    """Runs that command, by which Ollama copies the model. Raises EngineError where there is no Ollama, or it
-    doesn't take it."""
+    """Runs `done.command`, with which Ollama copies the model. Raises EngineError if Ollama is missing or
+    rejects it."""
     words = shlex.split(done.command)
     try:
         made = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
@@ -128,7 +128,7 @@ def hand_to_ollama(done: ExportDone) -> None:
 
 
 def base_of(model: str, folder: Path) -> card.BaseModel:
-    """Name and licence of a base model, from the catalogue or from its own README."""
+    """Returns name and licence of a base model, from the catalogue or its README."""
     if model == STARTER:
         return card.BaseModel(name="Shoal starter", licence=PROJECT_LICENCE)
     name = open_folder(folder).name
@@ -139,7 +139,7 @@ def base_of(model: str, folder: Path) -> card.BaseModel:
 
 
 def _written_licence(folder: Path) -> str:
-    """The `license:` of the card in a model's folder, empty without one."""
+    """Returns the `license:` field of the README in a model's folder; empty if there is none."""
     if not (folder / "README.md").is_file():
         return ""
     try:

@@ -1,9 +1,10 @@
-"""A result to keep and to show: what a model learned here, signed by the node's key, and played again.
+"""A shareable result: what a model learned here, signed by the node's key. It can be verified by repeating the
+run.
 
-A file is one JSON object: `key`, `signature` and `result`. The signature (Ed25519) is over a domain and the
-exact bytes of `result` in the file, so a file holds as it stands or not at all. It says who wrote it, not that
-it is true: that is what playing it again is for. Nothing of the owner's is in it: no text but answers to
-generated puzzles, no path, no time of day; questions of one's own are counted under one name.
+A file is one JSON object: `key`, `signature` and `result`. The signature (Ed25519) covers a domain prefix and
+the exact bytes of `result` in the file, so any change invalidates it. It proves who wrote the file, not that it
+is true; repeating the run tests that. The file has no private data: no text except answers to generated
+puzzles, no path, no time of day; the owner's question sets appear under one common name.
 
 Light to import, for a window that reads one; app.node.models.result_making makes it.
 """
@@ -25,15 +26,15 @@ from app.sapo.questions import VERSION
 from app.swarm.identity.identity import Identity, node_name
 
 MAX_FILE_BYTES = 2**22
-"""Bytes of a file that are read."""
+"""Maximum size of a file that is read."""
 MOST_PUZZLES = 100_000
-"""What is played again for a file takes no more: hours."""
+"""Maximum number of puzzles in a run that is repeated from a file: more would take hours."""
 OWN_SETS = "questions of one's own"
-"""What all question sets are called: their names say what is in them."""
+"""Common name of all question sets: their own names could reveal what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
 EXAMPLES, EXAMPLE_CHARS = 3, 400
-"""Flips of each kind that are shown, and the characters of each text."""
+"""Maximum flips of each kind that are included, and maximum characters of each text."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -47,7 +48,7 @@ Mark = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{8}\Z")]
 
 
 class ResultError(NodeError):
-    """The file can't be believed or used; the message says why and what to do."""
+    """The file cannot be trusted or used; the message says why and what to do."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,8 +56,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Base(_Part, frozen=True, kw_only=True):
-    """The model as it came: `sha256` is over its weight files in the order of their names, `mark` changes with
-    its tokenizer and configuration too."""
+    """The untrained model. `sha256` covers its weight files in the order of their names; `mark` also changes
+    with its tokenizer and configuration."""
 
     name: Short
     sha256: Digest
@@ -65,7 +66,7 @@ class Base(_Part, frozen=True, kw_only=True):
 
 
 class RunSegment(_Part, frozen=True, kw_only=True):
-    """Rounds that were played with the same settings and engine. `families` have the level they began at."""
+    """Consecutive rounds with the same settings and engine. `families`: the levels they began at."""
 
     first_round: Count
     last_round: Count
@@ -80,7 +81,7 @@ class RunSegment(_Part, frozen=True, kw_only=True):
     rank: Count | None
     families: dict[Short, Count]
     every: bool
-    """Whether they are all that this model is offered."""
+    """Whether `families` are all families that this model is offered."""
     place: bool
     probe_every: Count
     probe_questions: Few
@@ -103,12 +104,12 @@ class MeasuredPoint(_Part, frozen=True, kw_only=True):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %."""
+        """95 % confidence interval of `pass_at_1`."""
         return interval(Score(share=self.pass_at_1, stderr=self.stderr), self.questions)
 
 
 class Example(_Part, frozen=True, kw_only=True):
-    """A held-out puzzle whose answer flipped; `now` says whether it is right since."""
+    """A held-out puzzle whose answer flipped; `now`: whether the later answer is right."""
 
     question: Text
     before: Text
@@ -117,7 +118,7 @@ class Example(_Part, frozen=True, kw_only=True):
 
 
 class FlipCounts(_Part, frozen=True, kw_only=True):
-    """Between the first and the latest measurement of the same questions: see app.node.history.flips."""
+    """Flips between the first and the latest measurement of the same questions; see app.node.history.flips."""
 
     first: Count
     latest: Count
@@ -131,7 +132,7 @@ class FlipCounts(_Part, frozen=True, kw_only=True):
 
 
 class Machine(_Part, frozen=True, kw_only=True):
-    """The kind of computer, not which one."""
+    """The kind of computer, without anything that identifies it."""
 
     system: Short
     processor: Short
@@ -140,9 +141,8 @@ class Machine(_Part, frozen=True, kw_only=True):
 
 
 class Result(_Part, frozen=True, kw_only=True):
-    """Everything that is signed. `questions` is the version of the puzzles, `questions_mark` the set of
-    held-out ones; `families` have the share solved in the last measurement; `adapter` is the SHA-256 of what
-    was learned."""
+    """Everything that is signed. `questions`: version of the puzzles. `questions_mark`: the set of held-out
+    questions. `families`: shares solved in the last measurement. `adapter`: SHA-256 of the trained adapter."""
 
     shoal: Short
     questions: Short
@@ -155,7 +155,7 @@ class Result(_Part, frozen=True, kw_only=True):
     tokens: Count
     seconds: Figure
     from_peers: Count
-    """Groups and lessons of other models that it learned from."""
+    """Number of peer groups and peer lessons that it learned from."""
     played: Annotated[tuple[RunSegment, ...], msgspec.Meta(min_length=1, max_length=1000)]
     questions_mark: Mark
     curve: Annotated[tuple[MeasuredPoint, ...], msgspec.Meta(min_length=1, max_length=20_000)]
@@ -163,7 +163,7 @@ class Result(_Part, frozen=True, kw_only=True):
     flips: FlipCounts | None
     machine: Machine
     repeat: Annotated[tuple[Command, ...], msgspec.Meta(max_length=1001)] = ()
-    """Commands for people; no one runs them from here (see `repeating`)."""
+    """Commands for people to read; they are never executed from here (see `repeating`)."""
 
     @property
     def first(self) -> MeasuredPoint:
@@ -179,7 +179,7 @@ class Result(_Part, frozen=True, kw_only=True):
 
 
 class SignedResult(_Part, frozen=True, kw_only=True):
-    """The file. `result` are the bytes that were signed."""
+    """The file's JSON. `result`: the exact bytes that were signed."""
 
     key: Digest
     signature: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{128}\Z")]
@@ -187,7 +187,7 @@ class SignedResult(_Part, frozen=True, kw_only=True):
 
 
 class VerifiedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says, and who signed it."""
+    """The content of a verified file, and its signer."""
 
     key: str
     name: str
@@ -195,7 +195,7 @@ class VerifiedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sign(result: Result, identity: Identity) -> bytes:
-    """The file's content."""
+    """Returns the content of a signed file."""
     body = msgspec.json.format(msgspec.json.encode(result), indent=1)
     signature = identity.sign(_DOMAIN + body).hex()
     return msgspec.json.encode(
@@ -204,8 +204,8 @@ def sign(result: Result, identity: Identity) -> bytes:
 
 
 def verify(content: bytes) -> VerifiedResult:
-    """What a signed file says. Raises ResultError for one that isn't a result, was changed, or isn't signed by
-    the key it names."""
+    """Decodes a signed file. Raises ResultError if it is not a result, was changed, or was not signed by the
+    key it names."""
     try:
         signed = msgspec.json.decode(content, type=SignedResult)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -228,7 +228,7 @@ def verify(content: bytes) -> VerifiedResult:
 
 
 def read(path: Path) -> VerifiedResult:
-    """Raises ResultError, also for what is no file, or is too large to be one of these."""
+    """Reads and verifies a file. Raises ResultError, also if it is missing, unreadable or too large."""
     try:
         if not path.is_file():
             raise ResultError(f"There is no file {path}: check its name.")
@@ -245,7 +245,7 @@ def read(path: Path) -> VerifiedResult:
 
 
 def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
-    """Of `./shoal run`, for rounds like these."""
+    """Returns the options of `./shoal run` that repeat these rounds."""
     said: dict[str, object] = {
         "model": model,
         "rounds": one.last_round - one.first_round + 1,
@@ -265,7 +265,7 @@ def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
 
 
 def repeating(result: Result) -> list[str]:
-    """The commands that play it again by hand, none where it can't be."""
+    """Returns the commands that repeat the result by hand; empty if that is impossible."""
     if obstacle(result) and result.base.name != LOCAL:
         return []
     model = "FOLDER" if result.base.name == LOCAL else safe_line(result.base.name)
@@ -274,7 +274,7 @@ def repeating(result: Result) -> list[str]:
 
 
 def obstacle(result: Result) -> str:
-    """Why it can't be played again; empty where it can."""
+    """Returns why the result cannot be repeated; empty if it can."""
     if result.from_peers:
         return "It also learned from other models' answers, and those can't be played again."
     if any(OWN_SETS in one.families for one in result.played):
@@ -290,7 +290,8 @@ def obstacle(result: Result) -> str:
 
 
 def differs(then: RunSegment, now: RunSegment) -> list[str]:
-    """The names of settings that must be equal and aren't. Engine, number format and threads may differ."""
+    """Returns the names of settings that must be equal and are not. Engine, number format and threads may
+    differ."""
     free = {
         "first_round",
         "last_round",
@@ -308,8 +309,9 @@ def differs(then: RunSegment, now: RunSegment) -> list[str]:
 
 
 class ResultComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two results of the same settings. `points` are (round, then, now) of every measurement that both have;
-    `apart` and `allowed` are of the last one: now less then, and 1.96 standard errors of that difference."""
+    """Comparison of two results with equal settings. `points`: (round, then, now) of every measurement that
+    both have; `equal`: how many of these are identical. For the last one: `apart` is now minus then, `allowed`
+    is 1.96 standard errors of that difference."""
 
     points: tuple[tuple[int, float, float], ...]
     equal: int
@@ -322,7 +324,8 @@ class ResultComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(then: Result, now: Result) -> ResultComparison:
-    """Raises ResultError where what must be equal is not: the base, the settings, the held-out questions."""
+    """Compares two results. Raises ResultError if the base model, the settings or the held-out questions
+    differ, or if no round was measured in both."""
     if (then.base.sha256, then.base.mark) != (now.base.sha256, now.base.mark):
         raise ResultError("The base model here isn't the one of the result, so the figures can't be compared.")
     for at, one in enumerate(then.played):
@@ -349,5 +352,5 @@ def compare(then: Result, now: Result) -> ResultComparison:
 
 
 def plain(found: VerifiedResult) -> dict[str, Any]:
-    """For `--json`."""
+    """Returns the result as plain data for `--json`."""
     return {"key": found.key, "name": found.name, "result": msgspec.to_builtins(found.result)}

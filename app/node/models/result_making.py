@@ -39,8 +39,8 @@ from engines.models.lora import ADAPTER
 
 
 def make(found: TrainedModel, model: Path) -> Result:
-    """The result of what was learned in the folder `found.place` from the model in `model`. Raises ResultError
-    where nothing was measured, or an older Shoal noted too little."""
+    """Returns the result of what was learned in the folder `found.place` from the model in the folder `model`.
+    Raises ResultError if nothing was measured, or if an older Shoal recorded too little."""
     if found.last is None or not found.runs:
         raise ResultError(
             "Nothing was measured yet, so there is no result: let it learn a few rounds, then try again."
@@ -93,7 +93,7 @@ def make(found: TrainedModel, model: Path) -> Result:
 
 
 def _segments(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[RunSegment]:
-    """Runs that go on where the one before ended, with the same settings, are one."""
+    """Yields the segments of the runs; consecutive runs with the same settings are merged."""
     last: RunSegment | None = None
     for run in runs:
         one = _segment(run, offered)
@@ -108,7 +108,7 @@ def _segments(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator
 
 
 def _segment(run: PlayedRun, offered: Mapping[str, int]) -> RunSegment:
-    """Most fields are those of the same name of the run's settings and of its engine."""
+    """Returns the segment of a run. Most fields are copied from the run's settings and its engine by name."""
     settings, engine = _settings(run), _engine(run)
     alike = {
         name: getattr(source, name)
@@ -152,7 +152,8 @@ def _public(family: str) -> str:
 
 
 def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
-    """Without examples where questions of one's own are among them."""
+    """Returns the flips, without examples if the owner's own questions are among them. None before the second
+    measurement."""
     flipped = flips.read(found.place, mark)
     if flipped is None or flipped.latest > found.state.round:
         return None
@@ -180,7 +181,8 @@ def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
 
 
 def weights_digest(model: Path) -> str:
-    """SHA-256 of the weight files in the order of their names: of a single one, the hash that hubs show too."""
+    """Returns the SHA-256 of the weight files in the order of their names; for a single file it equals the hash
+    that hubs show."""
     return _digest(open_folder(model).files)
 
 

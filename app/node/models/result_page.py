@@ -1,5 +1,5 @@
-"""The page of a result: one HTML file with its picture, that loads nothing and runs nothing. The window gives
-its own `tr`, which translates and fills in values, and its own way to write numbers."""
+"""Renders a result as one HTML file with its picture, which loads and runs nothing. The window passes its own
+`tr`, which translates and fills in values, and its own number format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.sapo.families import FAMILIES
 
 _SURE = 0.05
 _ROWS = 30
-"""Measurements in the table."""
+"""Maximum measurements in the table."""
 _STYLE = """
 :root{color-scheme:light dark}
 :root{--surface:#fff;--ground:#f6f8f8;--text:#0f2429;--text_soft:#46595f;--text_faint:#53666c;--line_strong:#c6d2d4;--grid:#e9eef0;--own:#0e8a9c;--good:#23724f;--bad:#b23a37}
@@ -60,7 +60,7 @@ def english(text: str, /, **values: object) -> str:
 
 
 def plainly(value: float, digits: int = 0) -> str:
-    """With thin spaces between thousands."""
+    """Formats a number with thin spaces between thousands."""
     return f"{value:,.{digits}f}".replace(",", "\u2009")
 
 
@@ -80,7 +80,9 @@ def headline(now: float, was: float, first: int, tr: Translate = english, number
 def certainty(
     difference: float, error: float, chance: float, tr: Translate = english, number: Numbers = plainly
 ) -> str:
-    """The paired difference with twice its standard error, and whether chance explains it."""
+    """Returns a sentence with the paired difference, twice its standard error, and whether chance explains
+    it.
+    """
     points, error_ = number(round(100 * difference)), number(round(200 * error))
     if chance > _SURE:
         return tr(
@@ -90,7 +92,7 @@ def certainty(
 
 
 def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plainly) -> str:
-    """HTML in UTF-8."""
+    """Returns the HTML page as text."""
     result = found.result
     flips = result.flips
     title = tr("A result of Shoal")
@@ -135,7 +137,7 @@ def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plain
 
 
 def picture(result: Result, tr: Translate, number: Numbers) -> str:
-    """Its curve as SVG, in the page's colours."""
+    """Returns the curve as SVG, in the page's colours."""
     curve = _thinned(result.curve, 400)
     line = [(one.round, one.pass_at_1, one.pass_at_1 - one.stderr, one.pass_at_1 + one.stderr) for one in curve]
     facts = ("Shoal", result.base.name, tr("Round {n}", n=number(result.rounds)), result.day)
@@ -144,7 +146,7 @@ def picture(result: Result, tr: Translate, number: Numbers) -> str:
 
 
 def facts(result: Result, tr: Translate = english, number: Numbers = plainly) -> list[tuple[str, str]]:
-    """What was done with what, in words: for the page and the terminal."""
+    """Returns pairs of label and text about how the result was made, for the page and the terminal."""
     return list(_facts(result, tr, number))
 
 
@@ -202,7 +204,7 @@ def _share(point: MeasuredPoint, number: Numbers) -> str:
 
 
 def _thinned(curve: Sequence[MeasuredPoint], most: int) -> list[MeasuredPoint]:
-    """Thinned evenly to the maximum number; the first and the last stay."""
+    """Returns at most `most` points, evenly spaced, with the first and the last."""
     if len(curve) <= most:
         return list(curve)
     return [curve[round(n * (len(curve) - 1) / (most - 1))] for n in range(most)]

@@ -1,6 +1,6 @@
-"""Finds the models of a data folder: the starter, those of the catalogue, downloaded ones, the owner's own
-folders; what each has learned here; whether it fits and how fast it will learn (app.models.fit). Opens no
-socket and loads no model library."""
+"""Lists the models of a data folder: the starter, the catalogue's, downloaded ones, and the owner's folders;
+what each has learned here, whether it fits, and how fast it will train (app.models.fit). Opens no socket and
+loads no model library."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def survey(
     dtype: Dtype | None = None,
     elsewhere: ModelFolders | None = None,
 ) -> Library:
-    """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
+    """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere`: where other
     programs keep their models."""
     shelf = Shelf(home)
     room = ComputerRoom(memory=memory or memory_here(), dtype=dtype or likely_dtype(), disk=shelf.free())
@@ -100,7 +100,7 @@ def survey(
 
 
 def trainings(home: Path) -> list[Training]:
-    """Every model's training in this data folder."""
+    """Returns the training of every model in this data folder."""
     root = home / "models"
     folders = (folder for folder in sorted(root.iterdir() if root.is_dir() else ()) if folder.is_dir())
     return [_training(folder) for folder in folders]
@@ -135,7 +135,7 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def _learned(folder: Path) -> tuple[int, float]:
-    """Rounds in the newest checkpoint, and the seconds they took."""
+    """Returns the round of the newest checkpoint, and the total seconds of training up to it."""
     newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
     found = re.search(r"(\d+)$", newest.name) if newest else None
     if newest is None or found is None:
@@ -145,7 +145,7 @@ def _learned(folder: Path) -> tuple[int, float]:
 
 
 def _paced(models: list[ModelEntry], dtype: Dtype) -> tuple[ModelEntry, ...]:
-    """With the seconds of a round, if they can be predicted."""
+    """Adds the seconds of a round and of a first look, where they can be predicted."""
     works = {model.name: work for model in models if (work := _work(model)) is not None}
     here, load = cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
@@ -171,7 +171,7 @@ def _work(model: ModelEntry) -> RoundWork | None:
 
 
 def _looks(model: ModelEntry) -> bool:
-    """Whether its first look is still to come: not where its own settings say what it begins with."""
+    """Whether its first look is still to come. A model whose own settings name its families needs none."""
     known = model.training
     if known is not None and (known.rounds or known.placed):
         return False
@@ -221,7 +221,7 @@ def _entry(
 
 
 def _other(one: InstalledModel, room: ComputerRoom) -> ModelEntry:
-    """A model that the catalogue does not know."""
+    """Returns the entry of an installed model that is not in the catalogue."""
     title = one.title or (Path(one.folder).name if one.local else one.name)
     made = ModelEntry(
         name=one.name,
@@ -236,7 +236,7 @@ def _other(one: InstalledModel, room: ComputerRoom) -> ModelEntry:
 
 
 def _found(one: FoundModel, room: ComputerRoom) -> ModelEntry:
-    """A GGUF file that another program has fetched."""
+    """Returns the entry of a GGUF file that another program downloaded."""
     shown = ModelEntry(
         name=one.name,
         title=one.title,
@@ -254,7 +254,7 @@ def _found(one: FoundModel, room: ComputerRoom) -> ModelEntry:
 
 
 def _judged(model: ModelEntry, folder: Path, room: ComputerRoom) -> ModelEntry:
-    """With what its own config says of it; without that if it cannot be read."""
+    """Adds size and fit from the model's own config; without a readable config they are left out."""
     model = msgspec.structs.replace(model, folder=str(folder))
     try:
         opened = open_folder(folder)
@@ -269,7 +269,7 @@ def _judged(model: ModelEntry, folder: Path, room: ComputerRoom) -> ModelEntry:
 def _fitted(
     model: ModelEntry, room: ComputerRoom, shape: Shape, stored: int, max_tokens: int, missing: int
 ) -> ModelEntry:
-    """With whether it fits here (app.models.fit.judge)."""
+    """Adds whether it fits here (app.models.fit.judge)."""
     takes, fit = judge(shape, room, stored, max_tokens, missing)
     return msgspec.structs.replace(
         model, parameters=shape.parameters, max_tokens=max_tokens, learning=takes, fit=fit
@@ -277,7 +277,8 @@ def _fitted(
 
 
 def _training_place(home: Path, model: ModelEntry) -> Path | None:
-    """Where its training is, from the name and mark that `./shoal run` uses."""
+    """Returns the folder of its training, from the name and mark that `./shoal run` uses. None for a model that
+    is not installed."""
     if not model.installed or not model.folder:
         return None
     folder = Path(model.folder)

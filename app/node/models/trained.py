@@ -1,8 +1,8 @@
-"""What a model learned in this data folder: its newest whole checkpoint and its history, both read-only; and
-what an owner can undo of it, which needs exclusive use of the data folder: start over, or go back to its best.
+"""Reads what a model learned in this data folder: its newest valid checkpoint and its history, both read-only.
+Also undoes training (start over, or go back to the best round), which needs exclusive use of the data folder.
 
-A node may be learning beside it and replace the very files. So the checkpoint is copied first and checked as a
-copy; where that fails because it has just been replaced, the next newest is tried.
+A running node may replace the files meanwhile. So a checkpoint is copied first and the copy is checked; if it
+was just replaced, the next newest is tried.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _PAUSE_S = 0.2
 
 
 class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the history has it: the JSON of its Settings and its EngineInfo, and the rounds it finished."""
+    """A run as stored in the history: its Settings and EngineInfo as JSON, and its first and last finished
+    round."""
 
     settings: dict[str, Any]
     engine: dict[str, Any]
@@ -38,17 +39,18 @@ class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. `place` is the model's
-    folder in the data. The other fields are from the history up to its round; empty if the history has none."""
+    """`folder`: a copy of the checkpoint, with the adapter in PEFT's format and the state. `place`: the model's
+    folder in the data folder. The other fields come from the history up to the checkpoint's round; empty if it
+    has none."""
 
     folder: Path
     place: Path
     state: NodeState
     curve: tuple[Probe, ...] = ()
-    """The probes over the questions that were measured last, the oldest first."""
+    """The probes over the latest set of held-out questions, oldest first."""
     own_groups: int = 0
     peer_groups: int = 0
-    """Groups that carried weight."""
+    """Number of groups that carried weight."""
     peer_lessons: int = 0
     runs: tuple[PlayedRun, ...] = ()
 
@@ -76,12 +78,12 @@ class TrainedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingLearned(NodeError):
-    """There is no checkpoint."""
+    """The model has no checkpoint yet."""
 
 
 def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
-    """The newest checkpoint of the model in the folder `model`, copied to `copy`, which must not exist. Raises
-    NothingLearned, or NodeError if every checkpoint is damaged."""
+    """Copies the newest checkpoint of the model in the folder `model` to `copy`, which must not exist, and
+    reads it. Raises NothingLearned, or NodeError if every checkpoint is damaged."""
     mark = model_mark(model)
     reason = ""
     for _ in range(READ_ATTEMPTS):
@@ -108,8 +110,7 @@ def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
 
 
 def _newest_first(home: Path, mark: str) -> list[Path]:
-    """The checkpoints of a model, under whatever name it was trained, the most recently written folder's
-    first."""
+    """Returns the checkpoints of a model, under any name it was trained with, most recently written first."""
     found = []
     for folder in (home / "models").glob(f"*-{mark}"):
         for safe in checkpoint.newest_first(folder / "checkpoints"):
@@ -121,7 +122,7 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
 
 
 def _with_history(trained: TrainedModel) -> TrainedModel:
-    """Adds what the history has; one that is missing or cannot be read adds nothing."""
+    """Adds what the history has; nothing if it is missing or unreadable."""
     try:
         with closing(history.opened(trained.place / history.FILE)) as db:
             return _filled(db, trained)
@@ -163,16 +164,16 @@ def _distinct(values: Any) -> tuple[Any, ...]:
 
 
 def start_over(home: Path, folder: Path) -> None:
-    """Deletes everything the model learned here, its history too. Raises NodeError."""
+    """Deletes everything the model learned here, including its history. Raises NodeError."""
     with room_on_disk(home):
         if folder.is_dir():
             files.discard(folder)
 
 
 def back_to_best(home: Path, folder: Path, model: str) -> int:
-    """Puts the model back to its best-measured round, which is returned; later rounds are deleted. `model` is
-    its mark (app.node.data.home.model_mark). Raises NodeError. If killed on the way, the model is at a later
-    round than the best, never damaged."""
+    """Resets the model to its best-measured round and returns that round; later rounds are deleted. `model` is
+    its mark (app.node.data.home.model_mark). Raises NodeError. If killed halfway, the model is at a later round
+    than the best, and not damaged."""
     best, root = folder / checkpoint.BEST_FOLDER, folder / "checkpoints"
     if not best.is_dir():
         raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")

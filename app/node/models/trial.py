@@ -1,6 +1,5 @@
-"""A measured trial: some seconds of real questions, sampled and learned from, in a trainer process of its own.
-It predicts a node's pace on this computer before anybody waits for a round.
-"""
+"""A speed trial: samples and trains on real questions for some seconds, in a separate trainer process. It
+predicts a node's pace on this computer before the first round."""
 
 from __future__ import annotations
 
@@ -26,13 +25,13 @@ from engines.facts import MB
 from engines.models.folder import read_settings
 
 MEASURED_S = 5.0
-"""Seconds of measuring, half for the sampler, half for the learner."""
+"""Seconds of measuring, half for the sampler and half for the learner."""
 
 INFORMATIVE_SHARE = 0.5
-"""Share of a round's rows that are assumed to carry weight; the other groups are all right or all wrong."""
+"""Assumed share of a round's rows that carry weight; the other groups are all right or all wrong."""
 
 FIXED_S = 0.3
-"""Seconds of a round for drawing, scoring and saving (the starter's own figure on two cores)."""
+"""Seconds of a round for drawing, scoring and saving (measured with the starter on two cores)."""
 
 _FIRST_TOKENS = 8
 _MOST_PROMPTS = 64
@@ -40,8 +39,8 @@ _MOST_ROWS = 512
 
 
 def prompts(model: Path, count: int = 8) -> list[list[dict[str, str]]]:
-    """Questions as a node with that model gets them at its start. Blocks for the seconds that the puzzle
-    library takes to load."""
+    """Returns questions as a node with this model would ask first. Blocks for some seconds while the puzzle
+    library loads."""
     state = curriculum.start(starting_levels(model, read_settings(model).families))
     with Sandbox() as sandbox:
         return [chat(asked.text) for asked in own_questions(state, b"trial", 1, count, sandbox.questions)]
@@ -55,8 +54,8 @@ async def measure(
     seconds: float = MEASURED_S,
     command: Sequence[str] = TRAINER,
 ) -> Trial:
-    """Opens the engine, samples and learns for about this many seconds, and ends it. The adapter is discarded.
-    Raises EngineError, DiskFullError and TrainerDied."""
+    """Opens the engine, samples and trains for about `seconds`, and closes it. The adapter is discarded. Raises
+    EngineError, DiskFullError and TrainerDied."""
     settings = read_settings(model)
     log = home / "logs" / "trial.log"
     link = await TrainerLink.start(
@@ -92,7 +91,7 @@ async def measure(
 
 
 class Peak:
-    """The largest memory of a process seen so far, in `bytes`."""
+    """Records the peak memory of a process, in `bytes`."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -108,7 +107,8 @@ class Peak:
 async def _sampled(
     link: TrainerLink, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float, together: int
 ) -> tuple[float, messages.Sampled]:
-    """Tokens a second, and the answers. A short first call shows how much fits into the time."""
+    """Returns sampled tokens per second, and the answers. A short first call measures how much fits into the
+    time."""
     await link.sample(
         prompts_P[:1], COMPLETIONS, _FIRST_TOKENS, 1, prompts_at_once=1
     )  # starts threads, compiles
@@ -122,7 +122,8 @@ async def _sampled(
 
 
 def _rows(sampled: messages.Sampled, info: EngineInfo) -> list[Row]:
-    """Every other answer is pushed up and the rest down, which costs what a real step costs."""
+    """Returns training rows in which every other answer is pushed up and the rest down, which costs as much as
+    a real step."""
     return [
         Row(
             prompt_T=prompt_T,
@@ -136,7 +137,8 @@ def _rows(sampled: messages.Sampled, info: EngineInfo) -> list[Row]:
 
 
 async def _learned(link: TrainerLink, rows: list[Row], learning_rate: float, seconds: float) -> float:
-    """Tokens read a second: as many rows as fit into the time after a first step of two."""
+    """Returns tokens trained on per second: after a first step of two rows, takes as many rows as fit into the
+    time."""
     took, some = 0.0, rows[:2]
     for _ in range(2):
         stats = await link.step(Batch(rows_S=some, learning_rate=learning_rate))
@@ -152,16 +154,16 @@ async def _learned(link: TrainerLink, rows: list[Row], learning_rate: float, sec
 
 
 def answer_tokens(completions: Sequence[Completion], max_tokens: int) -> float:
-    """Mean length of an answer. One that the trial's short time cut off counts as long as a round allows, so
-    that a slow engine is underestimated rather than overestimated."""
+    """Mean answer length in tokens. Answers cut off by the trial's short time count as `max_tokens`, so that a
+    slow engine's pace is underestimated rather than overestimated."""
     return sum(
         len(completion.tokens_T) if completion.finished else max_tokens for completion in completions
     ) / len(completions)
 
 
 def round_s(answers: int, tokens: float, read: float, sampler: float, learner: float) -> float:
-    """Seconds of a round of this many answers of `tokens` on average, `read` with their prompts, at these
-    tokens a second.
+    """Returns the seconds of a round with this many answers: `tokens` per answer sampled at `sampler` tokens/s,
+    and `read` tokens per answer with prompt at `learner` tokens/s.
 
     >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
     3.3

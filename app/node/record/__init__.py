@@ -1,2 +1,1 @@
-"""The words that every room of the node shares: records, events, settings of a run, state, reasons, the
-snapshot."""
+"""Types shared by all of the node: records, events, run settings, state, reasons, and the snapshot."""

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import msgspec
 
 MAX_LINE = 16_384
-"""Bytes. Fifty names of programs need less."""
+"""Maximum bytes of a line; fifty names of programs need less."""
 
 
 class _Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ class Resume(_Command, frozen=True, tag="resume"):
 
 
 class SnoozeFor(_Command, frozen=True, tag="snooze"):
-    """Snooze for some seconds, or until tomorrow: exactly one of the two is given."""
+    """Snoozes for some seconds, or until tomorrow; exactly one of the two must be given."""
 
     seconds: float | None = None
     tomorrow: Literal[True] | None = None
@@ -117,7 +117,9 @@ _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 
 
 class CommandError(ValueError):
-    """A line that is not a command. The message says why; `name` is the command it was meant to be."""
+    """A line is not a valid command. The message says why; `name` is the command's name, if it could be
+    read.
+    """
 
     def __init__(self, sentence: str, name: str = "") -> None:
         super().__init__(sentence)
@@ -135,7 +137,7 @@ def decode(line: bytes) -> Command:
 
 
 def name(command: Command) -> str:
-    """The command's name as it is written in JSON.
+    """Returns the command's name in JSON.
 
     >>> name(Stop()), name(Turn(to="quiet"))
     ('stop', 'dial')
@@ -152,15 +154,15 @@ def _name(line: bytes) -> str:
 
 
 class Lines:
-    """Cuts a stream into lines without ever holding more than one of MAX_LINE; a longer one comes out as its
-    first MAX_LINE + 1 bytes, and the rest of it is dropped."""
+    """Splits a stream into lines, buffering at most MAX_LINE bytes. A longer line is cut to its first MAX_LINE
+    + 1 bytes, and the rest of it is dropped."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._dropping = False
 
     def feed(self, content: bytes) -> Iterator[bytes]:
-        """The complete lines so far, without empty ones."""
+        """Yields the non-empty lines that `content` completes."""
         *ended, open_end = content.split(b"\n")
         for part in ended:
             line, dropped = self._rest + part, self._dropping

@@ -1,4 +1,4 @@
-"""The errors that end a node: one sentence each, saying what happened, why, and what to do."""
+"""The errors that end a node. Each message is one sentence that says what happened, why, and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class NodeError(Exception):
-    """The node cannot go on. The message is for the owner."""
+    """The node cannot continue. The message is for the owner."""
 
 
 class UsageError(NodeError):

@@ -1,5 +1,5 @@
-"""The events that a node tells other programs: one JSON object a line, written with `--json`. The keys are a
-contract."""
+"""The events that a node sends to other programs: one JSON object per line, written with `--json`. The keys are
+a stable contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
 
 
 class Started(_Event, frozen=True, tag="start"):
-    """The model is loaded and the first round can begin. `round` is the last safe one, 0 for a new start."""
+    """The model is loaded and the first round can begin. `round`: the last saved round, 0 for a new model."""
 
     model: str
     engine: EngineInfo
@@ -26,7 +26,7 @@ class Started(_Event, frozen=True, tag="start"):
     local: int
     external: int
     families: dict[str, int]
-    """Family to level."""
+    """Levels by family."""
     shuffled_rewards: bool
 
 
@@ -51,7 +51,8 @@ class NodeNote(_Event, frozen=True, tag="note"):
 
 
 class IdentityNamed(_Event, frozen=True, tag="identity"):
-    """Who this node is to others. `kept` is "keyring", "file" or, for this run only, "memory"."""
+    """The node's public identity. `kept`: where the key is stored, "keyring", "file", or "memory" (for this run
+    only)."""
 
     name: str
     public_key: str
@@ -59,8 +60,8 @@ class IdentityNamed(_Event, frozen=True, tag="identity"):
 
 
 class LinkChanged(_Event, frozen=True, tag="link"):
-    """The connection to a relay changed: "connected", "lost", or "refused" (none was made). Until it is back
-    the node learns alone. `retry_s` is seconds until the next try."""
+    """The connection to a relay changed: "connected", "lost", or "refused" (not established). The node trains
+    alone while there is none. `retry_s`: seconds until the next attempt."""
 
     state: Literal["connected", "lost", "refused"]
     url: str
@@ -71,10 +72,10 @@ class LinkChanged(_Event, frozen=True, tag="link"):
 
 
 class SwarmDone(_Event, frozen=True, tag="swarm"):
-    """What went to the swarm and came from it, after every round and at the end. `received`, `accepted` and
-    `refused` (by reason) count groups of peers in this run, `published` own ones; `created`, `acknowledged`,
-    `waiting`, `held` and `dropped` count everything this home ever made. `peers`, `window` and `stored` are the
-    relay's figures, None while it is away."""
+    """Swarm traffic, reported after every round and at the end. `received`, `accepted` and `refused` (by
+    reason) count peer groups in this run, `published` own ones; `created`, `acknowledged`, `waiting`, `held`
+    and `dropped` count own groups over all runs in this data folder. `peers`, `window` and `stored` are the
+    relay's figures, None while disconnected."""
 
     round: int
     connected: bool
@@ -94,9 +95,9 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
 
 
 class PlacementDone(_Event, frozen=True, tag="placement"):
-    """The result of a placement: the way of asking, and family to level (empty where the model can do nothing
-    yet). `later` are families that join when their turn comes, `waiting` are still too hard; `lesson` counts
-    own right answers that the next round teaches."""
+    """The result of a placement: the prompt style, and levels by family (empty if the model cannot begin with
+    any yet). `later`: families that join when it is their turn. `waiting`: families that are still too hard.
+    `lesson`: number of own right answers that the next round teaches."""
 
     round: int
     way: str
@@ -109,9 +110,9 @@ class PlacementDone(_Event, frozen=True, tag="placement"):
 
 
 class SkillLearned(_Event, frozen=True, tag="skill"):
-    """Peers' right answers have opened a family that the model could not begin with. `authors` (told as
-    `from`) are their authors' names, `answers` how many were taught, `before` and `after` the shares of right
-    answers in its trial; `question` and `answer` are one of those that it began with."""
+    """Peers' right answers have opened a family that the model could not begin with. `authors` (`from` in
+    JSON): names of their authors. `answers`: how many were taught. `before`, `after`: shares of right answers
+    in the lesson's trials. `question` and `answer`: one of the examples taught."""
 
     round: int
     family: str
@@ -126,8 +127,8 @@ class SkillLearned(_Event, frozen=True, tag="skill"):
 
 
 class ProgressStalled(_Event, frozen=True, tag="flat"):
-    """Progress has stopped: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is being
-    done."""
+    """Training has stopped making progress. `cause`: a value of app.learning.flat.FlatCause. The sentence says
+    what is being done about it."""
 
     round: int
     cause: str
@@ -135,14 +136,14 @@ class ProgressStalled(_Event, frozen=True, tag="flat"):
 
 
 class WaitingToBegin(_Event, frozen=True, tag="holding"):
-    """Everything is ready, and the first round waits for the order to begin."""
+    """The node is ready, and waits for the command to begin its first round."""
 
     round: int
 
 
 class RulingChanged(_Event, frozen=True, tag="decision"):
-    """The rules have another reason to run or to wait; see app.node.record.snapshot.Ruling. Waiting ends the
-    trainer, running starts it again."""
+    """The decision whether to train, or its reason, has changed (see app.node.record.snapshot.Ruling). The node
+    stops the trainer process when told to wait, and starts it when told to run."""
 
     round: int
     run: bool
@@ -154,14 +155,15 @@ class RulingChanged(_Event, frozen=True, tag="decision"):
 
 
 class SettingsNow(_Event, frozen=True, tag="settings"):
-    """The owner's settings, by the keys of app.node.rules.preferences; at the start and after every change."""
+    """The owner's settings, by the keys of app.node.rules.preferences. Sent at the start and after every
+    change."""
 
     round: int
     values: dict[str, Any]
 
 
 class CommandRefused(_Event, frozen=True, tag="refused"):
-    """A line on standard input was not a command, or one that cannot be carried out; it had no other effect."""
+    """A line on standard input was not a valid command, or could not be executed; it had no other effect."""
 
     round: int
     command: str
@@ -169,7 +171,7 @@ class CommandRefused(_Event, frozen=True, tag="refused"):
 
 
 class NodeEnded(_Event, frozen=True, tag="end"):
-    """The last line. `reason` is "rounds", "stopped" or "failed"."""
+    """The last event of a run. `reason`: "rounds", "stopped" or "failed"."""
 
     round: int
     reason: str
@@ -179,7 +181,7 @@ class NodeEnded(_Event, frozen=True, tag="end"):
 
     @classmethod
     def at(cls, probe: Probe | None, **fields: Any) -> Self:
-        """Where the curve stands then."""
+        """Creates the event with the result of the latest probe."""
         return cls(pass_at_1=probe.share if probe else None, stderr=probe.stderr if probe else None, **fields)
 
 
@@ -205,14 +207,14 @@ Event = (
 
 
 class JsonLines:
-    """Writes events to a stream. Built before anything redirects standard output. With `whole` records come as
-    the history has them, for a window that shows it."""
+    """Writes events to a stream. Create it before anything redirects standard output. `whole`: records are
+    written with all fields that the history has, for a window that shows them."""
 
     def __init__(self, stream: TextIO, whole: bool = False) -> None:
         self._stream, self._whole = stream, whole
 
     def __call__(self, event: Event) -> None:
-        """Raises BrokenPipeError when no one reads any more."""
+        """Writes one event. Raises BrokenPipeError if the reader is gone."""
         told = event.told() if isinstance(event, Record) and not self._whole else event
         self._stream.write(msgspec.json.encode(told).decode() + "\n")
         self._stream.flush()

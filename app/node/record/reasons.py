@@ -1,5 +1,5 @@
-"""Why a node runs or does not: one reason at a time, with the sentence that every view shows. And how much of
-the computer it takes while it runs: the dial Quiet, Balanced, Full."""
+"""The reason why a node runs or waits, with the sentence that every view shows, and the dial (Quiet, Balanced,
+Full) that sets how much of the computer it uses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 
 class Reason(Enum):
-    """In the order in which the rules look: the first that holds is the one that is told.
+    """Reasons in the order in which the rules check them; the first that applies is shown.
 
-    The owner's own word comes first, then what waiting does not change soon, then the signs that somebody is
-    there, then load. `sentence` is for the window and the log, `short` for the tray and the status line; both
-    have places like {have} for a decision's values, so that a translation can put them where its language does.
+    The owner's orders come first, then conditions that rarely change by waiting, then signs of use, then load.
+    `sentence` is for the window and the log, `short` for the tray and the status line. Both have placeholders
+    like {have} for a decision's values, so that a translation can reorder them.
     """
 
     sentence: str
@@ -118,18 +118,18 @@ class Dial(Enum):
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How hard the trainer may work. It changes only the speed, never what is learned."""
+    """How much of the computer the trainer may use. It changes only the speed, not what is learned."""
 
     rest: float
-    """Seconds to rest for every second of work, taken between steps: 1 halves heat and noise."""
+    """Seconds of rest per second of work, taken between steps; 1 halves heat and noise."""
     thread_share: float
     """Share of the cores."""
     batch_share: float
-    """Share of the measured budget of tokens at once, and with it of memory."""
+    """Share of the measured token budget of a micro-batch, and so of memory."""
 
     def rest_s(self, worked_s: float) -> float:
-        """Seconds to rest after `worked_s` seconds of work, at most as long as the owner would wait for a
-        stop."""
+        """Returns the seconds to rest after `worked_s` seconds of work; at most 5, so that a stop never takes
+        longer."""
         return min(5.0, self.rest * max(0.0, worked_s))
 
 

@@ -1,6 +1,6 @@
-"""Rows of the history. A round and a probe are each one record: what the history keeps, what `--json` tells,
-and what every view shows. A figure is declared here and measured in app.node.round.keeping or
-app.node.round.probing. And the words for what everyday language does meanwhile."""
+"""Rows of the history. A round and a probe are one record each, which is stored, written as an event with
+`--json`, and shown by every view. Figures are declared here and measured in app.node.round.keeping and
+app.node.round.probing. Also the sentences about everyday language."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from app.sapo.probe import Score
 from app.sapo.questions import Coordinates, QuestionPrompt
 
 JOINED_QUESTIONS = 24
-"""Held-out questions of each family that joined after the placement: they are measured beside the curve, which
-stays with the families that it began with."""
+"""Held-out questions for each family that joined after the placement. They are measured in addition to the
+curve, which only covers the families that the model began with."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
-    """`KEPT` names the fields that only the history has; `DERIVED` maps a name in the event to the property it
-    is taken from."""
+    """Base of stored records. `KEPT`: fields that only the history has, not the event. `DERIVED`: names in the
+    event, and the properties they come from."""
 
     KEPT: ClassVar[tuple[str, ...]] = ()
     DERIVED: ClassVar[dict[str, str]] = {}
 
     def whole(self) -> dict[str, Any]:
-        """Every figure by its name outside."""
+        """Returns all fields and derived values by their public names."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields | {name: getattr(self, own) for name, own in self.DERIVED.items()}
 
     def told(self) -> dict[str, Any]:
-        """The event, whose keys are a contract."""
+        """Returns the event's fields; its keys are a stable contract."""
         return {name: value for name, value in self.whole().items() if name not in self.KEPT}
 
 
 class Round(Record, frozen=True, kw_only=True, tag="round"):
-    """A finished round. `train_solved` is the share of right answers among this round's own, which is not the
-    curve: the curve is the probe. Shares are in [0, 1]; `seconds` include everything from drawing to saving;
-    `at` is since 1970; `loss` and `grad_norm` are None for a round without a step."""
+    """A finished round. `train_solved`: share of right answers among the round's own, which is not the curve
+    (the curve is the probe). Shares are in [0, 1]. `seconds`: everything from drawing to saving. `at`: Unix
+    time. `loss` and `grad_norm` are None for a round without a step."""
 
     round: int
     run: int = 0
@@ -51,12 +51,12 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     worked_share: float = 0.0
     finished_share: float = 0.0
     marked_share: float = 0.0
-    """Answers that have one of the marks, right or wrong."""
+    """Share of answers that have an answer mark, right or wrong."""
     lesson: int = 0
-    """Right answers that were taught in this round; then it is a lesson and has no groups."""
+    """Number of right answers taught in this round; if not 0, the round is a lesson and has no groups."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Of a peer lesson: its families, and the authors of its answers. Else it taught own answers."""
+    """Families and authors of a peer lesson; empty if the lesson taught own answers."""
     tokens: int = 0
     sample_s: float = 0.0
     score_s: float = 0.0
@@ -65,23 +65,26 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     grad_norm: float | None = None
     own_logprob: float | None = None
     families: dict[str, tuple[int, int, int]] = {}
-    """Family to (level, solved, answered)."""
+    """(level, solved, answered) by family."""
     peers: dict[str, int] = {}
-    """Peer to groups that carried weight."""
+    """Number of groups that carried weight, by peer."""
     shown: tuple[tuple[str, str, int], ...] = ()
-    """(peer, family, level) of each of those whose right answers carried weight: what this round was shown."""
+    """(peer, family, level) of each peer group whose right answers carried weight."""
     peer_groups: int = 0
-    """Taken from peers, of which `peer_unfit` were too long for this model."""
+    """Groups taken from peers; `peer_unfit` of them were too long for this model."""
     peer_unfit: int = 0
     gated_right: int = 0
     gated_wrong: int = 0
-    """Peers' answers kept out because this model would hardly have written them."""
+    """Right and wrong answers of peers that the gates rejected because they are too unlikely under this
+    model.
+    """
     peer_share: float = 0.0
     """Peers' share of all weight in the batch."""
     mismatch: float | None = None
-    """Mean |learner's - sampler's| log-prob of a token (nats); None where the learner itself samples."""
+    """Mean absolute difference of learner and sampler log-prob per token (nats); None if the learner itself
+    samples."""
     capped: float | None = None
-    """Share of those tokens whose importance weight is at its cap."""
+    """Share of tokens whose importance weight reaches the cap."""
 
     KEPT = ("run", "at", "sample_s", "score_s", "step_s", "own_logprob", "solved", "answered")
     DERIVED = {
@@ -94,12 +97,12 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
 
     @property
     def taken(self) -> int:
-        """Peers' groups trained on."""
+        """Number of peers' groups trained on."""
         return sum(self.peers.values())
 
     @property
     def speed(self) -> float:
-        """Tokens a second while sampling."""
+        """Sampled tokens per second."""
         return self.tokens / max(self.sample_s, 1e-6)
 
     @property
@@ -116,7 +119,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
 
     @property
     def gist(self) -> list[str]:
-        """What came of it, in a few words each.
+        """The result of the round in a few short phrases.
 
         >>> Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1).gist
         ['3 of 4 puzzles taught it something', '25 % right']
@@ -137,24 +140,26 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
 
 
 class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
-    """A measurement on held-out questions. `questions_mark` tells probes over different questions apart: only
-    equal marks make one curve. `families` has each family's own share."""
+    """A measurement on held-out questions. `questions_mark` identifies the set of questions: only probes with
+    equal marks form a curve. `families`: share solved by family."""
 
     round: int
     questions_mark: str = ""
     at: float = 0.0
     questions: int = 0
     lenient: float = 0.0
-    """Share solved where the last number or line counts too: what it can do but not yet put into form."""
+    """Share solved if the last number or line also counts as the answer: what the model can do apart from the
+    form."""
     worked_share: float = 0.0
     finished_share: float = 0.0
     seconds: float = 0.0
     families: dict[str, float] = {}
     joined: dict[str, float] = {}
-    """Shares of families that joined since the placement, JOINED_QUESTIONS each; they are not in `share`."""
+    """Shares of families that joined after the placement, from JOINED_QUESTIONS questions each; not included in
+    `share`."""
     everyday: float | None = None
-    """Perplexity of everyday replies (app.node.round.language), None for a model that does not talk; and what
-    it was before the first round."""
+    """Perplexity of everyday replies (app.node.round.language), now and (`everyday_before`) before the first
+    round. None for a model that does not chat."""
     everyday_before: float | None = None
 
     KEPT = ("questions_mark", "at")
@@ -162,7 +167,7 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
 
     @property
     def everyday_rise(self) -> float | None:
-        """As a share of what it was; 0 where nothing was learned yet.
+        """Relative rise of the perplexity since before the first round; None if unknown.
 
         >>> Probe(round=9, share=0.5, stderr=0.1, everyday=11.0, everyday_before=10.0).everyday_rise
         0.1
@@ -177,8 +182,8 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
 
 
 class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One question with its answers, in a round. `peer` is the author's name of a peer's group; `question` is
-    None where only the coordinates are known, as in histories of earlier versions."""
+    """One question with its answers, in a round. `peer`: the author's name for a peer's group. `question`: None
+    if only the coordinates are known, as in histories of earlier versions."""
 
     round: int
     at: float
@@ -200,7 +205,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence of the history's log."""
+    """A sentence in the history's log."""
 
     at: float
     round: int
@@ -219,7 +224,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def share(flags: Iterable[object]) -> float:
-    """Share of true ones, 0 of none.
+    """Returns the share of true values; 0 if there are none.
 
     >>> share([1, 0, True, False]), share([])
     (0.5, 0.0)
@@ -229,13 +234,14 @@ def share(flags: Iterable[object]) -> float:
 
 
 def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
-    """Eight characters that change with the set of questions: probes over other questions are another curve."""
+    """Returns eight characters that identify a set of questions: probes with different marks form different
+    curves."""
     coordinates = sorted(question.coordinates for question in questions)
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]
 
 
 class Speech(Enum):
-    """How everyday language fared."""
+    """How well everyday language is preserved."""
 
     KEPT = "kept"
     WORSE = "worse"
@@ -243,7 +249,7 @@ class Speech(Enum):
 
 
 def speech(rise: float) -> Speech:
-    """What a rise of perplexity means, as a share of what it was.
+    """Classifies a relative rise of the perplexity.
 
     >>> speech(0.05).value, speech(0.12).value, speech(0.3).value
     ('kept', 'worse', 'lost')
@@ -252,7 +258,7 @@ def speech(rise: float) -> Speech:
 
 
 def speech_sentence(rise: float) -> str:
-    """What a rise of the perplexity, as a share, means for people.
+    """Returns a sentence about a relative rise of the perplexity.
 
     >>> speech_sentence(0.012), speech_sentence(-0.03)
     ('It speaks as well as before. Everyday replies surprise it 1 % more.', \

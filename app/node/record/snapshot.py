@@ -1,5 +1,4 @@
-"""The snapshot that every view shows: one frozen value, replaced whenever something changes. Views read it
-and nothing else."""
+"""The snapshot: one frozen value, replaced at every change, which is all that views read."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from engines.contract import EngineInfo
 
 
 class Phase(Enum):
-    """What the node is doing. The value is the sentence's beginning; progress is added where there is some."""
+    """What the node is doing. The value is the phrase that views show, followed by the progress if there is
+    any."""
 
     STARTING = "starting"
     LOADING = "loading the model"
@@ -43,52 +43,56 @@ _FOR_PEOPLE = {
     Phase.DRAWING: "picking puzzles",
     Phase.WAITING: "waiting to restart",
 }
-"""Phases that people call differently from their value, which windows and nodes of other versions know."""
+"""Phrases shown instead of the values of some phases. The values themselves must not change: windows and nodes
+of other versions know them."""
 
 
 class LevelReached(msgspec.Struct, frozen=True, kw_only=True):
-    """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
+    """A family reached `level` (from 0) at Unix time `at`; level -1 stands for its first right answer in
+    training."""
 
     level: int
     at: float
 
 
 class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
-    """How a family stands: `latest` of `questions` held-out questions were solved, `first` at the first probe,
-    `practised` of the latest training answers. A snapshot leaves out what only a history knows."""
+    """The progress of a family: `latest` is the share of `questions` held-out questions solved, `first` the
+    share at the first probe, `practised` the share of right answers in training. Fields that only a history
+    knows are empty in a snapshot."""
 
     name: str
     title: str
     level: int
     levels: int
     kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
+    """One of `app.sapo.families.family.FamilyKind`; empty if the family is unknown here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None
     practised: float | None = None
     milestones: tuple[LevelReached, ...] = ()
     trend: tuple[float, ...] = ()
-    """Every probe's share, oldest first."""
+    """Share solved at every probe, oldest first."""
     learned_from: tuple[str, ...] = ()
-    """Names of the peers whose answers taught it to begin with this family."""
+    """Names of the peers whose answers opened this family."""
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer whose groups passed the check in this run; `seen_at` in seconds since 1970."""
+    """A peer whose groups passed the checks in this run. `seen_at` and `since`: Unix time."""
 
     name: str
     model: str = ""
     seen_at: float | None = None
     groups: int = 0
     families: tuple[str, ...] = ()
-    """The families of its latest groups, at most six, the latest last."""
+    """Families of its latest groups, at most six, latest last."""
     since: float | None = None
-    """When the first of its groups that arrived in this run was made."""
+    """When its first group that arrived in this run was created."""
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
-    """The swarm as this node sees it; counts are of this run, `waiting` is all that has no final answer yet."""
+    """The swarm from this node's view. Counts are for this run; `waiting`: own groups without a final answer
+    yet."""
 
     name: str = ""
     """This node's own name, derived from its key; empty until the key is loaded."""
@@ -103,46 +107,47 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     online: int = 0
     """Others online."""
     ready: int = 0
-    """Checked groups that a round may take."""
+    """Number of checked groups available to a round."""
     taken: int = 0
     taken_last: int = 0
-    """Peers' groups trained on: in this run, and in the latest round."""
+    """Number of peers' groups trained on: in this run (`taken`), and in the latest round."""
     sources: int = 0
-    """Different peers they came from."""
+    """Number of different peers these groups came from."""
     given: int = 0
     """Own groups that a relay has acknowledged."""
     helped: int = 0
     helped_with: int = 0
-    """Other models that reported today that they learned from this node's groups, and from how many groups."""
+    """Number of models that reported today that they learned from this node's groups (`helped`), and the number
+    of groups."""
     taught: dict[str, int] = {}
-    """By family: how many other models ever said that this node's answers taught it to them."""
+    """By family: how many models ever reported that this node's answers opened it for them."""
     pupils: int = 0
-    """How many models that are in all."""
+    """Number of different models in these reports."""
     given_ever: int = 0
-    """The same with earlier runs included."""
+    """Own groups that a relay has acknowledged in all runs."""
     waiting: int = 0
     received: int = 0
     refused: dict[str, int] = {}
-    """Reason to received groups that failed the check, the latest reason last."""
+    """Number of received groups that failed a check, by reason; the latest reason is last."""
     invite: str = ""
     """The invite to this relay; empty where it would reveal a secret."""
     peers: tuple[Peer, ...] = ()
-    """At most 500, the most recently seen last."""
+    """At most 500 peers, the most recently seen last."""
     open_port: int | None = None
-    """The port on which this computer hosts the relay for its network; None if it does not."""
+    """The port on which this computer runs a relay for its network; None if it does not."""
     relay_name: str = ""
     """The relay's address as shown to people; empty without a relay."""
     bytes_per_hour: int | None = None
     received_per_hour: int | None = None
     """Bytes of all messages sent and received in the last 60 minutes; None before the first connection."""
     messages: tuple[LineMessage, ...] = ()
-    """The latest ten messages each way as they were sent, the newest last, 64 KB at most. The secret in an
-    `auth` message is left out."""
+    """The latest ten messages in each direction as sent, newest last, at most 64 KB. The secret in an `auth`
+    message is left out."""
 
 
 class Energy(msgspec.Struct, frozen=True, kw_only=True):
-    """What learning takes: `watts` now and kilowatt hours of this calendar month. `measured` is False if any
-    part of the month is an estimate."""
+    """Energy used by training: current `watts`, and kilowatt hours of this calendar month. `measured` is False
+    if any part of the month is an estimate."""
 
     watts: float
     month_kwh: float
@@ -150,9 +155,9 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules say: whether to run, and why (not). `reason` is a value of app.node.record.reasons.Reason,
-    whose texts, filled in from `values`, are `sentence` and `short`. `until`: seconds since 1970 at which this
-    may change by itself."""
+    """The decision of the rules: whether to run, and the reason. `reason` is a value of
+    app.node.record.reasons.Reason, whose texts, with `values` filled in, are `sentence` and `short`. `until`:
+    Unix time at which this may change without further events."""
 
     run: bool
     reason: str
@@ -162,16 +167,17 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     idle_s: float | None = None
     idle_need_s: float | None = None
-    """How long nobody has used the computer, and how long that must be; only if this is the reason."""
+    """`idle_s`: seconds since the computer was last used. `idle_need_s`: how many are needed. Set only if this
+    is the reason."""
     dial: str
     effort: Effort
     energy: Energy | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
-    where they are moments. `done` of `total` completions count within the phase (kinds of puzzles
-    while PLACING, right answers while GATHERING), `eta_s` is what is left of it."""
+    """`round`: the round in flight. `safe_round`: the last checkpoint. Times are in seconds; moments are Unix
+    times. `done` of `total` completions count within the phase (kinds of puzzles while PLACING, right answers
+    while GATHERING); `eta_s`: estimated seconds left of the phase."""
 
     model: str
     recipe: str
@@ -182,7 +188,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.STARTING
     round: int = 1
     last_round: int | None = None
-    """Where this run ends, None for no end."""
+    """The round at which this run ends; None for no end."""
     done: int = 0
     total: int = 0
     eta_s: float | None = None
@@ -204,12 +210,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def said(phase: Phase) -> str:
-    """A phase as people read it."""
+    """Returns the phrase that people read for a phase."""
     return _FOR_PEOPLE.get(phase, phase.value)
 
 
 def doing(snapshot: Snapshot) -> str:
-    """The phase and its progress as a line of text.
+    """Returns the phase and its progress as a line of text.
 
     >>> doing(Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, phase=Phase.SAMPLING,
     ...                done=14, total=32, eta_s=40.2))
@@ -230,7 +236,7 @@ def doing(snapshot: Snapshot) -> str:
 
 
 def standing(curve: tuple[Probe, ...]) -> str:
-    """How the curve is doing, as a sentence.
+    """Returns a sentence about the latest and the first point of the curve.
 
     >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
     'New puzzles solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'

@@ -1,6 +1,5 @@
-"""The state that a node carries from round to round, beside the adapter. Plain data, saved in every checkpoint.
-
-There is no random state to save: every draw follows from the identity and the round (app.sapo.seeds).
+"""The state that a node carries from round to round, apart from the adapter. Plain data, saved in every
+checkpoint. It contains no random state: every draw is derived from the identity and the round (app.sapo.seeds).
 """
 
 from __future__ import annotations
@@ -14,30 +13,31 @@ from app.sapo.asking import TAGGED, Way
 
 
 class NodeState(LearningState, frozen=True, kw_only=True):
-    """After `round` finished rounds."""
+    """The state after `round` finished rounds."""
 
     round: int
     identity: str
-    """The first characters of the identity's hash: tells whose rounds these are without giving the identity
-    away."""
+    """First characters of the identity's hash: they tell whose rounds these are without revealing the
+    identity.
+    """
     completions: int = 0
     tokens: int = 0
     seconds: float = 0.0
     saved_at: float = 0.0
     """Seconds since 1970."""
     way: Way = TAGGED
-    """How questions are worded for the model."""
+    """Prompt style for this model."""
     taught: bool = False
     """Whether lesson zero of the latest placement is done."""
     everyday: float | None = None
     """Perplexity of everyday replies before the first round."""
     questions: str = "0.1.25/1"
-    """Version of the questions so far; states saved before this field existed are of the first ladder."""
+    """Version of the questions; states saved before this field existed used the first one."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0
-    """Where the node has changed the settings because nothing was gained; `rate` is a factor on the learning
-    rate."""
+    """`max_tokens`, `groups`: values that replace the settings after progress stalled. `rate`: factor on the
+    learning rate."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""One round and what belongs to it: placement, peers' groups, steps, the probe, and making it safe."""
+"""One round and its parts: placement, peers' groups, optimiser steps, the probe, and saving."""

@@ -1,5 +1,5 @@
-"""Making a round safe: checkpoint and history together, in an order that survives kill -9 and a full disk.
-While the disk is full a node waits, and continues by itself when there is room."""
+"""Saves a round: checkpoint and history, in an order that survives kill -9 and a full disk. While the disk is
+full the node waits, and continues automatically when there is space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from app.sapo.groups import ScoredGroup
 async def keep(
     played: PlayedRound, link: TrainerLink, store: Store, root: Path, model: str, run: int
 ) -> SafeRound:
-    """Writes adapter and state to disk, rows into the history, and last the checkpoint's name, which makes the
+    """Saves adapter and state, adds rows to the history, and finally renames the checkpoint, which makes the
     round count. Raises DiskFullError; then nothing of the round is left, and older checkpoints are untouched.
     """
     state = msgspec.structs.replace(played.state, saved_at=time.time())
@@ -108,7 +108,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
 
 
 def _shown(played: PlayedRound) -> tuple[tuple[str, str, int], ...]:
-    """Author, family and level of each peer group that was learned from and has a right answer."""
+    """Returns author, family and level of each peer group that was trained on and has a right answer."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
         (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)
@@ -118,7 +118,7 @@ def _shown(played: PlayedRound) -> tuple[tuple[str, str, int], ...]:
 
 
 def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
-    """The rows of the history, own groups first, then peers'."""
+    """Returns the rows for the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]
     every += [
@@ -141,20 +141,20 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
 
 
 AGAIN_S = 5.0
-"""Seconds between two checks whether there is room."""
+"""Seconds between two checks for free space."""
 _CHUNK = 2**20
 Written = TypeVar("Written")
 
 
 class DiskPatience:
-    """Retries writes that a full disk refused. `checkpoints` is the folder of the next checkpoint."""
+    """Retries writes that a full disk refused. `checkpoints`: the folder of the checkpoints."""
 
     def __init__(self, home: Path, checkpoints: Path, watch: SnapshotWriter, telling: EventFanout) -> None:
         self._home, self._checkpoints, self._watch, self._telling = home, checkpoints, watch, telling
         self._full = False
 
     async def write(self, put: Callable[[], Written]) -> Written:
-        """Returns what `put` returns, as soon as the disk takes what it writes."""
+        """Calls `put` until it succeeds, waiting while the disk is full, and returns its result."""
 
         async def at_once() -> Written:
             return put()
@@ -162,7 +162,7 @@ class DiskPatience:
         return await self.finish(at_once)
 
     async def finish(self, put: Callable[[], Awaitable[Written]]) -> Written:
-        """The same for a write that takes long enough to need a thread."""
+        """Like `write`, for an asynchronous `put`."""
         while True:
             try:
                 with room_on_disk(self._home):
@@ -176,7 +176,7 @@ class DiskPatience:
             return written
 
     async def wait(self) -> None:
-        """Says once that the disk is full, and returns when there is room for another checkpoint."""
+        """Tells the owner once that the disk is full, and returns when another checkpoint fits."""
         self._watch.report(Phase.NO_ROOM)
         if not self._full:
             self._full = True
@@ -190,9 +190,8 @@ class DiskPatience:
 
 
 def has_room(root: Path) -> bool:
-    """Whether the disk has room for another checkpoint of the newest one's size (at least 1 MiB). It writes
-    that many bytes and removes them, because quotas and limits don't show in the figure of free bytes. Blocks.
-    """
+    """Whether another checkpoint of the newest one's size (at least 1 MiB) fits on the disk. Writes that many
+    bytes and removes them, because quotas and limits do not show in the number of free bytes. Blocks."""
     need = max((files.size(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
     content = os.urandom(_CHUNK)  # disks that compress would take zeros
     try:

@@ -1,7 +1,9 @@
-"""Small talk, as likely as a model that can talk found it before it learned anything, kept in its folder as
-smalltalk.json, and the part of every round that holds it there (`app.learning.language`).
+"""Preserves everyday language during training, and measures it.
 
-None of these replies is among those by which everyday language is measured (`app.node.round.language`)."""
+Before the first round, the log-probabilities of some small talk are stored in the model's folder
+(smalltalk.json); optimiser steps then keep these replies as likely (`app.learning.language`). The perplexity is
+measured on other replies, which are never trained on.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ from engines.contract import Batch
 
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 MAX_TOKENS = 256
-"""Longer ones are left out whole; with a tokenizer of words the longest takes about 50."""
+"""Maximum tokens; longer replies are skipped. With a word-level tokenizer the longest takes about 50."""
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 
 
 class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is said, and a reply to it."""
+    """A message and a reply to it."""
 
     said: _Text
     reply: _Text
@@ -38,24 +40,25 @@ class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def talks(name: str = "everyday.json") -> tuple[Talk, ...]:
-    """The talks in one file of the resources."""
+    """Loads the talks in one file of the resources."""
     return msgspec.json.decode((RESOURCES / name).read_bytes(), type=tuple[Talk, ...])
 
 
 async def perplexity(link: TrainerLink) -> float | None:
-    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each after what was said, under
-    the model's own chat template and with its adapter. None if no reply fits.
+    """Returns exp of the mean negative log-likelihood (nats) per token of the replies, under the model's chat
+    template and with its adapter. None if no reply fits.
 
-    The end token is left out: short answers to puzzles make an early end likelier, which would flatter the
-    figure. Raises TrainerDied and EngineError."""
+    The end token is excluded: short answers to puzzles make an early end likelier, which would improve the
+    figure. Raises TrainerDied and EngineError.
+    """
     readings = await read_talks(link, talks())
     read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
     return of(read)
 
 
 async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupTokens | None]:
-    """Tokens of what was said and of each reply, with the reply's log-probabilities. Raises TrainerDied and
-    EngineError."""
+    """Returns the tokens of each talk and the log-probabilities of its reply; None for one that does not fit.
+    Raises TrainerDied and EngineError."""
     groups = [
         PeerTexts(
             prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,)
@@ -95,7 +98,7 @@ def write(folder: Path, remembered: Sequence[RememberedTalk]) -> None:
 
 
 async def listen(link: TrainerLink) -> tuple[RememberedTalk, ...]:
-    """Reads the talks with a model whose adapter is still empty. Replies that don't fit are left out. Raises
+    """Measures the talks with a model whose adapter is still empty. Replies that do not fit are skipped. Raises
     TrainerDied and EngineError."""
     small_talk = talks(FILE)
     readings = await read_talks(link, small_talk)
@@ -113,7 +116,7 @@ async def hold(
     order: Random,
     grip: RetentionStrength = ROUND_RETENTION,
 ) -> list[Batch]:
-    """These steps, each with some small talk added. Raises TrainerDied and EngineError."""
+    """Returns the steps, each with some small talk added. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:
         return list(batches)
     some = order.sample(list(remembered), grip.read)

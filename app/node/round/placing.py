@@ -1,8 +1,6 @@
-"""Placement: finds out, before the first round, how to ask this model and with which families it can begin.
-
-The result, and the progress of a first look, are kept in the model's folder as placement.json;
-`app.learning.first_look` decides what is asked.
-"""
+"""Placement: finds out before the first round how to prompt this model and with which families it can begin.
+The result, and the progress of a first look, are stored in the model's folder as placement.json.
+`app.learning.first_look` decides what is asked."""
 
 from __future__ import annotations
 
@@ -36,15 +34,15 @@ _SHOWN_CHARACTERS = 900
 """Maximum characters of all examples of a question together: four examples of a grid would cost more than all
 other families."""
 ASKED_FIRST = 8
-"""Number of questions that tell whether a model answers in the form it is asked for."""
+"""Number of questions used to find out whether a model answers in the requested form."""
 _ROUND = 0
-"""Placement draws the questions of round 0; its examples come from indexes behind them."""
+"""Placement uses the questions of round 0; its examples start at index _EXAMPLES."""
 _EXAMPLES = 10**4
 
 
 def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
-    """The placement saved in a model's folder, limited to the families `among`. None if there is none, if it
-    cannot be read, or if it begins only with other families."""
+    """Reads the placement saved in a model's folder, limited to the families `among`. None if it is missing or
+    invalid, or if it begins only with other families."""
     found = files.read_json(folder / FILE, Placement)
     if found is None or not found.families:
         return found
@@ -65,9 +63,9 @@ def write(folder: Path, found: Placement) -> None:
 async def look(
     tools: RoundTools, levels: Mapping[str, int], before: Placement | None, *, enough: bool = False
 ) -> Placement:
-    """Continues a first look at the families of `levels` by its next questions; the result is `looking` until
-    the look is over, and `enough` ends it now. Start with None: then the way of asking is found and families
-    are put in order. Raises TrainerDied; only this call's questions are lost then."""
+    """Continues a first look at the families of `levels` with its next questions, and returns the result, which
+    is `looking` until the look is over; `enough` ends it now. With `before` None it starts one: finds the
+    prompt style and orders the families. Raises TrainerDied; only this call's questions are lost then."""
     started = time.monotonic()
     asking = _Asking(tools)
     if before is None:
@@ -84,15 +82,15 @@ async def look(
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
         answered = await asking.answered(way, questions, number, _told(tools, own, questions))
-        found = first_look.asked_more(found, answered, asking.right)
+        found = first_look.with_results(found, answered, asking.right)
     else:
-        found = first_look.ended(own, anyway=enough)
+        found = first_look.finish(own, anyway=enough)
     return msgspec.structs.replace(found, seconds=found.seconds + time.monotonic() - started)
 
 
 def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestions]) -> Callable[[float], None]:
-    """Reports progress of a look while answers to `questions` come in: by kinds of puzzles looked at, and once
-    these are enough, by right answers for the lesson."""
+    """Returns a callback that reports the progress of a look while answers to `questions` arrive: kinds of
+    puzzles tried, or, once these are enough, right answers for the lesson."""
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
@@ -117,13 +115,13 @@ async def again(
     count: int,
     before: Sequence[FamilyTrial] = (),
 ) -> list[FamilyTrial]:
-    """Tries waiting families as training asks them: without examples, `count` questions of each, starting at
-    number `first`; `before` is what was found earlier. Raises TrainerDied."""
+    """Tries waiting families with prompts as in training, without examples: `count` questions of each, from
+    number `first`. `before`: earlier results to add to. Raises TrainerDied."""
     plain = msgspec.structs.replace(way, examples=0)
     asked = [FamilyQuestions(family, level, first, count) for family, level in families.items()]
     answered = await _Asking(tools).answered(plain, asked)
     return list(
-        first_look.asked_more(Placement(way=plain, families={}, tried=tuple(before)), answered, ()).tried
+        first_look.with_results(Placement(way=plain, families={}, tried=tuple(before)), answered, ()).tried
     )
 
 
@@ -132,14 +130,15 @@ def _untold(share: float) -> None:
 
 
 class _Asking:
-    """Asks the questions of one call. `right` are the right answers that show their work."""
+    """Asks the questions of one call. `right` collects the right answers that show their work."""
 
     def __init__(self, tools: RoundTools) -> None:
         self._tools = tools
         self.right: list[OwnExample] = []
 
     async def way_for(self, levels: Mapping[str, int]) -> Way:
-        """The way of asking for a family; the first questions are asked without examples, in the longer way."""
+        """Finds the prompt style: asks the first questions without examples, in the longer style, and checks
+        the form."""
         families = sorted(levels, key=lambda family: FAMILIES[family].work is None)[:ASKED_FIRST]
         questions = [one for family in families for one in await self._questions(family, levels[family], 0, 1)]
         prompts = [messages(one.text, TAGGED) for one in questions]
@@ -147,8 +146,8 @@ class _Asking:
         return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
 
     async def shortest_first(self, way: Way, levels: Mapping[str, int]) -> list[FamilyTrial]:
-        """Families that were not looked at, those with short questions and examples first: reading a grid costs
-        a small model as much as answering ten sums, and it seldom can."""
+        """Returns empty trials of new families, those with short questions and examples first: reading a grid
+        costs a small model as much as answering ten sums, and it can rarely solve one."""
         lengths = {}
         for family, level in levels.items():
             texts = [one.text for one in await self._questions(family, level, 0, first_look.FIRST)]
@@ -167,9 +166,9 @@ class _Asking:
         number: int = 0,
         tell: Callable[[float], None] = _untold,
     ) -> list[tuple[FamilyQuestions, list[Rewards]]]:
-        """The rewards of each question. A family's questions are asked one after another, because their shared
-        examples are then read once. `number` is the first question's, for the sampler's seed; `tell` gets the
-        share of the answers so far, 0 to 1."""
+        """Asks questions and returns the rewards of each. A family's questions are asked in sequence, so that
+        their shared examples are read only once. `number`: the first question's number, for the sampler's seed.
+        `tell` gets the share of answers done, 0 to 1."""
         questions = [await self._questions(*one) for one in asked]
         examples = [await self._examples(way, one.family, one.level) for one in asked]
         turns = [(at, question) for at, some in enumerate(questions) for question in some]
@@ -187,7 +186,7 @@ class _Asking:
         return list(zip(asked, found, strict=True))
 
     async def keys(self, family: str) -> list[OwnExample]:
-        """True answers to questions of a set that are trained on, for lesson zero."""
+        """Returns true answers to training questions of a question set, for lesson zero."""
         made = await self._made(family, 0, _EXAMPLES, 2 * placement.OWN_ROWS, worked=True)
         return [
             OwnExample(
@@ -240,11 +239,11 @@ class _Asking:
         return sampled.groups_PG
 
     async def _questions(self, family: str, level: int, first: int, count: int) -> list[QuestionPrompt]:
-        """The questions of a level to train on; None for a level without any."""
+        """Returns training questions of a level; empty if it has none."""
         return await self._made(family, level, first, count, worked=False)
 
     async def _examples(self, way: Way, family: str, level: int) -> list[Example]:
-        """One more example than is shown: it replaces an example that is the question itself."""
+        """Returns worked examples, one more than is shown: it replaces an example that equals the question."""
         if not way.examples:
             return []
         made = await self._made(family, level, _EXAMPLES, way.examples + 1, worked=True)
@@ -267,8 +266,8 @@ def _others(examples: Sequence[Example], asked: QuestionPrompt, most: int) -> li
 
 
 def elsewhere(families: Sequence[str]) -> dict[int, int]:
-    """For each place the next one of the same family (for the last one the first); None for a family's only
-    one.
+    """Maps each position to the next one of the same family (the last one to the first). A family's only
+    position is left out.
 
     >>> elsewhere(["gcd", "gcd", "lcm", "dice", "dice", "dice"])
     {0: 1, 1: 0, 3: 4, 4: 5, 5: 3}
@@ -282,7 +281,7 @@ def elsewhere(families: Sequence[str]) -> dict[int, int]:
 
 
 def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:
-    """The first examples that together stay within the limit, and at least two: one is shown, one is the
+    """Returns the first examples whose total length is within `most`, at least two: one to show, one as a
     replacement.
 
     >>> [len(fitting([Example(question="x" * size, answer="1")] * 5)) for size in (50, 299, 2000)]

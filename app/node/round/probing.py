@@ -1,7 +1,7 @@
-"""The held-out probe: the curve that the owner sees.
+"""The held-out probe: measures the curve that the owner sees.
 
-The same questions and the same seed of sampling every time and for every node, one completion each at
-temperature 1; so two probes differ by what was learned, and by chance as far as their standard errors say.
+The questions and the sampling seed are the same every time and for every node, with one completion each at
+temperature 1. So two probes differ only by what was learned, and by chance within their standard errors.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ _SEED = seeds.hashed("probe sampling")
 
 
 def due(round: int, every: int) -> bool:
-    """Whether the curve gets a point after a round: every `every` rounds, and, because most is learned at
-    first, also a fifth and a half of the way to the first one. Intervals under ten rounds get no such extra
-    points.
+    """Whether the curve gets a point after a round: every `every` rounds and, because most is learned early,
+    also after a fifth and a half of the first interval, if that is at least ten rounds.
 
     >>> [round for round in range(1, 31) if due(round, 10)], [round for round in range(1, 9) if due(round, 4)]
     ([2, 5, 10, 20, 30], [4, 8])
@@ -47,9 +46,9 @@ async def probe(
     *,
     brief: bool = False,
 ) -> tuple[Probe, MeasuredAnswers]:
-    """Measures the current adapter and returns the answers too; `joined_P` are questions that are measured in
-    addition to the curve. A `brief` probe, of a model that was not taught yet, stops if it solves none of every
-    fourth question. Raises TrainerDied and EngineError."""
+    """Measures the current adapter and returns the result and the answers. `joined_P`: questions measured in
+    addition to the curve. A `brief` probe, for an untrained model, asks every fourth question first and stops
+    if it solves none. Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
@@ -88,7 +87,7 @@ async def probe(
 async def _answered(
     tools: RoundTools, questions_P: Sequence[QuestionPrompt], state: NodeState
 ) -> tuple[list[ScoredGroup], list[Completion]]:
-    """One answer to each question, with this node's verdict."""
+    """Returns one answer to each question, and the scores."""
     sampled = await tools.link.sample(
         [messages(question.text, state.way) for question in questions_P],
         1,
@@ -103,7 +102,7 @@ async def _answered(
 
 
 def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
-    """Share solved, by family."""
+    """Returns the share solved by family."""
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(scored.rewards_G[0])
@@ -111,7 +110,7 @@ def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredG
 
 
 def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
-    """Share solved if answers in the wrong form count as well. Blocks: call it in a thread."""
+    """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
     return share(
         scored.rewards_G[0]
         or sandbox.score(scored.group.coordinates, [lenient(scored.group.completions_G[0])])[0] >= SOLVED

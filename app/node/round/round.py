@@ -1,17 +1,16 @@
-"""One round: draw questions, answer and check them, mix in peers' groups, weigh, learn.
+"""Plays one round: draws questions, samples and scores answers, mixes in peers' groups, weighs, and trains.
 
-`play_round` runs it from top to bottom: questions from identity and round number; G completions of each by the
-trainer; verdicts by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights
-(`lesson`); small talk added to every step; the optimiser steps.
+`play_round` shows the order: questions from identity and round number; G completions of each by the trainer;
+scores by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights (`lesson`);
+small talk added to every step; the optimiser steps.
 
-The trainer owns tokens and the network's weights, the sandbox owns the verifiers, and the round owns nothing:
-it returns a `PlayedRound`. The caller (`TrainingRun`) saves it first and reports its peer groups as used after
-that, so that a group counts as used only when its round is safe.
+The trainer owns tokens and weights, the sandbox owns the verifiers, and the round owns no state: it returns a
+`PlayedRound`. The caller (`TrainingRun`) saves it first and then marks its peer groups as used, so a group
+counts as used only when its round is saved. A round depends only on its initial state and the peer groups it
+takes, so a lost round is played again.
 
-Left out: sampling while learning, because one model on one computer gains nothing by it; and any trust in what
-a peer says of its own answers.
-
-A round follows from the state it starts from and the peer groups it takes, so a lost round is played again.
+Left out: sampling while training, because one model on one computer gains nothing by it, and trust in peers'
+claims about their own answers.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ from engines.contract import Batch, Completion, EngineError, EngineInfo, StepSta
 
 @dataclass(frozen=True)
 class StepsTaken:
-    """The combined result of a round's steps, None without any; and a sentence to follow "Round n" where the
-    engine refused a step."""
+    """The combined result of a round's steps, None if there were none. `refusal`: a phrase to follow "Round n"
+    if the engine refused a step."""
 
     stats: StepStats | None
     steps: int
@@ -66,9 +65,9 @@ async def take_steps(
     tell: Callable[[int, int], None],
     enough: Callable[[Sequence[float]], bool] = lambda losses: False,
 ) -> StepsTaken:
-    """Takes the steps one after another, until `enough(losses so far)`; `tell` hears how many are done. A step
-    that the engine refuses (a loss that is not finite) leaves the adapter unchanged, and the rest of the steps
-    are skipped. Raises TrainerDied."""
+    """Takes the steps in order until `enough(losses so far)` is true; `tell` gets the number done and the
+    total. If the engine refuses a step (non-finite loss), the adapter is unchanged and the remaining steps are
+    skipped. Raises TrainerDied."""
     done: list[StepStats] = []
     try:
         for batch in batches:
@@ -83,8 +82,8 @@ async def take_steps(
 
 
 def combined_stats(stats: Sequence[StepStats]) -> StepStats | None:
-    """Several steps as one: work is summed; loss and gradient are means over steps; figures per token are means
-    over tokens.
+    """Combines the statistics of several steps: work is summed; loss and gradient norm are means over steps;
+    per-token figures are means over tokens.
 
     >>> one = StepStats(loss=1.0, grad_norm=2.0, rows=8, tokens=10, micro_batches=1, seconds=0.5, mismatch=0.1)
     >>> other = StepStats(loss=3.0, grad_norm=4.0, rows=4, tokens=30, micro_batches=1, seconds=0.5)
@@ -112,14 +111,14 @@ def _per_token(values: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 class ProgressReport(Protocol):
-    """Tells the views which phase it is, and how many of how many completions are done."""
+    """Tells the views the current phase, and how many of its completions are done."""
 
     def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
 
 
 @dataclass(frozen=True)
 class RoundTools:
-    """What a round works with. `peers` None: the node learns alone."""
+    """Everything a round needs. `peers` is None if the node trains alone."""
 
     link: TrainerLink
     engine: EngineInfo
@@ -129,9 +128,9 @@ class RoundTools:
     report: ProgressReport
     peers: NodeSwarm | None = None
     remembered: Sequence[language.RememberedTalk] = ()
-    """Small talk whose likelihood the steps hold in place."""
+    """Small talk that the steps keep as likely as before training."""
     owner_P: Sequence[PeerGroup] = ()
-    """The owner's own answers that may teach in this round."""
+    """The owner's own answers that may be trained on in this round."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ NO_PEER_GROUPS = MixedGroups(groups_P=[], read_P=[])
 
 @dataclass(frozen=True)
 class PlayedRound:
-    """A finished round: the state after it, and what the history and the views want to know of it."""
+    """A finished round: the state after it, and the figures for the history and the views."""
 
     state: NodeState
     levels: dict[str, int]
@@ -157,40 +156,43 @@ class PlayedRound:
     questions_P: list[QuestionPrompt]
     scored_P: list[ScoredGroup]
     verdicts_P: list[ScoredGroup]
-    """The same with the verifier's own rewards, which differ from the rewards trained on if those were
-    shuffled."""
+    """The groups with the verifier's own rewards, which differ from those trained on if rewards were
+    shuffled.
+    """
     mixed: MixedGroups
     weighed: WeighedGroups
     stats: StepStats | None
     refusal: str | None
-    """What the engine refused and why, to be said after "Round n"; the round still counts."""
+    """What the engine refused and why, as a phrase to follow "Round n"; the round still counts."""
     tokens: int
     sample_s: float
     score_s: float
     step_s: float
     seconds: float
     lesson: int = 0
-    """Right answers that were taught: see app.node.round.teaching."""
+    """Number of right answers taught; see app.node.round.teaching."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Of a peer lesson: its families, and its answers' authors."""
+    """Families and authors of a peer lesson."""
     lesson_groups: tuple[PeerGroup, ...] = ()
-    """Some of the groups that it taught, the first ones first."""
+    """Some of the groups that a peer lesson taught."""
 
 
 FEW_ANSWERS = 0.2
-"""A question set has few different answers if a constant one is right for at least this share of its rows."""
+"""A question set has few different answers if a constant answer is right for at least this share of its
+rows.
+"""
 
 
 def _groups(before: NodeState, settings: Settings) -> int:
-    """Questions of a round: twice as many where a question set has few different answers, else the model swings
-    from one answer to another (LOG.md)."""
+    """Returns the number of questions in a round: doubled if a question set has few different answers, because
+    the model would swing from one answer to another (LOG.md)."""
     few = any(is_own(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels)
     return settings.groups * (1 + few)
 
 
 async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
-    """Plays the round after `before`. Raises TrainerDied; then nothing has happened yet."""
+    """Plays the round after `before`. Raises TrainerDied; nothing has changed then."""
     settings, report, number = tools.settings, tools.report, before.round + 1
     recipe = RECIPES[settings.recipe]
     started = time.monotonic()
@@ -278,9 +280,9 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
 
 
 def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
-    """A control: the same rewards, dealt out at random among the group's finished completions.
+    """Returns a control: the rewards shuffled among the group's finished completions.
 
-    The rewards then say nothing about the answers, so a curve that still rises would not be learning.
+    They then say nothing about the answers, so a curve that still rises would not show learning.
     """
     finished = [at for at, done in enumerate(scored.group.finished_G) if done]
     dealt = [scored.rewards_G[at] for at in finished]
@@ -292,15 +294,15 @@ def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
 
 
 def max_answer_tokens(state: NodeState, settings: Settings) -> int:
-    """Maximum tokens of an answer."""
+    """Returns the maximum number of tokens of an answer."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
 
 
 async def _keys(
     tools: RoundTools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]
 ) -> list[Completion | None]:
-    """The true answer to each question of the owner's that no completion solved, as this model would write
-    it."""
+    """Returns, for each of the owner's questions that no completion solved, the true answer in this model's
+    tokens."""
     keyed = not tools.settings.shuffled_rewards
     keys_P = [
         marked(asked.worked, scored.group.completions_G)
@@ -325,7 +327,7 @@ async def _keys(
 
 
 def _as_completion(text: str, reading: GroupTokens | None) -> Completion | None:
-    """None for an answer that is too long for this model."""
+    """Returns None for an answer that is too long for this model."""
     if reading is None or reading.logprobs_GT is None:
         return None
     tokens_T, logprobs_T = reading.sequences_G[0].completion_T, reading.logprobs_GT[0]
@@ -333,8 +335,8 @@ def _as_completion(text: str, reading: GroupTokens | None) -> Completion | None:
 
 
 async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
-    """Peer groups for the round after `before`, read by the trainer, and a reason where the engine refused
-    them. A node that learns alone gets only its owner's."""
+    """Returns peer groups for the round after `before`, read by the trainer, and a reason if the engine refused
+    them. A node without a swarm gets only its owner's groups."""
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
     if tools.peers is not None and tools.settings.external and not before.vigil.alone:
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
@@ -363,7 +365,7 @@ async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> 
 def mixed_groups(
     lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
 ) -> MixedGroups:
-    """The groups that fit, each with its lesson and its tokens."""
+    """Returns the groups that fit, each with its rewards and its tokens."""
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return MixedGroups(
         groups_P=[group for group, _, _ in fitting],
@@ -378,7 +380,7 @@ def mixed_groups(
 async def _lessons(
     tools: RoundTools, before: NodeState, groups_P: Sequence[PeerGroup]
 ) -> list[tuple[PeerGroup, ScoredGroup]]:
-    """Each group with what is learned of it. A person's answer teaches only beside own answers to the same
+    """Returns each group with what is trained on. A person's answer is combined with own answers to the
     question."""
     people_P = [group for group in groups_P if lone(group.scored.rewards_G)]
     lessons_P = [(group, group.scored) for group in groups_P if not lone(group.scored.rewards_G)]
@@ -405,7 +407,7 @@ async def _lessons(
 def score(
     tools: RoundTools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
 ) -> list[ScoredGroup]:
-    """Every group with this node's own verdicts. Blocks: call it in a thread."""
+    """Scores every group with this node's own verifiers. Blocks: call it in a thread."""
     return [
         score_group(
             tools.sandbox,
@@ -421,8 +423,8 @@ def score(
 
 
 def prompts_at_once(engine: EngineInfo, completions: int) -> int:
-    """Prompts in one call of the engine: all for a small model, one for a large model on a processor. Together
-    with the seed it decides which tokens are sampled, so it depends on the model and the device only.
-    """
+    """Returns the number of prompts per call of the engine: many for a small model, one for a large model on a
+    CPU. Together with the seed it determines the sampled tokens, so it depends only on the model and the
+    device."""
     rows_at_once = (9 if engine.device == "CPU" else 128) * 10**9 // max(1, engine.parameters)
     return max(1, min(512, max(8, rows_at_once)) // completions)

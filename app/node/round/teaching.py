@@ -1,8 +1,9 @@
-"""Lessons as rounds of their own: supervised steps on right answers.
+"""Lessons, which are played as rounds: supervised steps on right answers.
 
-Lesson zero teaches a model its own answers, given behind examples, to be given without them. A peer lesson
-(app.learning.peer_lesson) teaches peers' answers in a family that the model cannot begin with, and holds small
-talk while it does."""
+Lesson zero teaches a model its own answers, given with examples in the prompt, to be given without them. A peer
+lesson (app.learning.peer_lesson) teaches peers' answers in a family that the model cannot begin with, while
+small talk is held.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from app.sapo.sets.question_set import is_own
 from engines.contract import Batch
 
 HELD_STEPS = 8
-"""Steps of a peer lesson between two measurements of small talk."""
+"""Number of steps between two measurements of small talk in a lesson that holds it."""
 
 
 async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
@@ -54,8 +55,8 @@ async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLes
 
 
 async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
-    """Mean nats of a whole answer, over a few answers of each family that fit this model. Raises
-    TrainerDied."""
+    """Returns by family the mean negative log-probability (nats) of a whole answer, over a few answers that fit
+    this model. Raises TrainerDied."""
     tools.report(Phase.LEARNING)
     found: dict[str, float] = {}
     for part in lesson.parts:
@@ -80,14 +81,14 @@ async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson)
 async def _take(
     tools: RoundTools, enough: Callable[[Sequence[float]], bool], batches: list[Batch], order: Random
 ) -> StepsTaken:
-    """Takes all steps, until the mean loss is `enough`."""
+    """Takes the steps until the losses are `enough`."""
     return await stepping.take_steps(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
 
 
 async def _take_held(tools: RoundTools, batches: list[Batch], order: Random) -> StepsTaken:
-    """Takes all steps in chunks of HELD_STEPS, at a learning rate that falls to nothing: steps at the full rate
-    leave everyday language wherever the last few put it (LOG.md). Small talk is held by its difference from the
-    untaught model, so it is measured again before each chunk."""
+    """Takes all steps in chunks of HELD_STEPS, with a learning rate that falls linearly to zero: at a constant
+    rate everyday language would depend on the last few steps (LOG.md). Small talk is held by its difference
+    from the untrained model, so it is measured again before each chunk."""
     batches = [
         msgspec.structs.replace(batch, learning_rate=batch.learning_rate * (1 - number / len(batches)))
         for number, batch in enumerate(batches)
@@ -115,7 +116,8 @@ async def _teach(
     passes: int,
     take: Callable[[list[Batch], Random], Awaitable[StepsTaken]],
 ) -> PlayedRound:
-    """Steps on completions to questions. Answers that are too long for this model are left out."""
+    """Trains on completions to questions and returns the round. Answers that are too long for this model are
+    skipped."""
     started, number = time.monotonic(), before.round + 1
     tools.report(Phase.LEARNING)
     readings = await tools.link.read(

@@ -1,4 +1,4 @@
-"""What a node reports: the snapshot for views, and events for the history and for listeners."""
+"""Reports what a node does: writes the snapshot for views, and sends events to the history and to listeners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANSWERS = 8
 
 
 class SnapshotWriter:
-    """The one writer of the snapshot. Every change makes a new frozen value."""
+    """The only writer of the snapshot; every change creates a new frozen value."""
 
     def __init__(self, settings: Settings, home: str) -> None:
         self.snapshot = Snapshot(
@@ -30,7 +30,7 @@ class SnapshotWriter:
         self._phase_began = time.monotonic()
 
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
-        """Records that a phase has begun, or that `done` of its `total` completions are there."""
+        """Records that a phase has begun, or that `done` of its `total` completions are done."""
         if phase is not self.snapshot.phase:
             self._phase_began = time.monotonic()
         self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
@@ -51,8 +51,8 @@ class SnapshotWriter:
         self._change(curve=tuple(probes), families=_families(state, probes))
 
     def show_groups(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
-        """Shows the first groups, own ones before peers'. They are chosen by position, so neither the best nor
-        the worst."""
+        """Shows the first groups of a round, own ones before peers'. They are selected by position, so they are
+        neither the best nor the worst."""
         own = [group for group in kept.groups if group.peer is None]
         peers = [group for group in kept.groups if group.peer is not None]
         self._change(
@@ -71,7 +71,7 @@ class SnapshotWriter:
         self._change(ruling=ruling)
 
     def resting(self, state: NodeState) -> None:
-        """Shows where a node will continue that was paused before it had a trainer."""
+        """Shows the round at which a node will continue that was paused before it had a trainer."""
         self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
 
     def swarm(self, view: SwarmView) -> None:
@@ -81,8 +81,8 @@ class SnapshotWriter:
         self._change(note=sentence, noted_at=time.time())
 
     def _left(self, phase: Phase, done: int, total: int) -> float | None:
-        """Estimated seconds left of the phase: from its own pace, or before that from the last round's. None
-        for a first look, which ends as soon as puzzles suit the model."""
+        """Estimates the seconds left of a phase, from its own pace, or before that from the last round's. None
+        for a first look, which ends as soon as suitable puzzles are found."""
         if phase in (Phase.PLACING, Phase.GATHERING):
             return None
         if done:
@@ -115,8 +115,8 @@ def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyView, ..
 
 
 class EventFanout:
-    """Sends events to listeners and to the history. `keep` writes a row into the history; `round_` is the last
-    round that is safe."""
+    """Sends events to listeners and to the history. `keep` adds a row to the history; `round_` returns the last
+    saved round."""
 
     def __init__(
         self,
@@ -140,13 +140,13 @@ class EventFanout:
         | events.ProgressStalled
         | events.TrainerRestarted,
     ) -> None:
-        """Sends an event; its sentence is kept in the history under this kind."""
+        """Sends an event, and stores its sentence in the history under this kind."""
         self._watch.note(event.sentence)
         self._record(kind, event.sentence)
         self._hears(event)
 
     def hear(self, event: events.Event) -> None:
-        """Passes on events of the swarm and the rules, which know no rounds; their sentences are kept in the
+        """Forwards events of the swarm and the rules, filling in the round; their sentences are stored in the
         history."""
         if isinstance(event, events.NodeNote):
             self.note(event.sentence)

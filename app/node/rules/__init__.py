@@ -1,2 +1,2 @@
-"""When to run, and how much: the owner's settings, orders and hours, and the one decision that follows from
+"""Decides when to run, and how much: the owner's settings, orders and hours, and the decision derived from
 them."""

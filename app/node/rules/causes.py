@@ -1,4 +1,4 @@
-"""The causes in the computer that keep a node from running, and the owner's limits for it."""
+"""The conditions of the computer that stop a node, and the owner's limits for them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from app.node.rules.orders import Orders
 from app.node.rules.setting import Schedule
 
 CALM_S = 60.0
-"""Seconds of quiet before a stopped node starts again."""
+"""Seconds without load before a stopped node starts again."""
 MEMORY_CALM_S = 300.0
-"""Our own stopping frees the memory, so its being free says little at first."""
+"""Longer wait after a memory shortage: stopping the trainer frees memory itself, so free memory says little at
+first."""
 HOLD_S = 2.0
 """Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
 within five seconds."""
@@ -27,10 +28,10 @@ _FREER = 3.0
 
 
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's choices. A limit of None switches its rule off. Raises ValueError for impossible limits."""
+    """The owner's choices. A limit of None switches its rule off. Raises ValueError for limits out of range."""
 
     contribute_when_idle: bool = True
-    """Only while no one uses the computer; False: also then, as far as the other rules allow."""
+    """True: run only while nobody uses the computer. False: also then, if the other rules allow it."""
     idle_s: float = 180.0
     on_battery: bool = False
     with_saver: bool = False
@@ -39,12 +40,12 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     cpu_limit: float | None = 0.25
     gpu_limit: float | None = 0.25
     memory_limit: float | None = 0.05
-    """The share of the memory that must stay free."""
+    """Share of the memory that must stay free."""
     temperature_limit_c: float | None = 90.0
     class_paused: bool = False
     """Whether the teacher of the class that the owner joined has paused it."""
     serving: bool = False
-    """Another program's request is being answered."""
+    """Whether a request of another program is being answered."""
     schedule: Schedule = Schedule()
     dial: Dial = Dial.BALANCED
     orders: Orders = Orders()
@@ -62,10 +63,10 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cause(NamedTuple):
-    """Something about the computer that is in the way of running.
+    """A condition of the computer that prevents running.
 
-    `holds(facts, settings, eased)` takes unknown facts for false: those count by themselves. `eased`: the node
-    does not run, so the lower limit is the one to pass.
+    `holds(facts, settings, eased)` treats unknown facts as false; they are checked separately (`unknown`).
+    `eased`: the node is stopped, so a lower limit applies (hysteresis).
     """
 
     reason: Reason
@@ -162,4 +163,4 @@ LOAD_CAUSES = (
 """Checked after the idle time."""
 ALWAYS_BLOCKING = tuple(cause for cause in LOAD_CAUSES if cause.reason in (Reason.MEMORY, Reason.HOT))
 """Causes that stop even a node whose owner insists: memory so short that programs are killed, and overheating.
-Where they cannot be known, they do not count then."""
+In that case unknown facts do not count."""

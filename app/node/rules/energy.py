@@ -1,4 +1,4 @@
-"""The energy that learning takes in a calendar month, kept in HOME/energy.json."""
+"""Records the energy that training uses per calendar month, in HOME/energy.json."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FILE = "energy.json"
 PERIOD_S = 5.0
 """Seconds between two readings."""
 SAVE_S = 30.0
-"""Seconds between two saves: the most that a kill may lose."""
+"""Seconds between two saves; a kill loses at most this much."""
 JOULES_PER_KWH = 3.6e6
 """Joules of a kilowatt hour."""
 _LATEST = 0.3
-"""Weight of the newest reading in the watts that are shown."""
+"""Weight of the newest reading in the running mean of watts."""
 
 
 class MonthEnergy(msgspec.Struct, frozen=True, kw_only=True):
-    """Joules of one local month ("2026-11"). `measured` is False as soon as a part of them is an estimate, and
-    in files of versions that did not record it."""
+    """Joules used in one local month ("2026-11"). `measured` is False if a part of them is an estimate, and in
+    files of versions that did not record it."""
 
     version: int = 1
     month: str = ""
@@ -33,7 +33,7 @@ class MonthEnergy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnergyRecord:
-    """The figures of one data folder; `complaint` is a sentence about a damaged file, else empty."""
+    """The energy record of one data folder. `complaint`: a sentence about a damaged file, else empty."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -41,7 +41,7 @@ class EnergyRecord:
         self._kept, self._watts = found or MonthEnergy(), 0.0
 
     def add(self, reading: EnergyReading, seconds: float, now: datetime) -> None:
-        """Adds what the `seconds` before `now` took; a new month begins at 0."""
+        """Adds a reading over the last `seconds`; a new month begins at 0."""
         was = self._of_month(now)
         self._kept = msgspec.structs.replace(
             was,

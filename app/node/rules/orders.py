@@ -1,5 +1,5 @@
-"""The owner's orders to the node: pause, snooze, finish, learn anyway. They outlive a restart and are kept
-apart from the settings."""
+"""The owner's orders to the node: pause, snooze, finish, learn anyway. They survive a restart and are stored
+separately from the settings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NIGHT_ENDS = 4
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """The present on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not.
-    `zone` None is the system's time zone."""
+    """The present on two clocks: `wall` (Unix time) can be set, `steady` is monotonic. `zone` None means the
+    system's time zone."""
 
     wall: float
     steady: float
@@ -36,7 +36,8 @@ class Moment(msgspec.Struct, frozen=True):
         return datetime.fromtimestamp(self.wall, self.zone)
 
     def shown(self, wall: float) -> str:
-        """A moment as clock time, with the weekday unless it is today, or with the date in another week."""
+        """Formats a moment as clock time, with the weekday unless it is today, or as a date if it is in another
+        week."""
         then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
         if abs((then.date() - today.date()).days) > 6:
             return f"{then.day} {then:%b}"
@@ -44,16 +45,15 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Snooze(msgspec.Struct, frozen=True):
-    """An order that ends by itself, for example a snooze: its start and its end, both in seconds since 1970 by
-    the clock at the time of the order."""
+    """An order with an end, such as a snooze. Start and end are Unix times by the clock at the time of the
+    order."""
 
     began: float
     until: float
 
     def left_s(self, wall: float) -> float:
-        """Seconds left at `wall`, 0 when it is over. Never more than its whole length, however far the clock
-        has been set back since; impossible values count as over.
-        """
+        """Returns the seconds left at `wall`, 0 when it is over. Never more than its whole length, even if the
+        clock was set back; invalid values count as over."""
         length = self.until - self.began
         if not (math.isfinite(self.began) and 0 < length < math.inf):
             return 0.0
@@ -61,9 +61,9 @@ class Snooze(msgspec.Struct, frozen=True):
 
 
 SERVING_FILE = "serving"
-"""A file in the data folder, touched while another program's request is answered (app.serve)."""
+"""File in the data folder that is touched while a request of another program is answered (app.serve)."""
 _SERVED_S = 2.0
-"""Seconds after the file's last touch during which learning gives way, even if the server was killed."""
+"""Seconds after the last touch of the file during which training gives way, even if the server was killed."""
 
 
 def show_serving(home: Path) -> None:
@@ -75,7 +75,7 @@ def show_serving(home: Path) -> None:
 
 
 def serving(home: Path) -> bool:
-    """Whether another program's request is being answered from this data folder."""
+    """Whether a request of another program is being answered from this data folder."""
     try:
         return abs(time.time() - (home / SERVING_FILE).stat().st_mtime) < _SERVED_S
     except OSError:
@@ -83,28 +83,28 @@ def serving(home: Path) -> bool:
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """`finish`: end the round in flight, then pause."""
+    """The owner's current orders. `finish`: end the round in flight, then pause."""
 
     paused: bool = False
     finish: bool = False
     snooze: Snooze | None = None
     insisted: Snooze | None = None
-    """While this lasts the node learns whatever else runs on the computer."""
+    """Until this ends the node trains regardless of other use of the computer."""
 
     def round_finished(self) -> Orders:
-        """Call this after every round: "finish" becomes "paused"."""
+        """Returns the orders after a round: "finish" becomes "paused"."""
         return Orders(paused=True, snooze=self.snooze) if self.finish else self
 
 
 def snooze_for(seconds: float, now: Moment) -> Snooze:
-    """A snooze of this length. Raises ValueError if it is not positive or longer than 31 days."""
+    """Returns a snooze of `seconds`. Raises ValueError if it is not positive or longer than 31 days."""
     if not 0 < seconds <= LONGEST_SNOOZE_S:
         raise ValueError("A snooze lasts between a second and 31 days.")
     return Snooze(now.wall, now.wall + seconds)
 
 
 def snooze_until_tomorrow(now: Moment) -> Snooze:
-    """A snooze until the next eight in the morning (for somebody still up at night, that is today's)."""
+    """Returns a snooze until the next eight in the morning, which before 4 a.m. is today's."""
     shown = datetime.fromtimestamp(now.wall, now.zone)
     day = shown if shown.hour < _NIGHT_ENDS else shown + timedelta(days=1)
     return Snooze(now.wall, day.replace(hour=_MORNING, minute=0, second=0, microsecond=0, fold=0).timestamp())

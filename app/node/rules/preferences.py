@@ -1,5 +1,5 @@
-"""The owner's choices for when and how much a node runs, each declared once (app.node.rules.setting). They are
-stored in HOME/settings.json; the owner's orders (pause, snooze) are stored elsewhere."""
+"""The owner's settings for when and how much a node runs, each declared once (app.node.rules.setting). Stored
+in HOME/settings.json; the owner's orders (pause, snooze) are stored elsewhere."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from app.node.rules.setting import ANY_TIME, AS_AT_FIRST, Schedule, Setting, fro
 
 FILE = "settings.json"
 _OLD_WEEK = "hours"
-"""The setting of earlier versions that had windows on single weekdays."""
+"""Key of an older setting that had time windows for single weekdays."""
 ONE_APP = 1.5
-"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority no one minds us beside it."""
+"""Cores that one ordinary app keeps busy; a low-priority process beside it does not disturb anyone."""
 
 WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 
@@ -43,14 +43,14 @@ RULE_OF = {
     Reason.GPU: "gpu_limit",
     Reason.GPU_UNKNOWN: "gpu_limit",
 }
-"""The setting that changes each reason to wait. Waiting for calm after a disturbance has no setting."""
+"""The setting that controls each reason to wait. Waiting for calm after a disturbance has no setting."""
 
 
-def lenient(cores: int) -> int:
-    """Percent of all cores that other apps may use: one busy app, and at least a quarter on a computer with
-    many cores.
+def default_cpu_limit(cores: int) -> int:
+    """Returns the default limit for other apps' load, in percent of all cores: one busy app, and at least 25 on
+    a computer with many cores.
 
-    >>> [lenient(cores) for cores in (1, 2, 4, 8, 64)]
+    >>> [default_cpu_limit(cores) for cores in (1, 2, 4, 8, 64)]
     [100, 75, 38, 25, 25]
     """
     return min(100, max(25, round(100 * ONE_APP / cores)))
@@ -143,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         key="cpu_limit",
         kind="number",
-        default=lenient(os.cpu_count() or 1),
+        default=default_cpu_limit(os.cpu_count() or 1),
         least=1,
         most=100,
         unit="%",
@@ -251,11 +251,11 @@ DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS
 
 
 class PreferenceError(ValueError):
-    """A setting cannot have this value; one sentence says which values are allowed."""
+    """A setting cannot have this value; the message is one sentence that says which values are allowed."""
 
 
 class Preferences:
-    """The values by key. Every change is saved immediately."""
+    """The owner's settings by key. Every change is saved immediately."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -277,8 +277,8 @@ class Preferences:
                 self.values[key] = value
 
     def change(self, changed: Mapping[str, object]) -> None:
-        """Changes all of them or none. Raises PreferenceError for impossible values, and OSError if they cannot
-        be saved; the change then applies until the node ends."""
+        """Changes all of the given settings or none. Raises PreferenceError for invalid values, and OSError if
+        they cannot be saved; the change then applies until the node ends."""
         for key, value in changed.items():
             check(key, value)
         self.values = {**self.values, **changed}
@@ -286,7 +286,7 @@ class Preferences:
         files.write_json(self._path, {**self._others, **different})
 
     def rules(self, orders: Orders, class_paused: bool = False, serving: bool = False) -> RuleSettings:
-        """The settings in the form that `decide` takes."""
+        """Returns the settings in the form that `decide` takes."""
         values = self.values
         return RuleSettings(
             class_paused=class_paused,
@@ -308,7 +308,7 @@ class Preferences:
 
 
 def check(key: str, value: object) -> None:
-    """Raises PreferenceError where the setting cannot have this value."""
+    """Raises PreferenceError if the setting does not exist or cannot have this value."""
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")

@@ -1,9 +1,9 @@
-"""When to run: one pure function of the clock, the facts, the owner's settings and the decision before.
+"""When to run: one pure function of the clock, the facts, the owner's settings and the previous decision.
 
-The order is fixed (see Reason) and the first obstacle is the one that is told, as in BOINC's client
-(client/cs_prefs.cpp). What is unknown counts as in use. Nothing flaps: a load must last before it stops a node
-that runs, and a stopped node starts only after a quiet while, with limits a little lower than those that
-stopped it.
+The order of the checks is fixed (see Reason) and the first obstacle is reported, as in BOINC's client
+(client/cs_prefs.cpp). Unknown facts count as in use. Hysteresis prevents flapping: a load must last before it
+stops a running node, and a stopped node starts only after a quiet period, with limits a little lower than those
+that stopped it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from app.node.rules.orders import Moment, Orders, Snooze
 __all__ = ["Decision", "RuleSettings", "decide"]
 
 GAP_S = 30.0
-"""If nobody called `decide` for longer than this, the computer slept, and somebody who wakes it is using it."""
+"""If `decide` was not called for longer than this, the computer was asleep, and whoever woke it is using it."""
 
 
 class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next decision needs to know of this one. Times are of the steady clock."""
+    """What the next decision needs from this one. Times are on the monotonic clock."""
 
     at: float
     input_at: float = -inf
-    """The latest known input; an unknown idle time counts as input."""
+    """Time of the latest known input; an unknown idle time counts as input."""
     eased: bool = False
-    """The node did not run, so the lower limits apply."""
+    """Whether the node was stopped, so that the lower limits apply."""
     began: Mapping[Reason, float] = {}
-    """Since when each cause has been present, or unknown, without a break."""
+    """Since when each cause has been continuously present or unknown."""
     last: Mapping[Reason, float] = {}
-    """When each cause last kept a node from starting."""
+    """When each cause last prevented a start."""
     snooze: Snooze | None = None
     snooze_end: float = -inf
-    """The end of the last snooze that was ordered, also when it is over."""
+    """End of the last snooze that was ordered, even if it is over."""
     insisted: Snooze | None = None
     insisted_end: float = -inf
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """`until`: seconds since 1970 at which this may change by itself, None if only an event can change it."""
+    """Whether to run, and why. `until`: Unix time at which this may change without further events; None if it
+    cannot."""
 
     run: bool
     reason: Reason
@@ -55,7 +56,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, str] = {}
     """Values to fill into the reason's texts."""
     orders: Orders
-    """The orders as they are now: a snooze that is over is gone. Save them if they differ."""
+    """The current orders, without a snooze that is over. Save them if they differ."""
     memory: RuleMemory
 
     @property
@@ -64,7 +65,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def short(self) -> str:
-        """The on-screen form: "idle 2:13 of 3:00"."""
+        """Returns the short on-screen text, such as "idle 2:13 of 3:00"."""
         return self.reason.short.format_map(self.values)
 
 
@@ -75,9 +76,8 @@ class Obstacle(NamedTuple):
 
 
 def decide(now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Decision | None) -> Decision:
-    """Whether to run now, and why (not). Call it every second; `before` is the last answer, None at first. A
-    pure function.
-    """
+    """Decides whether to run now, and gives the reason. Call it every second with the previous decision as
+    `before`, None at first. A pure function."""
     ran = before is not None and before.run
     orders, memory = _remember(now, facts, settings, before, ran)
     obstacle = next(_obstacles(now, facts, settings, orders, memory, ran), None)
@@ -107,7 +107,7 @@ def decide(now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Dec
 def _going(
     now: Moment, settings: RuleSettings, orders: Orders, memory: RuleMemory
 ) -> tuple[Reason, float | None, Mapping[str, str]]:
-    """Reason, end and values for a node that runs."""
+    """Returns reason, end and values for a node that runs."""
     if orders.insisted is not None:
         until = now.wall + memory.insisted_end - now.steady
         reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
@@ -119,7 +119,7 @@ def _going(
 def _obstacles(
     now: Moment, facts: DesktopFacts, settings: RuleSettings, orders: Orders, memory: RuleMemory, ran: bool
 ) -> Iterator[Obstacle]:
-    """All causes that prevent running, in the order of Reason."""
+    """Yields everything that prevents running, in the order of Reason."""
     if orders.paused:
         yield Obstacle(Reason.PAUSED)
     if orders.snooze is not None:
@@ -154,7 +154,8 @@ def _obstacles(
 def _settling(
     causes: tuple[Cause, ...], now: Moment, memory: RuleMemory, ran: bool, since: float = -inf
 ) -> Iterator[Obstacle]:
-    """The wait for calm after a disturbance; one that ended before `since` does not count."""
+    """Yields the wait for calm after a disturbance, if any; disturbances that ended before `since` do not
+    count."""
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
         for cause in causes
@@ -197,7 +198,7 @@ def _values(reason: Reason, facts: DesktopFacts) -> dict[str, str]:
 def _remember(
     now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Decision | None, ran: bool
 ) -> tuple[Orders, RuleMemory]:
-    """The orders and the memory after looking at the facts."""
+    """Returns the orders and the memory, updated with the facts."""
     old = before.memory if before is not None else RuleMemory(at=now.steady)
     eased = before is not None and not ran
     slept = not 0 <= now.steady - old.at <= GAP_S
@@ -230,7 +231,7 @@ def _remember(
 
 
 def _orders(now: Moment, orders: Orders, old: RuleMemory, ran: bool) -> tuple[Orders, tuple[float, float]]:
-    """The orders as they stand now, and the ends of snooze and insistence on the steady clock."""
+    """Returns the current orders, and the ends of snooze and insistence on the monotonic clock."""
     if orders.finish and not ran:
         orders = Orders(paused=True, snooze=orders.snooze)
     snoozed, snooze_end = _lasting(now, orders.snooze, old.snooze, old.snooze_end)
@@ -243,10 +244,10 @@ def _orders(now: Moment, orders: Orders, old: RuleMemory, ran: bool) -> tuple[Or
 def _lasting(
     now: Moment, order: Snooze | None, known: Snooze | None, known_end: float
 ) -> tuple[Snooze | None, float]:
-    """The order, unless it is over, and its end on the steady clock.
+    """Returns the order, or None if it is over, and its end on the monotonic clock.
 
-    It is timed by the steady clock from the moment it is first seen, so that setting the clock neither ends nor
-    prolongs it.
+    It is timed by the monotonic clock from the moment it is first seen, so that setting the clock neither ends
+    nor prolongs it.
     """
     if order is None:
         return None, -inf

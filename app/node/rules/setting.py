@@ -1,7 +1,7 @@
-"""A setting: declared once, with its type, default, label, help and search words. The node's own are in
-app.node.rules.preferences, the window's in app.ui.view.settings; everything that shows or checks a setting uses
-its declaration alone. And the kind of setting that is a span of hours: when a node may run, one span for
-weekdays and one for weekends, as the clock on the wall shows them.
+"""The type of a setting, declared once with its kind, default, label, help and search words; everything that
+shows or checks a setting uses its declaration. The node's settings are in app.node.rules.preferences, the
+window's in app.ui.view.settings. Also the hours in which a node may run: one span for weekdays and one for
+weekends, in local time.
 
 Texts are English here; a window translates them where it shows them.
 """
@@ -20,21 +20,22 @@ ANY_TIME, NEVER = "any", "never"
 DAY_MIN = 24 * 60
 _QUARTER_S = 15 * 60
 _AHEAD_S = 8 * 24 * 3600
-"""How far ahead the next change is searched: every change of a week falls within it."""
+"""How far ahead the next change is searched: a week and a day, which contains every change."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
 _OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
 class HourSpan(msgspec.Struct, frozen=True):
-    """From `start` to before `end`, in minutes after midnight, in [0, 1440]. An end before the start lies on
-    the next day; equal ones are never."""
+    """From `start` up to `end` (exclusive), in minutes after midnight, in [0, 1440]. If the end is before the
+    start it is on the next day; if both are equal the span is empty."""
 
     start: int = 0
     end: int = DAY_MIN
 
     def holds(self, minute: int) -> bool:
-        """`minute` counts from the midnight at which the span's day began, and may lie on the next day."""
+        """Whether `minute` is in the span. It counts from the midnight at which the span's day began, and may
+        be on the next day."""
         return self.start <= minute < self.end + (DAY_MIN if self.end < self.start else 0)
 
 
@@ -42,20 +43,21 @@ NO_HOURS = HourSpan(0, 0)
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """A night belongs to the day on which it begins: Friday's ends on Saturday."""
+    """Spans for weekdays and weekends. A night belongs to the day on which it begins: Friday's ends on
+    Saturday."""
 
     weekdays: HourSpan = HourSpan()
     weekend: HourSpan = HourSpan()
 
     def open(self, wall: float, zone: tzinfo | None = None) -> bool:
-        """Whether it is open at `wall`, in seconds since 1970; `zone` None is the system's. An hour that the
-        clock shows twice is open twice, one that it skips never."""
+        """Whether running is allowed at Unix time `wall`; `zone` None is the system's. An hour that the clock
+        repeats is open twice, one that it skips never."""
         shown = datetime.fromtimestamp(wall, zone)
         minute, day = shown.hour * 60 + shown.minute, shown.weekday()
         return self._of(day).holds(minute) or self._of((day - 1) % 7).holds(minute + DAY_MIN)
 
     def next_change(self, wall: float, zone: tzinfo | None = None) -> float | None:
-        """When it next opens or closes, in seconds since 1970; None if it never does."""
+        """Returns the Unix time at which it next opens or closes; None if it never does."""
         if self in (Schedule(), Schedule(NO_HOURS, NO_HOURS)):
             return None
         now, first = self.open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
@@ -67,7 +69,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def parse_span(text: str) -> HourSpan:
-    """The span of `any`, `never`, or hours such as `22:00-07:00`. Raises ValueError for another text.
+    """Parses `any`, `never`, or hours such as `22:00-07:00`. Raises ValueError for other text.
 
     >>> parse_span("22:00-07:00")
     HourSpan(start=1320, end=420)
@@ -82,15 +84,15 @@ def parse_span(text: str) -> HourSpan:
 
 
 def written(span: HourSpan) -> str:
-    """The text that `parse_span` reads as this span."""
+    """Formats a span so that `parse_span` reads it."""
     if span in (HourSpan(), NO_HOURS):
         return ANY_TIME if span == HourSpan() else NEVER
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
 def from_week(text: str) -> tuple[str, str, str]:
-    """The texts of the spans nearest to what earlier versions kept, windows on single weekdays, and a sentence
-    where they are not the same.
+    """Converts a setting of earlier versions, time windows for single weekdays, to the nearest two spans as
+    texts. The third value is a sentence if they are not equivalent, else empty.
 
     >>> from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
     ('22:00-07:00', 'any', '')
@@ -112,7 +114,8 @@ def from_week(text: str) -> tuple[str, str, str]:
 
 
 def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> tuple[str, bool]:
-    """The one span that agrees with the windows of `days` in most quarter hours, and whether in all of them."""
+    """Returns the one span that agrees with the windows of `days` in most quarter hours, and whether it agrees
+    in all."""
     spans = [[span for on, span in windows if day in on] for day in days]
     minutes = range(0, 2 * DAY_MIN, 15)
     open_D = [[any(span.holds(minute) for span in some) for minute in minutes] for some in spans]
@@ -129,16 +132,15 @@ NAME_LENGTH, NAMES = 80, 50
 TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
-"""Values are bool; int; the key of an option; a list of strings; text for `parse_span`;
-one line of text."""
+"""Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
 
 AS_AT_FIRST = "It is as at the first start."
-"""What happens to a saved setting whose value is no longer allowed."""
+"""Sentence about a saved setting whose value is no longer allowed."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """`options` are (value, label): all there are of a choice, suggestions for a number or a text. `least` and
-    `most` bound a number of `unit`."""
+    """Declaration of a setting. `options`: pairs (value, label), all values of a choice, or suggestions for a
+    number or text. `least` and `most`: range of a number, in `unit`."""
 
     key: str
     kind: Kind
@@ -152,17 +154,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 0
     unit: str = ""
     restarts: bool = False
-    """A change applies when the trainer next starts."""
+    """Whether a change applies only when the trainer next starts."""
     reopens: bool = False
-    """A change applies when the window is next opened."""
+    """Whether a change applies only when the window is next opened."""
     elsewhere: bool = False
-    """The system stores it, not one of our files."""
+    """Whether the system stores it instead of one of Shoal's files."""
     inverted: bool = False
-    """A switch that is shown on while the value is False: its label says the opposite of its key."""
+    """Whether a switch is shown on while its value is False, because its label says the opposite of its key."""
 
 
 def misfit(setting: Setting, value: object) -> str:
-    """What a value of this setting must be, if `value` is not allowed; empty if it is.
+    """Returns what a value of this setting must be, if `value` is not allowed; empty if it is.
 
     >>> misfit(Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9), 12)
     'a whole number from 1 to 9'
@@ -188,7 +190,7 @@ def misfit(setting: Setting, value: object) -> str:
 
 
 def refusal(setting: Setting, value: object) -> str:
-    """The same as a sentence."""
+    """Returns the sentence for a value that is not allowed; empty if it is allowed."""
     wanted = misfit(setting, value)
     return f"{setting.label} must be {wanted}." if wanted else ""
 

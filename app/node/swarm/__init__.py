@@ -1,1 +1,1 @@
-"""The node's part in a swarm: which one it joins, what it publishes and fetches, and hosting a relay."""
+"""The node's part in a swarm: choosing one, publishing and fetching groups, and hosting a relay."""

@@ -1,7 +1,8 @@
-"""The owner's own answers that may teach: confirmed in the window, waiting in HOME/answers for the node.
+"""The owner's own answers for training: confirmed in the window, and stored in HOME/answers for the node.
 
-One file per answer, written whole by the chat's process and removed by the node once it is used, so a kill of
-either loses nothing. The node trusts none of it: it regenerates the question and scores the answer again.
+There is one file per answer, written atomically by the chat's process and deleted by the node after use, so a
+kill of either loses nothing. The node does not trust the files: it regenerates the question and scores the
+answer again.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from app.swarm.wire.limits import COMPLETION
 
 FOLDER = "answers"
 MOST = 200
-"""Maximum number of waiting answers; beyond that the owner is asked to wait."""
+"""Maximum number of waiting answers; beyond it the owner is asked to wait."""
 KEPT_S = 14 * 24 * 3600
-"""Seconds after which an answer that no relay took is deleted."""
+"""Seconds after which an answer that was never used is deleted."""
 
 
 class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` is the very text that the owner saw and confirmed; `at` is in seconds since 1970. `teach`: the
-    model here may learn from it. `share`: so may others."""
+    """An answer of the owner's. `text`: exactly as the owner saw and confirmed it. `at`: Unix time. `teach`:
+    this model may learn from it. `share`: it may be published."""
 
     version: int = 1
     coordinates: Coordinates
@@ -46,11 +47,12 @@ class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerError(ValueError):
-    """An answer that cannot be stored; one sentence says why."""
+    """An answer cannot be stored; the message is one sentence that says why."""
 
 
 def put(home: Path, answer: OwnerAnswer) -> None:
-    """Stores an answer. Raises AnswerError if it may not be shared or there is no room, and OSError."""
+    """Stores an answer. Raises AnswerError if its text is too long or unsafe or too many are waiting, and
+    OSError."""
     if len(answer.text) > COMPLETION:
         raise AnswerError(f"That's too long: {COMPLETION} characters at most.")
     if unsafe(answer.text):
@@ -62,20 +64,20 @@ def put(home: Path, answer: OwnerAnswer) -> None:
 
 
 class Answers:
-    """The answers waiting in a data folder. `take`, `used` and `to_share` block for a moment."""
+    """The answers waiting in a data folder. `take`, `used` and `to_share` block briefly."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self.taken: list[PeerGroup] = []
-        """What the round in flight looks at."""
+        """The answers used in the round in flight."""
 
     def take(self, sandbox: Sandbox, families: tuple[str, ...]) -> None:
-        """Takes the answers that may teach in the next round; empty without families."""
+        """Selects the answers for the next round; none if `families` is empty."""
         self.taken = self.to_learn(sandbox, families) if families else []
 
     def used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
-        """To be called when the round that learned from these groups is saved. Returns a sentence for each of
-        the owner's answers among them."""
+        """Marks the taken answers as used; to be called when the round with the trained groups `learned_P` is
+        saved. Returns a sentence for each answer."""
         sentences = []
         for group in self.taken:
             self.taught(group)
@@ -84,8 +86,8 @@ class Answers:
         return sentences
 
     def to_learn(self, sandbox: Sandbox, families: tuple[str, ...]) -> list[PeerGroup]:
-        """The oldest right answer to teach, of an active family, if any. Wrong ones are removed: they would
-        weigh nothing. Raises SandboxError."""
+        """Returns the oldest right answer to train on, of an active family, as a list of at most one. Wrong
+        ones are deleted, because they would carry no weight. Raises SandboxError."""
         for path, answer in self._waiting():
             if not answer.teach:
                 continue
@@ -97,7 +99,7 @@ class Answers:
         return []
 
     def to_share(self, sandbox: Sandbox) -> list[ScoredGroup]:
-        """Right answers that may be shared, oldest first. Raises SandboxError."""
+        """Returns the right answers that may be shared, oldest first. Raises SandboxError."""
         checked = [(_checked(one, sandbox), path) for path, one in self._waiting() if one.share]
         for found, path in checked:
             if found is None:
@@ -105,11 +107,11 @@ class Answers:
         return [found.scored for found, _ in checked if found is not None]
 
     def taught(self, group: PeerGroup) -> None:
-        """A saved round has learned from it."""
+        """Marks an answer as trained on."""
         self._done(group.scored.group, "teach")
 
     def shared(self, scored: ScoredGroup) -> None:
-        """It is in the outbox."""
+        """Marks an answer as published; to be called when it is in the outbox."""
         self._done(scored.group, "share")
 
     def _done(self, group: Group, purpose: str) -> None:
@@ -138,7 +140,7 @@ def _paths(home: Path) -> list[Path]:
 
 
 def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
-    """The answer, checked as a peer's group is; None if it is wrong or its question may not be trained on."""
+    """Checks an answer like a peer's group; None if it is wrong or its question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
         return None

@@ -1,6 +1,7 @@
-"""Which swarm a node joins: the one its owner named, else its last relay, one on this network, or its own.
+"""Chooses the swarm that a node joins: the one its owner named, else its last relay, one on this network, or
+its own.
 
-`choose` decides and does nothing; `anywhere` looks around, decides, and hosts a relay if that is the decision.
+`choose` is the pure decision; `anywhere` searches, decides, and hosts a relay if that is the decision.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ RELAYS = "relays.json"
 
 @dataclass(frozen=True)
 class SwarmToJoin:
-    """What the owner wants. Without `invites`: the last relay, one on this network, or one that this node
-    hosts."""
+    """The owner's choice of swarm. Without `invites`: the last relay, one on this network, or one that this
+    node hosts."""
 
     invites: tuple[Invite, ...]
     private: Private | None
@@ -51,7 +52,7 @@ class SwarmToJoin:
         )
 
     def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
-        """See `app.node.swarm.member.Find`."""
+        """Finds the swarm; see `app.node.swarm.member.Find`."""
         if self.invites:
             return _these(self.invites)
         return anywhere(home, private=self.private, say=say)()
@@ -63,7 +64,7 @@ async def _these(invites: Sequence[Invite]) -> AsyncIterator[Sequence[Invite]]:
 
 
 class SwarmChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the swarm comes from. `invites` are relays to try; empty for `host`."""
+    """A chosen swarm and where it comes from. `invites`: relays to try; empty for `host`."""
 
     source: Literal["named", "remembered", "network", "host"]
     invites: tuple[Invite, ...] = ()
@@ -77,13 +78,13 @@ def choose(
     found: Sequence[FoundRelay] = (),
     private: Private | None = None,
 ) -> SwarmChoice:
-    """The named relay if there is one; else the last relay if it was `reached` at its address, if it is on the
-    internet (where it will be back), or if it announces itself under another address; else the first on this
-    network; else one of our own.
+    """Chooses a swarm: the named relay; else the last relay, if it was `reached` at its address, is on the
+    internet (where it will be back), or announces itself under another address; else the first on this network;
+    else a new one hosted here.
 
-    Anybody can announce anything, so no announcement leads a node away from a relay that still answers at its
-    address. Holders of a private swarm's words join only that one; others skip relays that demand more than
-    proof of work.
+    Anybody can announce anything, so an announcement never overrides a relay that still answers at its address.
+    Holders of a private swarm's words join only that swarm; others skip relays that demand more than proof of
+    work.
     """
     if named:
         return SwarmChoice(source="named", invites=tuple(named))
@@ -104,8 +105,8 @@ def choose(
 
 
 def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
-    """When several computers began to host at the same time, all join the one that was first. None for that
-    one, and for a computer that does not hear its own announcement."""
+    """Returns the relay to join if several computers began to host at about the same time: all join the oldest.
+    None for its host, and for a computer that does not hear its own announcement."""
     same = [one for one in found if one.invite.swarm == own.swarm]
     ours = next((one for one in same if one.invite.relay == own.relay), None)
     first = min(same, key=lambda one: (one.since_ms, one.invite.relay or ""), default=None)
@@ -113,7 +114,7 @@ def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
 
 
 def on_a_network(invite: Invite) -> bool:
-    """Whether an address belongs to a local network, and so is of no use outside it."""
+    """Whether an address belongs to a local network, and so is useless outside it."""
     host = (urllib.parse.urlsplit(invite.url).hostname or "").rstrip(".")
     try:
         return ipaddress.ip_address(host).is_private
@@ -128,8 +129,9 @@ def anywhere(
     say: Callable[[str], None],
     host: bool = True,
 ) -> Find:
-    """Looks for a swarm when entered, which takes 2 seconds, or longer if it has to host one; a hosted relay
-    runs while the context is open. `say` gets sentences for the owner. Raises NowhereError when entered."""
+    """Returns a context manager that looks for a swarm when entered, which takes 2 seconds, or longer if it has
+    to host one; a hosted relay runs while the context is open. `say` gets sentences for the owner. Entering
+    raises NowhereError."""
 
     @asynccontextmanager
     async def find() -> AsyncIterator[Sequence[Invite]]:
@@ -169,7 +171,7 @@ def anywhere(
 
 
 def last_relay(home: Path) -> Invite | None:
-    """The relay of others that this node used last."""
+    """Returns the relay of another computer that this node used last; None if there is none."""
     last = KnownRelays(home / RELAYS).last()
     if last is None or last[1].relay in own_relays(home):
         return None
@@ -204,7 +206,7 @@ async def _nothing() -> list[FoundRelay]:
 
 
 async def _reaches(invite: Invite | None) -> bool:
-    """Whether anything listens at the address; `hello` will tell who it is."""
+    """Whether anything listens at the address; the later handshake verifies which relay it is."""
     if invite is None:
         return False
     parts = urllib.parse.urlsplit(invite.url)

@@ -1,10 +1,10 @@
-"""Fetches peers' groups for the next rounds: a few at a time, checked, ready before they are wanted.
+"""Fetches and checks peers' groups before rounds need them.
 
-One loop, `PeerFetcher.run`, beside the rounds: it asks the relay for as many groups as the next rounds will
-take, has them checked (`app.swarm.intake.intake`, in a thread) and adds them to the `PeerBuffer`, from which
-rounds take them. Where nobody else is online it asks the relay's archive for tasks at which this node failed.
-Beside that it asks, at a rate of its own, for families that the node does not train on yet: they wait in the
-buffer for a peer lesson (app.learning.peer_lesson).
+One loop, `PeerFetcher.run`, runs beside the rounds: it asks the relay for as many groups as the next rounds
+will take, checks them (`app.swarm.intake.intake`, in a thread) and adds them to the `PeerBuffer`, from which
+rounds take them. If nobody else is online it asks the relay's archive for tasks at which this node failed.
+Under a separate byte quota it also fetches groups of families that the node does not train on yet; they wait in
+the buffer for a peer lesson (app.learning.peer_lesson).
 """
 
 from __future__ import annotations
@@ -33,38 +33,41 @@ from app.swarm.wire.limits import ARCHIVED_S, LARGE_GROUP
 from app.swarm.wire.protocol import BatchReply, Wanted
 
 PULL_S, AGAIN_S = 6.0, 2.0
-"""Between two samples: on the average, because relays allow twelve a minute, and at least, because a few may
-come at once."""
+"""Seconds between two samples: on average (relays allow twelve a minute), and at least (a few may come in a
+burst)."""
 SOON_S, IDLE_S = 1.0, 15.0
-"""After a sample that brought nothing: soon at first, doubling, as a swarm that has just begun fills fast."""
+"""Seconds to wait after a sample without groups, at first and at most; doubling, because a new swarm fills
+fast."""
 LOOK_S = 1.0
-"""Between two looks whether groups are wanted."""
+"""Seconds between two checks whether groups are needed."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
-"""Groups of one sample, and levels of families remembered for the archive."""
+"""Maximum groups of one sample, and maximum levels of families remembered for the archive."""
 LESSON_GROUPS = 24
-"""Groups of one sample for lessons."""
+"""Maximum groups of one sample for lessons."""
 _EMPTY_COSTS = 10_000
-"""Bytes that an answer without groups takes of the quota below, so that a node does not ask for ever."""
+"""Bytes that an answer without groups takes from the quota below, so that a node does not ask forever."""
 BYTES_PER_MIN, BYTES_AT_ONCE = 20_000.0, 1_200_000
-"""Bytes of groups for rounds and lessons together; lessons get what rounds leave. That is 2.4 MB in the first
-hour and 1.2 MB in each further one; a group of short answers is some 700 bytes. As much again may be refused:
-beyond that nothing more is fetched, because groups that nobody can use would cost traffic without end."""
+"""Token bucket for bytes of fetched groups, rate and capacity; lessons get what rounds leave. This is 2.4 MB in
+the first hour and 1.2 MB in each further one; a group of short answers has about 700 bytes. A second bucket of
+this size limits refused groups: when it is empty nothing more is fetched, because unusable groups would cost
+traffic without end."""
 LESSON_FAMILIES = 8
 """Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
-worth more than a little of every family."""
+worth more than parts of many."""
 _PEERS = 500
-"""Peers remembered for the views."""
+"""Maximum peers remembered for the views."""
 _FAMILIES = 6
-"""Latest families remembered of a peer."""
+"""Maximum latest families remembered per peer."""
 _LEAST_ACCEPTED = 0.5
-"""Least share of fetched groups assumed to pass the check: even if all fail it, only twice as many are fetched.
+"""Minimum share of fetched groups assumed to pass the checks: even if all fail, only twice as many are
+fetched.
 """
 
 
 def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
-    """How many groups to ask for: what the rounds until the next sample will take, minus what is ready, plus
-    some if part of them fail the check.
+    """Returns how many groups to ask for: what the rounds until the next sample will take, minus those that are
+    ready, plus some for those that will fail the checks.
 
     >>> wanted(8, 0, 60.0, 1.0), wanted(8, 5, 60.0, 0.75), wanted(8, 8, 60.0, 1.0)
     (8, 4, 0)
@@ -77,7 +80,7 @@ def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
 
 
 def oldest_s(max_age: int | None, round_s: float) -> int:
-    """Age in seconds beyond which a group is of no use to this node's next round.
+    """Returns the maximum age in seconds of a group that is still useful in this node's next round.
 
     >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
     (120, 400, 1800, 1800)
@@ -88,7 +91,7 @@ def oldest_s(max_age: int | None, round_s: float) -> int:
 
 
 class PeerFetcher:
-    """`run` it in a task. What passes the check goes into the `buffer`."""
+    """Fetches groups; call `run` in a task. Groups that pass the checks are added to `buffer`."""
 
     def __init__(
         self,
@@ -99,26 +102,26 @@ class PeerFetcher:
         external: int,
         families: Sequence[str],
     ) -> None:
-        """`open_intake` makes the check for a swarm, whose id is known after the first connection."""
+        """`open_intake` creates the checks for a swarm, whose id is known after the first connection."""
         self._client, self._open_intake, self.buffer = client, open_intake, buffer
         self._recipe, self._external, self.families = recipe, external, tuple(families)
         self._round_over = asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
         self.for_lessons: tuple[str, ...] = ()
-        """Families to ask for beside those in play."""
+        """Families to ask for in addition to the active ones."""
         self._budget, self._refusable = (Bucket(BYTES_PER_MIN, BYTES_AT_ONCE, owes=True) for _ in range(2))
         self.resting = False
-        """Nothing is fetched while no rounds are played."""
+        """Whether fetching is paused because no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
-        """Families and levels, the latest last: whether the latest own group there had a right answer."""
+        """By family and level, latest last: whether the latest own group had a right answer."""
         self.received = self.accepted = self.recalled = 0
         self.refused: Counter[str] = Counter()
         self.peers: OrderedDict[str, Peer] = OrderedDict()
-        """By key, the latest seen last."""
+        """Peers by key, the latest seen last."""
 
     async def run(self) -> None:
-        """Fetches and checks until it is cancelled. Raises SandboxError when the scoring process cannot be
+        """Fetches and checks until it is cancelled. Raises SandboxError if the scoring process cannot be
         started."""
         empty = 0
         while True:
@@ -133,7 +136,8 @@ class PeerFetcher:
             await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
 
     def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
-        """A round with these own groups is saved: others may have published something meanwhile."""
+        """Called when a round with these own groups is saved. Records which levels were solved, and wakes the
+        loop, because others may have published meanwhile."""
         for own in own_P:
             where = own.question.coordinates
             self._solved.pop((where.family, where.level), None)
@@ -143,7 +147,7 @@ class PeerFetcher:
         self._round_over.set()
 
     async def _pause(self, seconds: float) -> None:
-        """Waits this long, or until a round is over, but at least SOON_S."""
+        """Waits `seconds`, or until a round is over, but at least SOON_S."""
         self._round_over.clear()
         await asyncio.sleep(min(seconds, SOON_S))
         if seconds > SOON_S:
@@ -152,8 +156,8 @@ class PeerFetcher:
                     await self._round_over.wait()
 
     async def _fetch(self, swarm: str) -> int | None:
-        """Fetches one sample and checks it; returns how many groups arrived, None if no sample was asked for or
-        answered."""
+        """Fetches and checks one sample; returns how many groups arrived, None if none was requested or the
+        relay did not answer."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
         k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
@@ -171,8 +175,8 @@ class PeerFetcher:
         return fetched
 
     async def _fetch_for_lessons(self, swarm: str) -> None:
-        """Fetches one sample of families that wait for a lesson, from the archive what those who are online
-        don't give; does nothing if none wait or the node's fetch quota is used up."""
+        """Fetches one sample of families that wait for a lesson, and from the archive what online peers do not
+        provide. Does nothing if none wait or the byte quota is used up."""
         families = self._short_of_groups()
         if not families or self._left() < LESSON_GROUPS * LARGE_GROUP:
             return
@@ -190,19 +194,20 @@ class PeerFetcher:
         self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
 
     def _left(self) -> float:
-        """Bytes that lessons may fetch now."""
+        """Returns how many bytes lessons may fetch now."""
         now = time.monotonic()
         return min(self._budget.left(now), self._refusable.left(now))
 
     def _short_of_groups(self) -> tuple[str, ...]:
-        """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""
+        """Returns families that lack groups for a lesson: LESSON_FAMILIES that have most groups, or all while
+        fewer have any."""
         counts = Counter(group.scored.group.coordinates.family for group in self.buffer.waiting_groups())
         short = [family for family in self.for_lessons if counts[family] < WAITING_OF_FAMILY]
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
     async def _take_in(self, swarm: str, batch: BatchReply, archived: bool) -> None:
-        """Checks a batch and adds what passes to the buffer."""
+        """Checks a batch and adds the groups that pass to the buffer."""
         if self._intake is None:
             self._intake = self._open_intake(swarm)
         # The check makes questions and scores answers in the sandbox, which may take seconds.
@@ -233,7 +238,8 @@ class PeerFetcher:
             self._client.report(ids, cast(Complaint, complaint))
 
     def _levels(self) -> list[Wanted]:
-        """Tasks to ask the archive for: those at which the latest own groups failed; if none did, all tasks."""
+        """Returns the tasks to ask the archive for: those at which the latest own group failed, or all if none
+        failed."""
         failed = [level for level, solved in self._solved.items() if not solved]
         return [
             Wanted(family=family, level=level)
@@ -260,6 +266,6 @@ def _bytes(batch: BatchReply) -> int:
 
 
 def _families(before: Peer | None, family: str) -> tuple[str, ...]:
-    """The families of a peer's latest groups with this one added, the latest last."""
+    """Returns a peer's latest families with this one added, the latest last."""
     known = before.families if before else ()
     return (*(one for one in known if one != family), family)[-_FAMILIES:]

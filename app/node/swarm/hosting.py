@@ -1,8 +1,8 @@
-"""A relay of this computer's own, for a node that found no other: a child process that ends with the node.
+"""Hosts a relay on this computer, for a node that found no other: a child process that ends with the node.
 
 The child's standard input is a pipe that only the node holds. However the node ends, the system closes it, and
-the child says good-bye to its clients and goes. HOME/relay/SWARM/ has what the relay keeps, its port included,
-so that it is found again where it was.
+the relay says goodbye to its clients and exits. HOME/relay/SWARM/ holds what the relay stores, including its
+port, so that it reopens at the same address.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from app.swarm.wire.protocol import SOCKET_PATH
 PORT = 8777
 SWARM = "shoal"
 OPENING_S = 90.0
-"""Seconds that a hosted relay may take to open: a busy computer is slow to start a process."""
+"""Maximum seconds that a hosted relay may take to open: a busy computer is slow to start a process."""
 _CLOSING_S = 1.0
 _LIVED_S = 60.0
-"""A relay that ran this many seconds did not fail to start, so the waits between restarts begin at the shortest
-again."""
+"""A relay that ran for this many seconds had started properly, so the backoff between restarts is reset."""
 _TRIES = 4
 
 Say = Callable[[str], None]
@@ -54,8 +53,8 @@ class _HostedRelay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hosting:
-    """A running relay. `own` is the address this node uses, `invite` the one for others on the network; neither
-    it nor `sentence` contains the secret of a private swarm."""
+    """A running relay. `own`: the address for this node. `invite`: the one for others on the network. Neither
+    `invite` nor `sentence` contains the secret of a private swarm."""
 
     def __init__(self, home: Path, private: Private | None, lan: bool, say: Say) -> None:
         swarm = SWARM if private is None else private.swarm
@@ -73,7 +72,7 @@ class Hosting:
         cls, home: Path, *, private: Private | None = None, lan: bool = True, say: Say = lambda _: None
     ) -> Hosting:
         """Opens the relay at its last port, else at 8777, else at any. `lan` opens it to others on the network
-        and announces it; without it only this computer reaches it. Raises HostingError."""
+        and announces it; without it only this computer can connect. Raises HostingError."""
         hosting = cls(home, private, lan, say)
         try:
             await hosting._open_somewhere()
@@ -84,11 +83,11 @@ class Hosting:
 
     @property
     def pid(self) -> int | None:
-        """The running relay's process, None while there is none."""
+        """The relay's process id, None if it is not running."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def watch(self) -> None:
-        """Restarts the relay at the same port whenever it ends; runs until cancelled."""
+        """Restarts the relay at the same port when it ends; runs until cancelled."""
         pace = Backoff()
         while True:
             if self._process is not None:
@@ -175,7 +174,7 @@ class Hosting:
             files.write_json(self._folder / "hosted.json", _HostedRelay(port=port, relay=invite.relay or ""))
 
     def _why(self, mark: int) -> str:
-        """The relay's own last words: its log from where this start began."""
+        """Returns the relay's error message from its log, starting at byte `mark`, or a general sentence."""
         with contextlib.suppress(OSError), self._log.open("rb") as log:
             log.seek(mark)
             for line in log.read(4096).decode("utf-8", "replace").splitlines():
@@ -185,21 +184,21 @@ class Hosting:
 
 
 def kept_port(folder: Path) -> int | None:
-    """The port at which the relay of this folder was last open."""
+    """Returns the port at which the relay of this folder was last open; None if unknown."""
     kept = _kept(folder)
     return None if kept is None or not 0 < kept.port < 65_536 else kept.port
 
 
 def own_relays(home: Path) -> frozenset[str]:
-    """Ids of the relays that this data folder has hosted, which are never another computer's, whatever their
-    address."""
+    """Returns the ids of all relays that this data folder has hosted; no other computer's relay can have one of
+    these."""
     found = (_kept(folder) for folder in (home / "relay").glob("*"))
     return frozenset(one.relay for one in found if one is not None)
 
 
 def reached_by_others(url: str) -> str:
-    """The address of a relay that this computer hosts, as seen from other computers on its network. Unchanged
-    if this computer has no network.
+    """Returns the address of a relay hosted here as seen from other computers on the network. Unchanged if
+    there is no network.
 
     >>> reached_by_others("ws://10.0.0.7:8777/v1/ws")
     'ws://10.0.0.7:8777/v1/ws'

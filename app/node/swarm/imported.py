@@ -1,8 +1,9 @@
-"""Groups that were imported from a file: they teach peer lessons, also without a relay.
+"""Feeds groups that were imported from a file to peer lessons; works without a relay.
 
 `shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
 its version may have changed since, and adds them to its `PeerBuffer`, where they wait for a lesson
-(app.learning.peer_lesson). The owner who imports a file vouches for its authors. No socket is opened."""
+(app.learning.peer_lesson). The owner who imports a file vouches for its authors. No socket is opened.
+"""
 
 from __future__ import annotations
 
@@ -31,19 +32,19 @@ from app.swarm.wire.body import Body, public_model_name, seal, task_of
 from app.swarm.wire.limits import Refused
 
 SWARM = "handed-on"
-"""The swarm id that a model's own groups are signed with when they are exported to a file."""
+"""The swarm id in the signatures of a model's own groups that are exported to a file."""
 OWN_OF_FAMILY = 64
-"""Maximum own groups of one family and level in a file; the latest ones are taken."""
+"""Maximum own groups of one family and level in a file; the latest are taken."""
 _LOOK_S = 20.0
-"""Seconds between two checks whether the owner imported another file."""
+"""Seconds between two checks for a newly imported file."""
 _AT_ONCE = 256
-"""Groups that are checked in one go, after which they can be taught."""
+"""Groups checked in one batch, after which they can be taught."""
 
 
 async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
     """Adds imported groups to a buffer, now and whenever the owner imports more; the owner vouches for their
-    authors. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds
-    report as well."""
+    authors. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds report
+    too."""
     seen: float | None = None
     left: list[ArchivedGroup] = []
     while True:
@@ -66,8 +67,8 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
 
 
 def _latest(file: Path) -> list[ArchivedGroup]:
-    """Of each family as many as may ever wait, at two levels: a check of all that is kept would take minutes at
-    every start. Raises ArchiveError and OSError."""
+    """Returns for each family as many groups as may ever wait, for two levels: checking everything would take
+    minutes at every start. Raises ArchiveError and OSError."""
     families: dict[str, list[ArchivedGroup]] = {}
     for line in archive.read(file).lines:
         with contextlib.suppress(Refused, msgspec.MsgspecError):  # the file was changed since it was imported
@@ -82,14 +83,14 @@ def _checked(
 
 
 def own_keys(home: Path) -> list[bytes]:
-    """The public key of this data folder, if it has one; does not open the keyring."""
+    """Returns the public key of this data folder as a list, empty if it has none; does not open the keyring."""
     with contextlib.suppress(IdentityError, ValueError):
         return [bytes.fromhex(public_identity(home).public_key or "")]
     return []
 
 
 def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[ArchivedGroup]:
-    """The informative groups of a model's history, signed now. `model` is the model's name for others. Raises
+    """Yields the informative groups of a model's history, signed now. `model`: the model's public name. Raises
     sqlite3.Error."""
     told: dict[tuple[str, int], int] = {}
     with closing(history.opened(folder / history.FILE)) as db:

@@ -1,7 +1,7 @@
 """A node's part in a swarm: its key, its connection, publishing own groups, and fetching others'.
 
-Everything here runs beside the rounds. A round takes what is ready and waits for nothing; without a relay
-nothing new arrives, and what the node publishes waits in the outbox.
+Everything runs beside the rounds: a round takes the groups that are ready and never waits. Without a relay
+nothing new arrives, and published groups wait in the outbox.
 """
 
 from __future__ import annotations
@@ -48,35 +48,36 @@ from app.swarm.invite.private import is_access_key
 from app.swarm.wire.shared_sets import SharedSet
 
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
-"""How long the end of a run waits for a relay's answers, and for a relay that is away."""
+"""Maximum seconds that the end of a run waits for a relay's answers, and for a relay that is disconnected."""
 _LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
-"""For answers that are on their way when the owner stops the node, and for the good-bye."""
+"""Maximum seconds to wait for answers in flight when the owner stops the node, and for the goodbye."""
 _REFRESH_S = 0.5
 _AGAIN_S, _LONGEST_AGAIN_S = 30.0, 900.0
-"""Between two looks at a swarm, a key or a folder that can't be used, doubling. A look may open the keyring's
-prompt, so it comes seldom."""
+"""Seconds between two attempts with a swarm, key or folder that cannot be used: at first and at most, doubling.
+An attempt may open the keyring's prompt, so they are rare."""
 _PROMPT_S, _PROMPT_PATIENCE_S = 2.0, 600.0
-"""A keyring that is silent for this long waits for a person, and a key in it is waited for up to the second."""
+"""A keyring that is silent for the first number of seconds is waiting for a person; a key stored in it is
+waited for up to the second."""
 _EARLY = 64
-"""Groups kept while the key is still being loaded."""
+"""Maximum groups stored while the key is still being loaded."""
 _GIVEN = 4096
-"""Own questions remembered: those of the last hours."""
+"""Maximum own questions remembered; they cover the last hours."""
 _LATEST = 0.3
-"""Weight of the latest round in the mean length of a round."""
+"""Weight of the latest round in the running mean of round lengths."""
 
 Find = Callable[[], AbstractAsyncContextManager[Sequence[Invite]]]
-"""Finds the swarm: relays to try, for as long as the context is open. Entering may take a while. Raises
-NowhereError."""
+"""Finds the swarm: returns a context manager that gives the relays to try while it is open. Entering may take a
+while and raises NowhereError."""
 
 
 class NowhereError(Exception):
-    """No swarm could be joined; the message says why. The node learns alone."""
+    """No swarm could be joined; the message says why. The node then trains alone."""
 
 
 class SwarmMember:
     """The `NodeSwarm` of a node (app.node.round.peers). `folder` holds the key's record, the outbox and the
-    relays met before; `find` gets a function that says a sentence to the owner. Without `find` there is no
-    relay: it has only groups that were imported from a file, and publishes and shows nothing."""
+    known relays; `find` gets a function that shows the owner a sentence. If `find` is None there is no relay:
+    only imported groups are used, and nothing is published or shown."""
 
     def __init__(
         self,
@@ -90,9 +91,9 @@ class SwarmMember:
         people: Callable[[], bool] = lambda: True,
         shared: Callable[[], Iterable[QuestionSet]] = tuple,
     ) -> None:
-        """The owner's choices: `receipts`, to send and accept thanks for groups that were learned from;
-        `people`, to learn from people's answers; `shared`, the question sets that the owner shares now, in a
-        private swarm and nowhere else."""
+        """Callbacks for the owner's choices: `receipts`, whether to send and accept thanks for groups;
+        `people`, whether to learn from people's answers; `shared`, the question sets that the owner shares now,
+        used only in a private swarm."""
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
         self._known = self._families = _puzzles(families)
@@ -175,7 +176,7 @@ class SwarmMember:
         self._tell_figures()
 
     def _now_ms(self) -> int:
-        """The relay's clock, or this computer's before the first connection."""
+        """Returns the relay's time, or this computer's before the first connection (Unix ms)."""
         return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     def report_probe(self, probe: Probe) -> None:
@@ -230,7 +231,7 @@ class SwarmMember:
 
     async def _live(self) -> None:
         """Runs until it is cancelled. An error here never costs a round: after a wait, key, folder and swarm
-        are opened again."""
+        are reopened."""
         failures = 0
         while True:
             began = time.monotonic()
@@ -247,8 +248,8 @@ class SwarmMember:
             await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
 
     async def _share(self) -> None:
-        """Runs until an error. Raises IdentityError, NowhereError, OutboxError and SandboxError, in an
-        ExceptionGroup or alone."""
+        """Takes part in the swarm until an error. Raises IdentityError, NowhereError, OutboxError and
+        SandboxError, alone or in an ExceptionGroup."""
         assert self._find is not None
         kept = await self._key()
         self.reporter.introduce(kept)
@@ -259,8 +260,7 @@ class SwarmMember:
             together.create_task(self._keep_showing())
 
     async def _key(self) -> StoredIdentity:
-        """Loads the key. Tells the owner immediately if the keyring waits for a password. Raises
-        IdentityError."""
+        """Loads the key. Tells the owner if the keyring waits for a password. Raises IdentityError."""
         patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
         opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:
@@ -312,16 +312,16 @@ class SwarmMember:
 
     @property
     def _shared(self) -> tuple[SharedSet, ...]:
-        """The sets whose groups may leave this computer: none outside a private swarm."""
+        """The question sets whose groups may be published; none outside a private swarm."""
         return tuple(map(SharedSet.of, self._agreed())) if self._private else ()
 
     @property
     def _asked_for(self) -> tuple[str, ...]:
-        """The families in play by their names on the wire."""
+        """The active families by their names in the protocol."""
         return self._families + tuple(one.wire for one in self._shared if one.family in self._own)
 
     def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
-        """Makes the check refuse copies of what this node published, under whatever name."""
+        """Makes the intake refuse copies of groups that this node published, whoever signed them."""
         for own in own_P:
             if len(self._given) == _GIVEN:
                 self.buffer.used.discard(self._given.popleft())
@@ -329,8 +329,8 @@ class SwarmMember:
         self.buffer.remember_used(self._given)
 
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
-        """Publishes as many of a round's informative groups as the relay accepts, chosen at random. Rounds
-        never draw held-out questions, so none is published."""
+        """Publishes as many of a round's informative groups as the relay accepts, chosen at random. Held-out
+        questions are never drawn in rounds, so none is published."""
         lessons = [own for own in own_P if own.scored.informative and not own.question.held_out]
         if self._client is None:
             self._early.extend(lessons)
@@ -364,7 +364,7 @@ class SwarmMember:
             self.reporter.tell_figures(self._client, self._fetcher, self.buffer, self._published, waiting)
 
     def _meet_class(self, status: Status) -> None:
-        """Tells the class what the model can do, each time it connects."""
+        """Reports the model's skills to the class each time it connects."""
         if status.in_class and not self._in_class:
             self.reporter.say(
                 "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
@@ -374,7 +374,7 @@ class SwarmMember:
         self._in_class = status.in_class
 
     def _handed_out(self, content: str) -> None:
-        """The class's question set waits for its owner to look at it."""
+        """Stores a question set handed out by the class, for the owner to look at."""
 
         def keep() -> None:
             if question_sets.offer(self._folder, content):
@@ -392,7 +392,8 @@ class SwarmMember:
 
 
 def _puzzles(families: Iterable[str]) -> tuple[str, ...]:
-    """The families without the owner's question sets, not even whose names leave this computer."""
+    """Returns the families without the owner's question sets, of which not even the names may leave this
+    computer."""
     return tuple(family for family in families if not is_own(family))
 
 

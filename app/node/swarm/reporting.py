@@ -1,5 +1,5 @@
-"""What a node tells of its part in a swarm: one view, replaced whenever it changes, sentences for its owner,
-and figures as events."""
+"""Reports a node's part in a swarm: one view, replaced at every change, sentences for the owner, and figures as
+events."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.invite.invite import Invite
 
 CLOCKS_S = 300.0
-"""Clock differences below this many seconds do no harm, since groups are valid for hours."""
+"""Clock differences below this many seconds are harmless, since groups are valid for hours."""
 _LOOKING = "Looking for a swarm."
 
 
 class SwarmReporter:
-    """`folder` is the data folder; `thanked` counts what others say they learned from this node."""
+    """Reports for one node. `folder`: the data folder. `thanked`: counts the receipts from models that learned
+    from this node."""
 
     def __init__(self, folder: Path, recipe: Recipe, thanked: ReceiptCounter) -> None:
         self._folder, self._recipe, self._thanked = folder, recipe, thanked
@@ -48,11 +49,11 @@ class SwarmReporter:
         show(self._view)
 
     def say(self, sentence: str) -> None:
-        """Tells the owner a sentence, while the node is open."""
+        """Shows the owner a sentence, while the node is open."""
         self._tell(events.NodeNote(round=0, sentence=sentence))
 
     def explain(self, sentence: str) -> None:
-        """Shows why there is no swarm now. A sentence that was just told is shown but not told again."""
+        """Shows why there is no swarm now. The same sentence is not announced twice in a row."""
         self._view = SwarmView(name=self._view.name, sentence=sentence)
         self._show(self._view)
         if sentence != self._explained:
@@ -60,11 +61,11 @@ class SwarmReporter:
         self._explained = sentence
 
     def explain_alone(self, why: str) -> None:
-        """The same after an error, until the next try."""
+        """Shows why there is no swarm after the error `why`, until the next attempt."""
         self.explain(f"{why} Your model learns on its own meanwhile; Shoal tries again by itself.")
 
     def introduce(self, kept: StoredIdentity) -> None:
-        """The node's key is known now, and with it the name that others see."""
+        """Reports the node's public name, once its key is loaded."""
         identity, before = kept.identity, self._view.name
         self._view = SwarmView(name=identity.name, sentence=_LOOKING)
         self._show(self._view)
@@ -77,18 +78,18 @@ class SwarmReporter:
             self.say(kept.note)
 
     def joined(self, acknowledged: int, secret: bool) -> None:
-        """A swarm was found. Relays acknowledged this many groups before; `secret`: the node joined by a token,
-        so no invite is shown."""
+        """Records that a swarm was found. `acknowledged`: groups that relays acknowledged before. `secret`: the
+        node joined with a token, so no invite is shown."""
         self._acknowledged_before, self._secret = acknowledged, secret
 
     def linked(self, link: ConnectionStatus) -> None:
-        """The connection to a relay has changed."""
+        """Reports a changed connection to a relay."""
         if link.state == "connected":
             self._explained = ""  # the same trouble is news again
         self._tell(events.LinkChanged(**msgspec.structs.asdict(link)))
 
     def refresh(self, client: Client, fetcher: PeerFetcher) -> None:
-        """Shows how things stand, if that has changed."""
+        """Builds the view from the current state and shows it if it has changed."""
         status, buffer, thanked = client.status, fetcher.buffer, self._thanked.today
         soon = status.next_try_s is not None and status.next_try_s >= 1
         sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
@@ -130,7 +131,9 @@ class SwarmReporter:
     def tell_figures(
         self, client: Client | None, fetcher: PeerFetcher | None, buffer: PeerBuffer, published: int, early: int
     ) -> None:
-        """Sends the counts as an event: `published` groups of this run, `early` ones that wait for the key."""
+        """Sends the counts as an event: `published` groups of this run, and `early` ones that wait for the
+        key.
+        """
         status = client.status if client is not None else None
         self._tell(
             events.SwarmDone(
@@ -153,8 +156,8 @@ class SwarmReporter:
         )
 
     def tell_pupils(self, told: bool) -> None:
-        """Says, if that is to be `told`, which other models say that they learned a family from this one: the
-        first of each, and then when there are twice as many."""
+        """Tells the owner, if `told`, which other models report that they learned a family from this one: the
+        first for each family, and then each time their number has doubled."""
         news = self._thanked.news()
         if not news:
             return
@@ -168,8 +171,8 @@ class SwarmReporter:
                 self.say(f"{number} models say they learned {title} from yours.")
 
     def _compare_clocks(self, status: Status) -> str:
-        """A sentence if this computer's clock and the relay's differ by CLOCKS_S or more, told once. Shoal
-        stamps groups with the relay's time, so nothing is lost by it."""
+        """Returns a sentence if this computer's clock and the relay's differ by CLOCKS_S or more; the owner is
+        told once. Shoal stamps groups with the relay's time, so nothing is lost."""
         if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
             return ""
         apart = span(abs(status.clock_offset_ms) / 1000)
@@ -182,13 +185,14 @@ class SwarmReporter:
         return sentence
 
     def _open_port(self, status: Status) -> int | None:
-        """The port, if the relay in use is hosted by this computer."""
+        """Returns the port if this computer hosts the relay in use, else None."""
         url = urlsplit(status.url or "")
         own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
         return url.port if own else None
 
     def invite(self, status: Status) -> str:
-        """The link to the relay in use, to invite others. A personal token is not passed on."""
+        """Returns a link to the relay in use, for inviting others; empty if the node joined with a personal
+        token."""
         if not status.connected or status.url is None or self._secret:
             return ""
         url, room = status.url, "class" if status.in_class else None

@@ -1,1 +1,1 @@
-"""A node's views without a window: the live view, plain lines, and a view of several nodes."""
+"""Views of a node without a window: the live terminal view, plain lines, and a view of several nodes."""

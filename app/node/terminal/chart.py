@@ -1,7 +1,5 @@
-"""The held-out curve in text: braille dots, two across and four down in every character cell.
-
-Pure: points in, rows of (text, kind) out; a view colours the kinds.
-"""
+"""Draws the held-out curve as text in braille dots, two across and four down in every character cell. Pure:
+takes points, returns rows of (text, kind); a view chooses the colours."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from app.node.record.records import Probe
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of each dot of a braille cell, by row and column (Unicode 10.0, table 2800)."""
 _LABEL = 6
-"""Columns of the axis on the left: "100 % " fits."""
+"""Columns of the left axis, wide enough for "100 % "."""
 
 
 class ChartKind(Enum):
@@ -28,10 +26,10 @@ Row = list[tuple[str, ChartKind]]
 
 
 def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
-    """The curve as `height` rows of `width` columns, with both axes, the line, and one standard error up and
-    down.
+    """Draws the curve as `height` rows of `width` columns, with both axes, the line, and bars of one standard
+    error.
 
-    The vertical axis starts at 0; it ends a little above the highest bar. Needs at least 16 columns and 4 rows.
+    The vertical axis starts at 0 and ends a little above the highest bar. Needs at least 16 columns and 4 rows.
     """
     columns, rows = width - _LABEL, height - 2
     top = top_of_axis([point.share + point.stderr for point in points])
@@ -62,7 +60,7 @@ def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
 
 
 def top_of_axis(values: Sequence[float]) -> float:
-    """The smallest round number that holds all values, at least 0.1 and at most 1.
+    """Returns the smallest round number that is not below any value, at least 0.1 and at most 1.
 
     >>> top_of_axis([0.16, 0.335]), top_of_axis([]), top_of_axis([0.97])
     (0.4, 0.1, 1.0)
@@ -75,7 +73,7 @@ def top_of_axis(values: Sequence[float]) -> float:
 
 
 def _level(value: float, top: float, height: int) -> int:
-    """Dots above the bottom row, within the canvas."""
+    """Returns the height of `value` in dots above the bottom row, within the canvas."""
     return min(height - 1, max(0, round(value / top * (height - 1))))
 
 
@@ -94,7 +92,7 @@ def _round_axis(first: int, last: int, columns: int, known: bool) -> list[Row]:
 
 
 class _Canvas:
-    """Dots with their kind. The line hides the error bar behind it, cell by cell in colour."""
+    """Dots with their kind. In a cell with both, the line's colour replaces the error bar's."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.width, self.height = columns * 2, rows * 4
@@ -103,7 +101,7 @@ class _Canvas:
         self._lined: set[tuple[int, int]] = set()
 
     def set(self, x: int, y: int, kind: ChartKind) -> None:
-        """`y` counts upwards from the bottom."""
+        """Sets a dot; `y` counts upwards from the bottom."""
         down = self.height - 1 - y
         cell = (down // 4, x // 2)
         self._dots[cell] = self._dots.get(cell, 0) | _DOTS[down % 4][x % 2]

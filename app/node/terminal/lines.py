@@ -1,12 +1,12 @@
-"""A node without a view in this terminal: under a window of another process, or with one plain line for what is
-worth a line in a log. For a window snapshots go out as JSON lines, and orders come in as JSON lines.
+"""Output of a node without a view in this terminal: JSON lines for a window in another process, or plain log
+lines.
 
-out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts only when they did
-      {"event":"round",..} and "probe"         whole, as they have just been written into the history
-in    {"command":"stop"}                       and the others of app.node.record.commands
+    out   {"event":"snapshot","snapshot":{..}}      when it has changed; large parts only when they have changed
+          {"event":"round",..} and "probe"          complete records, as written to the history
+    in    {"command":"stop"}                        and the others of app.node.record.commands
 
-It ends when its input does, however the window went, and it works at low priority unless its owner insists, as
-does the trainer that it starts.
+The node ends when its input does, however the window ended. It and its trainer run at low priority unless the
+owner insists.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from app.node.record.snapshot import Snapshot
 
 _LARGE = ("answers", "swarm")
 _READ = ("curve", "families", "last")
-"""Fields that a window gets from the history and its records instead."""
+"""Fields that a window gets from the history and the records instead."""
 _PIECE = 4096
 
 
 class SnapshotLines:
-    """A view like the terminal's: `refresh` is called a few times a second."""
+    """Writes snapshots as JSON lines. Used like the terminal view: `refresh` is called a few times a second."""
 
     def __init__(self, stream: TextIO, read: Callable[[], Snapshot]) -> None:
         self._stream, self._read = stream, read
@@ -40,7 +40,7 @@ class SnapshotLines:
         self.refresh()
 
     def refresh(self) -> None:
-        """Writes a changed snapshot. Raises BrokenPipeError when nobody reads any more."""
+        """Writes the snapshot if it has changed. Raises BrokenPipeError if the reader is gone."""
         snapshot, last = self._read(), self._last
         if snapshot == last:
             return
@@ -69,10 +69,9 @@ def _same_messages(snapshot: Snapshot, last: Snapshot | None) -> bool:
 def listen(
     descriptor: int, order: Callable[[commands.Command], None], refuse: Callable[[commands.CommandError], None]
 ) -> None:
-    """Passes on commands as they come, from a thread that ends with the process, and invalid lines to `refuse`;
-    the end of the input is an order to stop. It reads the descriptor itself: a thread inside Python's standard
-    input is fatal when the process ends.
-    """
+    """Passes incoming commands to `order`, from a daemon thread, and invalid lines to `refuse`; the end of the
+    input is an order to stop. It reads the descriptor directly: a thread inside Python's standard input is
+    fatal when the process ends."""
 
     def work() -> None:
         lines = commands.Lines()
@@ -91,7 +90,7 @@ def listen(
 
 
 def log_line(event: events.Event) -> str | None:
-    """An event for people, None if it says nothing new."""
+    """Returns an event as a line for people; None for events without news."""
     match event:
         case events.Started():
             at = f"continuing after round {event.round}" if event.round else "starting fresh"

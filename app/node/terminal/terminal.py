@@ -1,4 +1,4 @@
-"""The live view in a terminal. It reads snapshots and draws; it knows nothing of trainers or files."""
+"""The live view in a terminal. It only reads snapshots and draws them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _STYLES = {
     ChartKind.EMPTY: "",
 }
 _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
-"""Columns of the table of families, at least; and those of its figures and borders."""
+"""Minimum columns of the table of families, and the columns of its figures and borders."""
 _CURVE_WIDTH = 53
-"""Columns of the curve; more columns first go to the families until their names fit."""
+"""Minimum columns of the curve; additional columns first go to the families until their names fit."""
 _NOTE_S = 60
 _NARROW = 64
 """Below this many columns only the curve is shown, without the table of families."""
 _FIXED_LINES = 8
-"""Header, phase, two footers, the keys, and the two borders and title of the answers."""
+"""Lines for header, phase, two footers, the keys, and the two borders and title of the answers."""
 _LOW = 20
-"""Below this many lines the latest round is left out in favour of the keys."""
+"""In terminals with fewer lines the latest round is omitted to make room for the keys."""
 _ROOMY = 22
-"""Minimum lines of a terminal in which refusals get a line of their own."""
+"""Minimum lines of a terminal in which refusals get a separate line."""
 _SHOWN_REASONS = 3
-"""Reasons for refusals that are named; the latest ones."""
+"""Maximum number of reasons for refusals that are named; the latest ones."""
 _EXPLAINED = (
     ("p", "pauses: the model leaves the memory, the last saved round stays. Again resumes."),
     ("q", "stops safely and leaves this view. Ctrl-C does too."),
@@ -54,12 +54,12 @@ _EXPLAINED = (
     ("taught it something", "some answers to the puzzle were right and some wrong (informative groups)"),
     ("saved", "the last checkpoint: nothing before it can get lost"),
 )
-"""The help over the view: keys and terms."""
+"""Help text: keys and terms."""
 
 
 class Terminal:
-    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind.
-    `said` is an earlier sentence that this view would cover: it is shown until there is a newer one."""
+    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve. `said`: an
+    earlier sentence that this view would cover; it is shown until there is a newer one."""
 
     def __init__(self, console: Console, read: Callable[[], Snapshot], said: str = "") -> None:
         self._console = console
@@ -67,7 +67,7 @@ class Terminal:
         self._live = Live(console=console, auto_refresh=False, screen=True)
         self._drawn: tuple[object, ...] = ()
         self.keys = False
-        """Whether keys are heard."""
+        """Whether key presses are read."""
         self.explains = False
 
     def open(self) -> None:
@@ -97,7 +97,7 @@ def _noted(snapshot: Snapshot, said: str) -> Snapshot:
 
 
 def explained(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
-    """The help over the view, with what the node runs on."""
+    """Draws the help over the view, with the engine and the data folder."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column()
@@ -118,7 +118,7 @@ def explained(snapshot: Snapshot, width: int, height: int, now: float, keys: boo
 
 
 def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
-    """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
+    """Draws the whole view for a terminal of this size, at least 40 columns and 14 lines."""
     width, height = max(40, width), max(14, height)
     swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None
     low = height < _LOW
@@ -194,7 +194,7 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
 
 
 def _families_width(families: tuple[FamilyView, ...], width: int) -> int:
-    """Enough for the longest name, where the curve can spare it."""
+    """Returns a width for the longest name, if the curve has columns to spare."""
     wanted = _FIGURES_WIDTH + max((len(family.title) for family in families), default=0)
     return max(_FAMILIES_WIDTH, min(wanted, width - _CURVE_WIDTH))
 
@@ -232,8 +232,8 @@ def _trend(family: FamilyView) -> str:
 
 
 def swarm_panel(view: SwarmView, width: int, height: int) -> Panel:
-    """Where this node is connected, what it sends and receives, and what it refused. Three or four lines high;
-    its `height` says which."""
+    """Draws where this node is connected, what it sends and receives, and what it refused. Three or four lines
+    high; its `height` says which."""
     lines = [_link(view), _shared(view)]
     if height >= _ROOMY and view.refused:
         lines.append(_refusals(view))
@@ -275,7 +275,7 @@ def _shared(view: SwarmView) -> Text:
 
 
 def _refusals(view: SwarmView) -> Text:
-    """The latest reasons first."""
+    """Returns the latest refusal reasons with their counts, latest first."""
     latest = list(view.refused.items())[::-1][:_SHOWN_REASONS]
     reasons = ", ".join(f"{reason.replace('_', ' ').replace('-', ' ')} {n}" for reason, n in latest)
     more = ", …" if len(view.refused) > _SHOWN_REASONS else ""
@@ -284,7 +284,7 @@ def _refusals(view: SwarmView) -> Text:
 
 
 def counted(number: int, what: str) -> str:
-    """A number with its noun.
+    """Formats a number with its noun.
 
     >>> counted(1, "peer"), counted(3, "peer")
     ('1 peer', '3 peers')
@@ -293,7 +293,7 @@ def counted(number: int, what: str) -> str:
 
 
 def cut(line: Text, width: int) -> Text:
-    """The text shortened to one line, with an ellipsis if it is longer."""
+    """Shortens the text to one line, with an ellipsis if it is longer."""
     line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
     line.truncate(width, overflow="ellipsis")
     return line
@@ -350,7 +350,7 @@ def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
 
 
 def closing(snapshot: Snapshot) -> str:
-    """What to say when the node ends: where the curve stands, and what is safe."""
+    """Returns the sentence shown when the node ends: the state of the curve, and what is saved."""
     safe = (
         f"Round {snapshot.safe_round} is saved in {snapshot.home}."
         if snapshot.safe_round
@@ -362,7 +362,7 @@ def closing(snapshot: Snapshot) -> str:
 
 
 def gist(question: str, room: int) -> str:
-    """The part of a long question that is not template: up to its last number, where it has one.
+    """Returns the characteristic part of a long question, around its last number if it has one.
 
     >>> gist("Simplify the fraction 57/95 to its lowest terms. Give only the fraction.", 20)
     '… fraction 57/95 to…'

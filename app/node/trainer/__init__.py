@@ -1,1 +1,1 @@
-"""The trainer process, and the node's end of it."""
+"""The trainer process, and the node's connection to it."""

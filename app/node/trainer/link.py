@@ -1,4 +1,6 @@
-"""The node's end of the trainer: starts the process, asks, ends it, and says in a sentence how it ended."""
+"""The node's connection to the trainer: starts the process, sends requests, ends it, and explains how it
+ended.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,16 @@ from engines.opening import AUTO
 
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
-"""Seconds without a single token read, sampled or learned after which a trainer counts as hung; see
-`TrainerLink._patience_s`. One that is only slow reports how many it has done (`TokensDone`)."""
+"""Seconds without a token read, sampled or trained on after which a trainer counts as hung; see
+`TrainerLink._patience_s`. A slow trainer reports its progress (`TokensDone`)."""
 _SILENCES = 10.0
-"""RetryLimit as a multiple of the longest silence so far, so that a busy computer gets more time."""
+"""Minimum patience as a multiple of the longest silence so far, so that a busy computer gets more time."""
 _OPENING = 6.0
-"""How many times longer the patience is while a model is opened: it may be converted, or come from a slow disk.
-"""
+"""Factor on the patience while a model is opened: it may be converted, or come from a slow disk."""
 _ORDINARY = 100_000_000
 """Number of parameters up to which SILENCE_S applies; for larger models it grows in proportion."""
 _LAST_WORDS_S = 5.0
-"""A trainer that closed its output but lives on is killed after this long."""
+"""Seconds after which a trainer that closed its output but did not exit is killed."""
 
 Tell = Callable[[int, int], None]
 """Called with (done, total) completions while the trainer samples."""
@@ -52,8 +53,8 @@ _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 
 class TrainerDied(Exception):
-    """The trainer ended unexpectedly. The message says so in a sentence, without signal numbers; `remedy` says
-    what to do if it happens again and again. `of_memory`: most likely there was too little memory."""
+    """The trainer ended unexpectedly. The message says so in a sentence; `remedy` says what to do if it happens
+    repeatedly. `of_memory`: the likely cause was too little memory."""
 
     def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
         super().__init__(what)
@@ -64,8 +65,8 @@ class TrainerDied(Exception):
 class TrainerLink:
     """A running trainer. It answers one request at a time; after a cancelled request only `end` may be called.
 
-    Every request raises TrainerDied when the process ends, sends something that is not a message or makes no
-    progress, EngineError when the engine refuses, and DiskFullError when there is no room for what it writes.
+    Every request raises TrainerDied if the process ends, sends an invalid message or makes no progress,
+    EngineError if the engine refuses, and DiskFullError if there is no space for what it writes.
     """
 
     def __init__(self, process: Process, log: Path, note: Callable[[str], None]) -> None:
@@ -90,10 +91,11 @@ class TrainerLink:
         share: float = 1.0,
         memory: int = 0,
     ) -> TrainerLink:
-        """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets
-        sentences of the engine for the owner; without an `effort` the trainer takes what the engine finds best.
-        `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
-        budget after deaths for want of memory, `memory` the most bytes it may use (0: no limit)."""
+        """Starts the process and returns before it is ready. `alone`: it may not use the network. `note` gets
+        sentences of the engine for the owner. `effort` None: the engine uses the resources it finds best.
+        `engine`: one of engines.opening.CHOICES. `home`: the data folder. `share`: factor on the measured
+        memory budget, reduced after deaths from lack of memory. `memory`: maximum bytes it may use (0: no
+        limit)."""
         environment = {
             **surroundings(secrets.without()),
             **(solo.OFFLINE_ENVIRONMENT if alone else {}),
@@ -175,7 +177,7 @@ class TrainerLink:
         )
 
     async def end(self, patience_s: float = 1.0) -> None:
-        """Closes the trainer's input, which ends it, and kills it if that takes too long."""
+        """Closes the trainer's input, which ends it, and kills it if that takes longer than `patience_s`."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -224,7 +226,9 @@ class TrainerLink:
             ) from error
 
     async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
-        """The next line. Raises TrainerDied, after killing the trainer, when none comes within the patience."""
+        """Returns the next line. If none comes within the patience, kills the trainer and raises
+        TrainerDied.
+        """
         patience, asked = self._patience_s(opening), time.monotonic()
         try:
             line = await asyncio.wait_for(lines.readline(), patience)
@@ -236,7 +240,7 @@ class TrainerLink:
         return line
 
     def _patience_s(self, opening: bool) -> float:
-        """Seconds between two lines after which a trainer is given up."""
+        """Returns the maximum seconds between two lines before a trainer counts as hung."""
         least = SILENCE_S * (_OPENING if opening else max(1.0, self._parameters / _ORDINARY))
         return max(least, _SILENCES * self._silence_s)
 
@@ -246,7 +250,7 @@ class TrainerLink:
 
 
 def death(returncode: int, log: Path) -> TrainerDied:
-    """An exit code as a sentence.
+    """Describes an exit code in a sentence.
 
     >>> str(death(-9, Path("t.log")))
     'The system ended the trainer, most likely because memory ran short.'

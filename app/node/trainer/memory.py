@@ -1,7 +1,8 @@
-"""Watches memory between the trainer's steps: how much the computer has left, and whether this process grows.
+"""Watches memory between the trainer's steps: how much the computer has left, and whether this process keeps
+growing.
 
-The budget is measured when an engine opens. What others start later, or what grows round by round, is seen
-here; then the engine is asked for a smaller step before the system ends the process.
+The budget is measured when an engine opens. Other programs may start later, and memory may grow with every
+round; then the engine is asked for smaller steps before the system kills the process.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ from app.common.process.memory import give_back
 from engines.facts import MB, container_room
 
 LOW_MEMORY_SHARE = 0.06
-"""Share of memory free below which the computer is about to swap or to end processes."""
+"""Share of free memory below which the computer is about to swap or to kill processes."""
 
 TREND_STEPS = 24
-"""Steps over which a trend is seen."""
+"""Number of steps over which growth is judged."""
 
 GROWTH = 0.25
 GROWTH_MB = 256
-"""A process that grew by this share and by this much over a window, most of the time upwards, keeps growing."""
+"""A process keeps growing if over this window it grew by more than this share and this many MB, in most of the
+steps."""
 
 COOLDOWN_STEPS = 3
-"""Steps after stepping down in which nothing more is done: the smaller step must first show what it saves."""
+"""Number of optimiser steps to wait after reducing the step size in memory before reducing it again, so that
+the effect can be measured first."""
 
 
 class MemoryReading(msgspec.Struct, frozen=True):
-    """Memory after one step: this process's size, and the free share of the computer's."""
+    """Memory after one step: this process's size in MB, and the free share of the computer's memory."""
 
     held_mb: int
     free: float
@@ -44,7 +47,7 @@ def read() -> MemoryReading:
 
 
 def is_short(readings: Sequence[MemoryReading]) -> bool:
-    """Whether memory was short twice in a row; ignores short spikes caused by other processes.
+    """Whether memory was short twice in a row, so that short spikes of other processes are ignored.
 
     >>> short = MemoryReading(500, 0.02)
     >>> is_short([MemoryReading(500, 0.5), short]), is_short([short, short])
@@ -54,8 +57,8 @@ def is_short(readings: Sequence[MemoryReading]) -> bool:
 
 
 def grows(readings: Sequence[MemoryReading]) -> bool:
-    """Whether the process grew over a full window, in almost every step and by much. A plateau after the first
-    rounds does not count.
+    """Whether the process grew over a full window, in most steps and by much. A plateau after the first rounds
+    does not count.
 
     >>> grows([MemoryReading(1000 + 50 * step, 0.5) for step in range(TREND_STEPS)])
     True
@@ -71,8 +74,8 @@ def grows(readings: Sequence[MemoryReading]) -> bool:
 
 
 class MemoryWatch:
-    """Checks memory after every step. `step_down` is the engine's: it returns what it did, or None when it
-    cannot do more."""
+    """Checks memory after every step. `step_down` is the engine's method: it returns what it did, or None if it
+    cannot use less memory."""
 
     def __init__(self, read: Callable[[], MemoryReading] = read) -> None:
         self._read = read
@@ -81,8 +84,8 @@ class MemoryWatch:
         self._exhausted = False
 
     def after_step(self, step_down: Callable[[], str | None]) -> str | None:
-        """Steps down if memory is short or keeps growing. Returns a sentence for the owner when something was
-        done."""
+        """Calls `step_down` if memory is short or keeps growing. Returns a sentence for the owner if something
+        was done."""
         self._readings = [*self._readings[-TREND_STEPS:], self._read()]
         if self._pause:
             self._pause -= 1
@@ -105,8 +108,8 @@ class MemoryWatch:
 
 
 def memory_limit(percent: int) -> int:
-    """The most bytes that a trainer may use, from the owner's setting; 0 for no limit. There is no limit with
-    an NVIDIA card, because its driver's own reservations were never measured."""
+    """Returns the maximum bytes that a trainer may use, from the owner's setting; 0 means no limit. There is
+    none with an NVIDIA card, because its driver's reservations were never measured."""
     if percent >= 100 or Path("/dev/nvidiactl").exists():
         return 0
     return psutil.virtual_memory().total * percent // 100

@@ -1,7 +1,7 @@
 """The messages between node and trainer: typed, numbered, size-limited JSON lines.
 
-The node asks, the trainer answers with the same number, one question at a time; `SampleProgress`, `TokensDone`
-and `TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract.
+The node sends one request at a time, and the trainer replies with its number; `SampleProgress`, `TokensDone`
+and `TrainerNote` lines may come before the reply. Shape suffixes as in engines.contract.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import msgspec
 from engines.contract import Batch, Completion, EngineInfo, StepStats, TokenSequence
 
 MAX_LINE = 64 * 2**20
-"""Bytes of one message. A probe of 256 long completions takes about 2 MB, so more than this is a fault."""
+"""Maximum bytes of one message. A probe of 256 long completions takes about 2 MB, so a longer one is an
+error.
+"""
 
 
 class MessageError(Exception):
-    """A line that is not a message: too long, not JSON, or of another shape."""
+    """A line is not a valid message: too long, not JSON, or of the wrong shape."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
@@ -27,7 +29,7 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class OpenModel(_Message, frozen=True, tag="open"):
-    """Loads the model; always the first question. `rank` None lets the engine choose."""
+    """Loads the model; always the first request. `rank` None: the engine chooses."""
 
     model: str
     rank: int | None
@@ -41,16 +43,16 @@ class LoadAdapter(_Message, frozen=True, tag="load"):
 
 
 class Save(_Message, frozen=True):
-    """Writes adapter and optimiser into a folder, flushed to disk."""
+    """Saves adapter and optimiser to a folder, flushed to disk."""
 
     folder: str
 
 
 class SamplePrompts(_Message, frozen=True, tag="sample"):
-    """`n` completions for every prompt, `prompts_at_once` prompts in one call of the engine.
+    """Samples `n` completions of every prompt, `prompts_at_once` prompts per call of the engine.
 
-    The slices, and so the tokens, follow from the message alone. `texts_only` leaves token ids and log-probs
-    out of the answer (a probe needs none).
+    The slices, and so the tokens, depend on the message alone. `texts_only` omits token ids and log-probs from
+    the reply (a probe needs none).
     """
 
     prompts_P: list[list[dict[str, str]]]
@@ -62,13 +64,13 @@ class SamplePrompts(_Message, frozen=True, tag="sample"):
 
 
 class Learn(_Message, frozen=True):
-    """One optimiser step."""
+    """Takes one optimiser step."""
 
     batch: Batch
 
 
 class PeerTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """One group as text: what a peer's model answered to one prompt."""
+    """One group as text: a peer's completions of one prompt."""
 
     prompt: list[dict[str, str]]
     completions_G: tuple[str, ...]
@@ -76,9 +78,10 @@ class PeerTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadGroups(_Message, frozen=True, tag="read"):
-    """Token ids of peers' groups, and with `logprobs` their log-probabilities under the learner.
+    """Returns the token ids of peers' groups and, with `logprobs`, their log-probabilities under the learner.
 
-    A group with a finished completion of more than `max_tokens` tokens does not fit and is left out whole."""
+    A group with a finished completion of more than `max_tokens` tokens does not fit and is left out entirely.
+    """
 
     groups_P: list[PeerTexts]
     max_tokens: int
@@ -97,19 +100,20 @@ class SampleProgress(_Message, frozen=True, tag="progress"):
 
 
 class TokensDone(_Message, frozen=True, tag="tokens"):
-    """A sign of life: how many tokens have been read, sampled and learned since the trainer started."""
+    """A heartbeat: number of tokens read, sampled and trained on since the trainer started."""
 
     tokens: int
 
 
 class TrainerNote(_Message, frozen=True, tag="noted"):
-    """A sentence for the owner, for example that memory ran short and smaller steps are taken."""
+    """A sentence for the owner, for example that smaller steps are taken because memory is short."""
 
     sentence: str
 
 
 class Sampled(_Message, frozen=True):
-    """`prompts_PT` are the prompts' token ids as the engine used them; `tokens` counts all sampled tokens."""
+    """The sampled groups. `prompts_PT`: the prompts' token ids as used by the engine. `tokens`: number of
+    sampled tokens."""
 
     groups_PG: list[list[Completion]]
     prompts_PT: list[list[int]]
@@ -122,7 +126,9 @@ class StepDone(_Message, frozen=True):
 
 
 class GroupTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """One group as tokens. `logprobs_GT` (nats) are zeros for completions that carry no weight."""
+    """One group as tokens. `logprobs_GT` (nats) are zeros for unfinished completions, which are not
+    measured.
+    """
 
     sequences_G: list[TokenSequence]
     logprobs_GT: list[list[float]] | None
@@ -139,8 +145,8 @@ class TrainerDone(_Message, frozen=True, tag="done"):
 
 
 class TrainerFailed(_Message, frozen=True, tag="failed"):
-    """The engine refused, with a sentence for the owner. `adapter`: a saved adapter is at fault; `disk`: no
-    room."""
+    """The engine refused, with a sentence for the owner. `adapter`: a saved adapter is invalid. `disk`: the
+    disk is full."""
 
     sentence: str
     reason: Literal["engine", "adapter", "disk"]
@@ -164,7 +170,7 @@ _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
 def to_line(message: Request | Reply) -> bytes:
-    """One message as one line. Raises MessageError when it is too long."""
+    """Encodes a message as one line. Raises MessageError if it is too long."""
     line = msgspec.json.encode(message) + b"\n"
     if len(line) > MAX_LINE:
         raise MessageError(f"A message of {len(line)} bytes is longer than the limit of {MAX_LINE}.")
@@ -195,8 +201,8 @@ def _check(line: bytes) -> None:
 
 
 def own_standard_output() -> BinaryIO:
-    """Reserves standard output for messages: file descriptor 1, and what any library prints, becomes standard
-    error."""
+    """Reserves standard output for messages: file descriptor 1, and everything that libraries print, is
+    redirected to standard error."""
     channel = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -204,7 +210,7 @@ def own_standard_output() -> BinaryIO:
 
 
 def send(channel: BinaryIO, line: bytes) -> None:
-    """Writes all of `line`, even if the channel takes it in parts."""
+    """Writes all of `line`, even if the channel accepts it in parts."""
     left = memoryview(line)
     while left:
         left = left[channel.write(left) :]

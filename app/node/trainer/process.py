@@ -1,8 +1,8 @@
-"""The trainer process: an engine behind JSON lines. `python -m app.node.trainer.process` is started by the
-node, not by people.
+"""The trainer process: runs an engine that is controlled by JSON lines. The node starts it with `python -m
+app.node.trainer.process`.
 
-It reads requests on standard input and answers on standard output; everything else that any library prints goes
-to standard error. It ends as soon as its input closes, so it cannot outlive its node, not even after kill -9.
+It reads requests on standard input and replies on standard output; everything that libraries print goes to
+standard error. It exits when its input closes, so it cannot outlive its node, not even after kill -9.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ from engines.sound import sound
 # Peers' text as tokens of this node's own model: the tokenizer is in this process.
 
 PROMPT_TOKENS = 1024
-"""A group with a longer prompt is left out; the longest of the families takes about 300 tokens."""
+"""Maximum prompt tokens; groups with a longer prompt are left out. The longest prompt of the families has about
+300."""
 
 
 def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
-    """Every group as tokens, None for one that does not fit. Log-probs of all groups come from one call.
+    """Returns every group as tokens, None for one that does not fit. The log-probs of all groups come from one
+    engine call.
 
-    Unfinished completions only count as failures in their group's mean, so they are cut to `max_tokens` and
-    never measured.
+    Unfinished completions only count as failures in their group's mean, so they are cut to `max_tokens` and not
+    measured.
     """
     sequences_PG = [encoded(engine, group, request.max_tokens) for group in request.groups_P]
     groups = list(zip(request.groups_P, sequences_PG, strict=True))
@@ -76,7 +78,7 @@ def _reading(
 
 
 def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
-    """A group's sequences, None when its prompt or a finished completion is too long or says nothing at all."""
+    """Returns a group's sequences; None if its prompt or a finished completion is too long or empty."""
     sequences_G = []
     for text, done in zip(group.completions_G, group.finished_G, strict=True):
         try:
@@ -95,33 +97,32 @@ def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequ
 
 
 SOLO = "--solo"
-"""The trainer's only flag: no network, whatever is asked."""
+"""The trainer's only flag: forbids any use of the network."""
 
 ENGINE = "SHOAL_ENGINE"
 """Environment variable: one of engines.opening.CHOICES."""
 
 BATCH_SHARE = "SHOAL_BATCH_SHARE"
-"""Environment variable: the share of the measured budget to learn with, below 1 after a death for want of
-memory."""
+"""Environment variable: factor on the measured memory budget, below 1 after a death from lack of memory."""
 
 HOME = "SHOAL_HOME"
-"""Environment variable: the data folder, below which engines keep what they convert once."""
+"""Environment variable: the data folder, in which engines cache converted models."""
 
-THREADS = "SHOAL_THREADS"
-"""Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
+THREADS_ENV = "SHOAL_THREADS"
+"""Environment variable: number of CPU threads for the engine, for several nodes on one computer."""
 
 MEMORY = "SHOAL_MEMORY"
-"""Environment variable: bytes of memory that this process may have in all; none or 0 for no limit."""
+"""Environment variable: maximum bytes of memory of this process; unset or 0 for no limit."""
 
 EFFORT = "SHOAL_EFFORT"
-"""Environment variable: how much of the computer to take, an app.node.record.reasons.Effort as JSON."""
+"""Environment variable: how much of the computer to use, an app.node.record.reasons.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
 """Opens an engine from (model path, rank, seed)."""
 
 
 def main() -> None:
-    """The production trainer: the engine that the node names."""
+    """Runs the trainer with the engine that the node chose."""
     settle()
     most = os.environ.get(MEMORY, "")
     if most.isdecimal() and int(most):
@@ -142,7 +143,7 @@ def _wanted() -> str:
 
 
 def _open(model: str, rank: int | None, seed: int) -> Engine:
-    threads, effort = os.environ.get(THREADS, ""), given_effort()
+    threads, effort = os.environ.get(THREADS_ENV, ""), given_effort()
     return opening.open_engine(
         _wanted(),
         Path(model),
@@ -155,13 +156,13 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
 
 
 def given_effort() -> Effort | None:
-    """The effort that the node started this trainer with."""
+    """Returns the effort that the node started this trainer with; None if it set none."""
     text = os.environ.get(EFFORT)
     return msgspec.json.decode(text, type=Effort) if text else None
 
 
 class DutyCycle:
-    """Rests between pieces of work, as the effort demands. `rested_s` is the total so far."""
+    """Sleeps between pieces of work, as the effort demands. `rested_s`: total seconds slept."""
 
     def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
         self._effort, self._sleep = effort, sleep
@@ -226,14 +227,14 @@ def _tell_tokens(channel: BinaryIO, number: int, tokens: int) -> None:
 
 
 def _look_at_memory(watch: memory.MemoryWatch, engine: Engine) -> None:
-    """Steps down when memory is short and adds a sentence to the engine's `notes`."""
+    """Reduces memory use if memory is short, and adds a sentence to the engine's `notes`."""
     sentence = watch.after_step(engine.step_down)
     if sentence:
         getattr(engine, "notes", []).append(sentence)
 
 
 def _fresh_notes(engine: Engine | None) -> list[str]:
-    """Takes the engine's notes for the owner; an engine without `notes` has nothing to say."""
+    """Takes and clears the engine's notes for the owner; empty for an engine without `notes`."""
     notes: list[str] = getattr(engine, "notes", [])
     fresh = list(dict.fromkeys(notes))
     notes.clear()
@@ -241,8 +242,8 @@ def _fresh_notes(engine: Engine | None) -> list[str]:
 
 
 def _refusal(number: int, error: Exception) -> messages.TrainerFailed:
-    """A reply for errors that the owner can act on; every other error ends the process, with a traceback in the
-    log."""
+    """Returns the reply for errors that the owner can act on; raises every other error, which ends the process
+    with a traceback in the log."""
     if says_disk_full(error):
         return messages.TrainerFailed(number=number, sentence="There is no room on the disk.", reason="disk")
     if isinstance(error, AdapterError):
@@ -277,8 +278,9 @@ def _answer(
 def _sample(
     engine: Engine, request: messages.SamplePrompts, tell: Callable[[messages.Reply], None], rest: DutyCycle
 ) -> messages.Sampled:
-    """Samples slice by slice, so that the owner sees progress on slow models. `seconds` are work without
-    rest."""
+    """Samples in slices, so that the owner sees progress on slow models. `seconds` in the reply excludes
+    rest.
+    """
     worked_s = 0.0
     total = len(request.prompts_P) * request.n
     groups_PG: list[list[Completion]] = []
@@ -307,8 +309,7 @@ def _without_tokens(completion: Completion) -> Completion:
 
 
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
-    """Reads requests in a thread of its own, so that the end of the input ends even a trainer that is
-    working."""
+    """Reads requests in a separate thread, so that the end of the input ends even a busy trainer."""
     while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
         requests.put(line)
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Solo mode opens no network socket. An audit hook, which nothing can remove, makes any attempt an error."""
+"""Solo mode: blocks all network sockets. An audit hook, which cannot be removed, makes any attempt an error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 OFFLINE_ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""Environment of the trainer in solo mode, with which the hub's client does not even try to connect."""
+"""Environment variables of the trainer in solo mode, with which the hub's client does not try to connect."""
 
 _UNIX = 1  # socket.AF_UNIX: between processes of this computer, as the event loop's own wake-up pair
 
@@ -27,13 +27,12 @@ _REACHING = frozenset(
 
 
 class SoloError(RuntimeError):
-    """Something tried to use the network in solo mode: a fault in Shoal or in a library, never the owner's."""
+    """Something tried to use the network in solo mode; this is a bug in Shoal or in a library."""
 
 
 def refuse_network() -> None:
-    """After this call the process can open no network socket. Call it inside the running event loop: on Windows
-    the loop's own wake-up pair is made of two loopback sockets.
-    """
+    """Prevents this process from opening any network socket from now on. Call it inside the running event loop:
+    on Windows the loop's wake-up pair consists of two loopback sockets."""
     os.environ.update(OFFLINE_ENVIRONMENT)
     sys.addaudithook(_refuse)
 

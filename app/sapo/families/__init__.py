@@ -42,8 +42,8 @@ LEVELS = 5
 
 
 class Families(dict[str, Family]):
-    """Families by name. `enable` adds a question set of the owner's, which can be looked up and is never
-    listed: what goes through all families, to choose one or to tell others, meets puzzles alone."""
+    """Families by name. `enable` adds one of the owner's question sets, which can be looked up but is not
+    listed: code that iterates over all families sees puzzles only."""
 
     def __init__(self, listed: Iterable[Family]) -> None:
         super().__init__({one.name: one for one in listed})

@@ -21,8 +21,8 @@ from app.sapo.reading.expression import evaluate
 
 
 def _fraction_score(answer: str, entry: Entry) -> float:
-    """1 for the fraction in lowest terms, in any style of the library; a whole number where the denominator is
-    1. 0.25 for an equal fraction that is smaller than the question's, but not yet in lowest terms."""
+    """Scores 1 for the fraction in lowest terms, in any style of the library, or a whole number if the
+    denominator is 1; 0.25 for an equal fraction that is smaller than the question's but not in lowest terms."""
     metadata = entry["metadata"]
     truth = (metadata["simplified_numerator"], metadata["simplified_denominator"])
     found = reading.fraction(answer)
@@ -36,7 +36,7 @@ def _fraction_score(answer: str, entry: Entry) -> float:
 
 
 def _fraction_sound(entry: Entry) -> bool:
-    """Whether the truth is in lowest terms; the library gives up after ten tries."""
+    """Whether the true answer is in lowest terms; the library gives up after ten tries."""
     metadata = entry["metadata"]
     return gcd(metadata["simplified_numerator"], metadata["simplified_denominator"]) == 1
 
@@ -78,9 +78,8 @@ _OPERATORS, _OPERATOR_WEIGHTS = ("+", "-", "*"), (0.4, 0.4, 0.2)
 
 
 class _Equations:
-    """The library's items without sympy, whose import takes longer than all others in the child.
-
-    An expression is (factor, constant): only one term has the variable, so every expression is linear."""
+    """Generates the library's items without sympy, whose import takes longer than all others in the child. An
+    expression is (factor, constant): only one term has the variable, so every expression is linear."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.seed = 0
@@ -113,7 +112,7 @@ class _Equations:
 
 
 def _linear(factor: int, constant: int, variable: str) -> str:
-    """`factor * variable + constant` as sympy writes it: a positive number comes before a negative product.
+    """Formats `factor * variable + constant` as sympy does: a positive number comes before a negative product.
 
     >>> _linear(3, -2, "x"), _linear(-1, 2, "x"), _linear(-1, -2, "x"), _linear(1, 0, "x"), _linear(0, 5, "x")
     ('3*x - 2', '2 - x', '-x - 2', 'x', '5')
@@ -129,7 +128,7 @@ def _linear(factor: int, constant: int, variable: str) -> str:
 
 
 def _equation_score(answer: str, entry: Entry) -> float:
-    """1 for the solution, alone or as `x = 4` with the question's own variable."""
+    """Scores 1 for the solution, alone or as `x = 4` with the question's variable."""
     name, equals, value = answer.partition("=")
     if equals and name.strip(reading.SPACE) == entry["metadata"]["variable"]:
         answer = value
@@ -137,8 +136,8 @@ def _equation_score(answer: str, entry: Entry) -> float:
 
 
 def _equation_sound(entry: Entry) -> bool:
-    """Whether the truth is the only solution. `0 = 0`, from a factor like 5 - 5, has every number as
-    solution."""
+    """Whether the true answer is the only solution. `0 = 0`, from a factor like 5 - 5, is solved by every
+    number."""
     left, _, right = entry["metadata"]["equation"].partition("=")
     variable = entry["metadata"]["variable"]
     truth = int(entry["answer"])
@@ -200,22 +199,22 @@ def _rounded(value: Fraction, rounding: str = ROUND_HALF_UP) -> Decimal:
 
 
 def _power_score(answer: str, entry: Entry) -> float:
-    """1 for the power to three figures, in scientific notation or plain. The library rounds the answer first,
-    however long it is."""
+    """Scores 1 for the power to three significant figures, in scientific notation or plain. The library rounds
+    the answer first, however long it is."""
     answer = answer.strip(reading.SPACE)
     return float(bool(_POWER_NUMBER.fullmatch(answer)) and Decimal(answer) == _rounded(_power(entry)))
 
 
 def _power_sound(entry: Entry) -> bool:
-    """Whether there is a power to compute and one way to round it, and the library, which uses floating point,
-    found it."""
+    """Whether there is a power to compute, it rounds unambiguously, and the library's floating-point result is
+    right."""
     exponent, power = entry["metadata"]["exponent"], _power(entry)
     one_way = _rounded(power) == _rounded(power, ROUND_HALF_DOWN)
     return abs(exponent) > 1 and one_way and _rounded(Fraction(entry["answer"])) == _rounded(power)
 
 
 def _power_wording(entry: Entry) -> str:
-    """With parentheses around a negative base: -3^2 is -9 by the usual rule."""
+    """Returns the question with parentheses around a negative base: -3^2 is -9 by the usual rule."""
     return re.sub(r"(?<=Compute )(-[0-9.e-]+)\^", r"(\1)^", str(entry["question"]))
 
 
@@ -244,7 +243,7 @@ _INNERMOST = re.compile(r"\((-?0x[0-9a-f]+) (\+|-|\*|<<|>>) (-?0x[0-9a-f]+)\)")
 
 
 def _bitwise_value(problem: str) -> int | None:
-    """The value of the library's expression, from the innermost parentheses outwards.
+    """Returns the value of the library's expression, evaluated from the innermost parentheses outwards.
 
     >>> _bitwise_value("((0x10 - 0x20) << 0x1)"), _bitwise_value("0x10 + 1")
     (-32, None)
@@ -270,14 +269,14 @@ def _bitwise_done(left: str, operator: str, right: str) -> str:
 
 
 def _bitwise_score(answer: str, entry: Entry) -> float:
-    """1 for the value, hexadecimal as the question asks, in capitals or not, with zeros before it or not. The
-    library takes any base."""
+    """Scores 1 for the value in hexadecimal, as the question asks, in either case and with or without leading
+    zeros. The library takes any base."""
     answer = answer.strip(reading.SPACE)
     return float(bool(_HEXADECIMAL.fullmatch(answer)) and int(answer, 16) == int(entry["answer"], 16))
 
 
 def _bitwise_sound(entry: Entry) -> bool:
-    """Whether the value is the library's and none of the numbers shown, as after a shift by 0."""
+    """Whether the value is the library's and differs from all numbers shown (a shift by 0 would repeat one)."""
     problem = entry["metadata"]["problem"]
     shown = re.findall(r"0x[0-9a-f]+", problem)
     return _bitwise_value(problem) == int(entry["answer"], 16) and entry["answer"] not in shown
@@ -305,7 +304,7 @@ _COMPLEX = re.compile(rf"([+-]?{_TERM})(?:[ \t]*([+-])[ \t]*({_TERM}))?")
 
 
 def _complex_read(answer: str) -> tuple[Decimal | int, Decimal | int] | None:
-    """A real and an imaginary term, both in any order or one of them; in parentheses or not.
+    """Parses a real and an imaginary term, both in any order or one of them, optionally in parentheses.
 
     >>> _complex_read("4.0 - 1i") == _complex_read("-i+4") == (4, -1), _complex_read("3")
     (True, (Decimal('3'), 0))
@@ -327,7 +326,7 @@ def _complex_read(answer: str) -> tuple[Decimal | int, Decimal | int] | None:
 
 
 def _complex_parts(entry: Entry) -> tuple[int, int, int, int]:
-    """Real and imaginary part of the first number, then of the second."""
+    """Returns real and imaginary part of the first number, then of the second."""
     (a, b), (c, d) = entry["metadata"]["num1"], entry["metadata"]["num2"]
     return int(a), int(b), int(c), int(d)
 
@@ -347,12 +346,12 @@ def _complex_truth(entry: Entry) -> tuple[int, int]:
 
 
 def _complex_score(answer: str, entry: Entry) -> float:
-    """1 for the number. The library pays for being near it, and 1 for `nan`."""
+    """Scores 1 for the exact number. The library pays for being near it, and 1 for `nan`."""
     return float(_complex_read(answer) == _complex_truth(entry))
 
 
 def _complex_sound(entry: Entry) -> bool:
-    """Whether the truth is the library's, and a quotient has whole parts."""
+    """Whether the true answer is the library's, and a quotient has whole parts."""
     a, b, c, d = _complex_parts(entry)
     real, imaginary = _complex_truth(entry)
     product = (real * c - imaginary * d, real * d + imaginary * c)
@@ -370,7 +369,7 @@ def _complex_solution(entry: Entry) -> str:
 
 
 def _complex_work(entry: Entry) -> str:
-    """The real part first, then the imaginary one."""
+    """Returns the work: the real part first, then the imaginary one."""
     a, b, c, d = _complex_parts(entry)
     real, imaginary = _complex_truth(entry)
     match entry["metadata"]["operation"]:
@@ -392,7 +391,7 @@ def _complex_work(entry: Entry) -> str:
 
 
 def _in(number: int) -> str:
-    """A number as written inside a sum: in parentheses if it is negative."""
+    """Formats a number for use inside a sum: in parentheses if it is negative."""
     return f"({number})" if number < 0 else str(number)
 
 

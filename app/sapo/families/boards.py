@@ -16,8 +16,8 @@ from app.sapo.families.wording import counted
 
 
 def _queens_score(answer: str, entry: Entry) -> float:
-    """1 for a board in the question's format that keeps its queens and adds the missing ones so that none is
-    attacked."""
+    """Scores 1 for a board in the question's format that keeps its queens and adds the missing ones so that
+    none is attacked."""
     board = [reading.words(line) for line in answer.strip(reading.SPACE).split("\n")]
     size = len(entry["metadata"]["puzzle"])
     if [len(row) for row in board] != [size] * size or not {sign for row in board for sign in row} <= {
@@ -85,7 +85,7 @@ _ALL = [1, 2, 3, 4]
 
 
 def _solves(grid: list[list[int]], puzzle: list[list[int]]) -> bool:
-    """Whether every row, column and box has each number once, and what was given stands where it stood."""
+    """Whether every row, column and box has each number once, and the given numbers are unchanged."""
     columns = [list(column) for column in zip(*grid, strict=True)]
     boxes = [grid[r][c : c + 2] + grid[r + 1][c : c + 2] for r in (0, 2) for c in (0, 2)]
     return all(sorted(unit) == _ALL for unit in (*grid, *columns, *boxes)) and all(
@@ -96,7 +96,7 @@ def _solves(grid: list[list[int]], puzzle: list[list[int]]) -> bool:
 
 
 def _sudoku_sound(entry: Entry) -> bool:
-    """Whether the library's solution is right. It empties a cell only if one solution is left."""
+    """Whether the library's solution is right. The library empties a cell only if the solution stays unique."""
     return _solves(entry["metadata"]["solution"], entry["metadata"]["puzzle"])
 
 
@@ -128,12 +128,13 @@ MINI_SUDOKU = Family(
 # How many outlines of rectangles a drawing shows.
 
 _TRIES = 300
-"""Maximum rectangles placed in search of another reading; a drawing that needs more is not accepted as a
-question."""
+"""Maximum rectangles placed in search of a second reading; a drawing that needs more is rejected as a
+question.
+"""
 
 
 def _outlines(left: int, width: int) -> Iterator[int]:
-    """Outlines that lie wholly on `left` and begin at its first cell: that is the upper left corner of one. Bit
+    """Yields outlines of rectangles that lie wholly on `left` and have its first cell as upper left corner. Bit
     `r * width + c` of a number stands for the cell (r, c)."""
     corner = left & -left
     upper, east = corner, corner
@@ -148,8 +149,8 @@ def _outlines(left: int, width: int) -> Iterator[int]:
 
 
 def _readings(puzzle: str) -> dict[int, list[Cell]]:
-    """Ways to read the whole drawing, by count of rectangles: their upper left corners in one such way. Empty
-    if the search takes too long."""
+    """Returns the ways to read the whole drawing, by number of rectangles: the upper left corners in one such
+    way. Empty if the search takes too long."""
     lines = puzzle.split("\n")
     width = max(map(len, lines)) + 1  # a column without lines keeps rows apart
     once, twice = (sum(1 << r * width + c for r, c in cells_of(lines, signs)) for signs in ("#█", "█"))
@@ -172,7 +173,7 @@ def _readings(puzzle: str) -> dict[int, list[Cell]]:
 
 
 def _rectangle_sound(entry: Entry) -> bool:
-    """Whether the drawing can be read in one way alone, with the number of rectangles that the library drew."""
+    """Whether the drawing has only one reading, with the number of rectangles that the library drew."""
     return list(_readings(entry["metadata"]["puzzle"])) == [entry["metadata"]["solution"]]
 
 
@@ -182,7 +183,7 @@ def _rectangle_work(entry: Entry) -> str:
 
 
 def _drawing(puzzle: str) -> Content:
-    """The drawing without its position on the sheet."""
+    """Returns the drawing without its position on the sheet."""
     return tuple(line.rstrip() for line in dedent(puzzle).strip("\n").split("\n"))
 
 

@@ -18,7 +18,7 @@ _SIDES = re.compile(r"1d([0-9]+)")
 
 
 def _dice(entry: Entry) -> list[int]:
-    """Number of sides of each die, the largest first."""
+    """Returns the number of sides of each die, largest first."""
     return [int(sides) for sides in _SIDES.findall(entry["metadata"]["puzzle"]["dice_str"])]
 
 
@@ -34,7 +34,7 @@ def _dice_chance(entry: Entry) -> Fraction:
 
 
 def _dice_score(answer: str, entry: Entry) -> float:
-    """1 for the reduced fraction that the question asks for."""
+    """Scores 1 for the reduced fraction that the question asks for."""
     return float(reading.fraction(answer) == reading.fraction(entry["answer"]))
 
 
@@ -44,7 +44,7 @@ def _dice_sound(entry: Entry) -> bool:
 
 
 def _dice_work(entry: Entry) -> str:
-    """How many sides of the largest die are enough, for each throw of the other dice."""
+    """Returns the work: how many sides of the largest die suffice, for each throw of the other dice."""
     largest, *others = _dice(entry)
     target = entry["metadata"]["puzzle"]["target"]
     thrown = product(*(range(1, sides + 1) for sides in others))
@@ -82,8 +82,8 @@ DICE = Family(
 
 
 def _coin_score(answer: str, entry: Entry) -> float:
-    """1 for exactly the chance: as a fraction, reduced or not, as a decimal number or in percent. The library
-    would pay for numbers that are near, or that begin alike."""
+    """Scores 1 for exactly the probability: as a fraction, reduced or not, as a decimal or in percent. The
+    library would pay for numbers that are near, or that begin alike."""
     read = reading.fraction(answer)
     if read is not None:
         return float(read[1] > 0 and Fraction(*read) == _coin_chance(entry))
@@ -93,7 +93,7 @@ def _coin_score(answer: str, entry: Entry) -> float:
 
 
 def _counted(entry: Entry) -> tuple[int, int]:
-    """The number of equally likely sequences of tosses, and of those with the heads asked for."""
+    """Returns the number of equally likely sequences of tosses, and of those with the heads asked for."""
     metadata = entry["metadata"]
     tosses, heads = metadata["num_trials"], metadata["k_heads"]
     most = heads if metadata["problem_type"] == "exact" else tosses
@@ -105,7 +105,7 @@ def _coin_chance(entry: Entry) -> Fraction:
 
 
 def _coin_sound(entry: Entry) -> bool:
-    """Whether the outcome is uncertain at all, and the truth, which the library rounds, is exact."""
+    """Whether the outcome is uncertain, and the library's answer, which it rounds, is exact."""
     return _coin_chance(entry) == Fraction(entry["answer"]) != 1
 
 

@@ -20,9 +20,8 @@ _NUMBER = re.compile(r"int (target|x|y) = ([0-9]+);")
 
 
 class _Programs:
-    """The library's items without running their programs: 2 ms each for 15, and 100 for the slowest.
-
-    What a program prints follows from the source that it is compiled from."""
+    """Generates the library's items without running their programs: 2 ms each instead of 15, or 100 for the
+    slowest. A program's output is derived from the source that it is compiled from."""
 
     def __init__(self, difficulty: int) -> None:
         self.seed = 0
@@ -47,7 +46,7 @@ class _Programs:
 
 
 def printed(source: str) -> str:
-    """A word; or a sum that grows by x and y until it is no less than a target.
+    """Returns the output of a program: a word, or a sum that grows by x and y until it reaches a target.
 
     >>> printed('print("shoal");'), printed("int target = 43; int x = 2; int y = 3;")
     ('shoal', '45')
@@ -64,7 +63,7 @@ def _bf_opened(settings: Mapping[str, Any]) -> _Programs:
 
 
 def _bf_content(entry: Entry) -> Content:
-    """What the program was compiled from: the same word is printed by several programs."""
+    """Returns the source of the program: several programs print the same word."""
     return str(entry["metadata"]["bfit_code"])
 
 
@@ -87,7 +86,7 @@ BF = Family(
 
 
 def _misplaced(bits: str) -> dict[str, int]:
-    """For each alternating row of the same bits: in how many places it differs."""
+    """Returns, for each alternating row with the same bits, the number of places in which it differs."""
     rows = ["".join(pair[place % 2] for place in range(len(bits))) for pair in ("01", "10")]
     return {
         row: sum(one != other for one, other in zip(bits, row, strict=True))
@@ -97,7 +96,7 @@ def _misplaced(bits: str) -> dict[str, int]:
 
 
 def _alternation_sound(entry: Entry) -> bool:
-    """Whether the truth is half of the misplaced bits, or -1 if no alternating row has these bits."""
+    """Whether the true answer is half of the misplaced bits, or -1 if no alternating row has these bits."""
     return int(entry["answer"]) == min(_misplaced(entry["metadata"]["string"]).values(), default=-2) // 2
 
 
@@ -140,7 +139,7 @@ _PAIR = re.compile(r"(['\"]?)(0|[1-9][0-9]?)\1\s*:\s*([1-9][0-9]?)", re.ASCII)
 
 
 def _colors(answer: str) -> dict[int, int] | None:
-    """A map in braces; vertices in quotes or not, each once. Otherwise None."""
+    """Parses a map in braces with vertices optionally in quotes, each once; None for other text."""
     text = answer.strip(reading.SPACE)
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -159,13 +158,13 @@ def _fits(colors: dict[int, int], entry: Entry) -> bool:
 
 
 def _coloring_score(answer: str, entry: Entry) -> float:
-    """1 for any map that colors every vertex, and no two neighbours alike."""
+    """Scores 1 for any map that colors every vertex, with different colors for neighbours."""
     colors = _colors(answer)
     return float(colors is not None and _fits(colors, entry))
 
 
 def _ways(entry: Entry, colors: dict[int, int], most: int) -> int:
-    """How many ways there are to continue from these colors; counting stops at `most`."""
+    """Returns the number of ways to complete these colors; counting stops at `most`."""
     puzzle = entry["metadata"]["puzzle"]
     if len(colors) == len(puzzle["vertices"]):
         return 1
@@ -179,7 +178,7 @@ def _ways(entry: Entry, colors: dict[int, int], most: int) -> int:
 
 
 def _coloring_sound(entry: Entry) -> bool:
-    """Whether there is only one coloring, up to renaming the colors: with several, most maps often fit."""
+    """Whether there is only one coloring up to renaming the colors; with several, most maps often fit."""
     return _ways(entry, {}, 7) == 6
 
 

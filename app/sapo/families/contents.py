@@ -1,8 +1,6 @@
-"""Contents that several families share: what identifies an item without wording, order, brackets and form.
-
-An item is held out by its content (`Family.content`). When in doubt a content keeps less: two items that differ
-are then held out together, which costs nothing, while one content in two forms would be both trained on and
-measured.
+"""Contents that several families share: what identifies an item without wording, order, brackets and form. An
+item is held out by its content (`Family.content`). When in doubt a content keeps less: two different items are
+then held out together, which is harmless, while one content in two forms would be both trained on and measured.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")
 
 
 def calculation(text: str, result: str) -> Content:
-    """The numbers of a calculation in any order and without signs, and its result.
+    """Returns the numbers of a calculation in any order and without signs, and its result.
 
     >>> calculation("( -7 - -6 )", "-1") == calculation("6 - 7", "-1"), calculation("7 + 6", "13")
     (True, ('6', '7', '=', '13'))
@@ -29,7 +27,7 @@ def calculation(text: str, result: str) -> Content:
 
 
 def decimals(numbers: Iterable[str | Decimal]) -> Content:
-    """Numbers in any order and form.
+    """Returns the numbers, normalised and sorted.
 
     >>> decimals(["12.0", "-3", "12"]) == decimals(["-3.00", "12", "12.00"])
     True
@@ -38,7 +36,7 @@ def decimals(numbers: Iterable[str | Decimal]) -> Content:
 
 
 def words(words: Iterable[str]) -> Content:
-    """Words in any order and case.
+    """Returns the words, sorted and without case.
 
     >>> words(["Who", "am", "I"])
     ('am', 'i', 'who')
@@ -47,7 +45,7 @@ def words(words: Iterable[str]) -> Content:
 
 
 def cells(grid: Iterable[Sequence[str | int]]) -> Content:
-    """A grid row by row.
+    """Returns a grid row by row.
 
     >>> cells([[0, 1], [2, 3]]), cells(["ab"])
     (('0 1', '2 3'), ('a b',))

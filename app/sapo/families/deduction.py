@@ -1,4 +1,4 @@
-"""Conclusions: who lies, and what follows from premises."""
+"""Deduction: who lies, and what follows from premises."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BETWEEN = re.compile(r", and |, | and |\. |\n+")
 _ROLE = re.compile(r"([a-z]+) is (?:a|an) ([a-z]+)")
 
 _TRIED = 3
-"""Maximum assignments that a pupil's work tries; more would be too long."""
+"""Maximum assignments tried in worked answers; more would be too long."""
 
 
 def _knights_score(answer: str, entry: Entry) -> float:
-    """1 for everybody's role, each named once, in any order and case."""
+    """Scores 1 for everybody's role, each named once, in any order and case."""
     if not answer.isascii():
         return 0.0
     answer = _BLANKS.sub(" ", answer.strip(reading.SPACE)).lower()
@@ -43,7 +43,7 @@ def _knights_wording(entry: Entry) -> str:
 
 
 def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
-    """The name and the role of each, both in small letters."""
+    """Yields the name and the role of each person, in lower case."""
     words = entry["metadata"]["knight_knave_terms"]
     for name, truly in zip(entry["metadata"]["names"], honest, strict=True):
         yield name.lower(), words["knight"] if truly else words["knave"]
@@ -79,8 +79,8 @@ def _tried(entry: Entry) -> Iterator[tuple[bool, ...]]:
 
 
 def _knights_sound(entry: Entry) -> bool:
-    """Whether the truth is the only assignment in which honest people say what is true and the others what is
-    not."""
+    """Whether the true answer is the only assignment in which honest people's statements are true and the
+    others' false."""
     fitting = [honest for honest in _tried(entry) if _held(entry, honest) == list(honest)]
     return fitting == [tuple(entry["metadata"]["solution"])]
 
@@ -97,8 +97,8 @@ def _knights_work(entry: Entry) -> str:
 
 
 def _knights_content(entry: Entry) -> Content:
-    """What each person says, independent of the order of people, of symmetric parts, and of names and words.
-    Not by truth table: two people have only 40 of those."""
+    """Returns what each person says, independent of the order of people, of symmetric parts, and of names and
+    words. A truth table would not do: two people have only 40 of those."""
     statements = entry["metadata"]["statements"]
 
     def said(statement: Any, order: Sequence[int]) -> str:
@@ -184,7 +184,7 @@ Give the conclusion alone as your final answer, in the letters of the premises a
 
 
 class _Premises(msgspec.Struct, frozen=True):
-    """The premises as truth tables, each and together, and the length from which on a conclusion is too
+    """The premises as truth tables, separately and combined, and the length from which a conclusion is too
     long."""
 
     variables: tuple[str, ...]
@@ -210,8 +210,9 @@ What can we conclude?"""
 
 
 def _logic_score(answer: str, entry: Entry) -> float:
-    """1 for a conclusion that had to be inferred, 0.25 for one that follows, but from one premise alone or at
-    length. 0 for what does not follow, says nothing, or is no formula over the question's variables."""
+    """Scores 1 for a conclusion that had to be inferred, 0.25 for one that follows but from one premise alone
+    or is too long, 0 for what does not follow, says nothing, or is not a formula over the question's variables.
+    """
     premises = _premises(entry)
     try:
         table = truth_table(answer, premises.variables)
@@ -223,7 +224,7 @@ def _logic_score(answer: str, entry: Entry) -> float:
 
 
 def _logic_solution(entry: Entry) -> str:
-    """A shortest right conclusion; empty if it takes more than three occurrences of variables."""
+    """Returns a shortest right conclusion; empty if it needs more than three occurrences of variables."""
     premises = _premises(entry)
     for table, text in shortest(premises.variables).items():
         if premises.infer(table, occurrences(text, premises.variables)):
@@ -232,8 +233,8 @@ def _logic_solution(entry: Entry) -> str:
 
 
 def _logic_sound(entry: Entry) -> bool:
-    """Whether the premises can be true together (everything follows from the others: 10 % to 23 % of the
-    items), and there is a right conclusion that is short."""
+    """Whether the premises are consistent (10 % to 23 % of the items are not) and there is a short right
+    conclusion."""
     return _premises(entry).together != 0 and _logic_solution(entry) != ""
 
 
@@ -249,15 +250,15 @@ def _premises(entry: Entry) -> _Premises:
 
 
 def _logic_content(entry: Entry) -> Content:
-    """The premises in any order, whatever the letters and the order of what is symmetric. Not by truth table:
-    the first level has 28 of those."""
+    """Returns the premises in any order, independent of letters and of the order of symmetric parts. A truth
+    table would not do: the first level has 28 of those."""
     texts = entry["metadata"]["premises"]
     orders = (str.maketrans("PQRS", "".join(letters)) for letters in permutations("PQRS"))
     return min(tuple(sorted(_sided(text.translate(order)) for text in texts)) for order in orders)
 
 
 def _sided(text: str) -> str:
-    """A formula with the lesser side of what is symmetric first.
+    """Returns a formula with the lesser operand of symmetric operators first.
 
     >>> _sided("¬(R ∨ (Q → P))")
     '¬[R∨[Q→P]]'

@@ -1,4 +1,4 @@
-"""The record that a family of puzzles is."""
+"""The record type that describes a family of puzzles."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Content = str | int | tuple["Content", ...]
 """Plain data, so that its JSON is the same on every computer."""
 
 LONGEST_EXAMPLE = 400
-"""Characters; a longer worked example would crowd out the others."""
+"""Maximum characters of a worked example; a longer one would crowd out the others."""
 
 
 class FamilyKind(StrEnum):
-    """Where a family stands among the others; the value is what people read."""
+    """The group in which a family is listed; the value is shown to people."""
 
     NUMBERS = "Numbers"
     WORDS = "Words"
@@ -47,56 +47,57 @@ def _question(entry: Entry) -> str:
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of puzzles, `name` being the library's. See `app.sapo.families` for how to add one."""
+    """A family of puzzles; `name` is the library's. See `app.sapo.families` for how to add one."""
 
     name: str
     title: str
     kind: FamilyKind
     levels: tuple[Mapping[str, Any], ...]
-    """The library's settings for level 0, 1 and so on, from easy to hard."""
+    """The library's settings for levels 0, 1 and so on, from easy to hard."""
     opened: Callable[[Mapping[str, Any]], Any] | None = None
-    """Opens the data set for a level's settings; needed if the library's own does not draw item i from seed + i
-    alone."""
+    """Creates the data set for a level's settings; needed if the library's own does not draw item i from seed +
+    i alone."""
     content: Callable[[Entry], Content]
-    """What the item is without its names, letters, wording, order and brackets, as far as these change nothing
-    about its answer: items of equal content are held out together, at every level. See `contents`."""
+    """Returns the item without names, letters, wording, order and brackets, as far as these do not affect its
+    answer. Items of equal content are held out together, at every level. See `contents`."""
     score: Callable[[str, Entry], float]
-    """How right an answer is: 1 exactly if it is right; a value between if that is honest to show (it never
-    trains); else 0. It parses and never runs the answer; call it through `judge`."""
+    """Scores an answer: exactly 1 if it is right; a value between 0 and 1 for partial credit (displayed, never
+    trained on); else 0. It parses and never executes the answer; call it through `judge`."""
     sound: Callable[[Entry], bool] = _always
-    """Whether an item is a fair question: one meaning, a true answer, and none that can be copied from the
-    question."""
+    """Whether an item is a fair question: one meaning, a correct true answer, and none that can be copied from
+    the question."""
     solution: Callable[[Entry], str] = _answer
-    """An answer to a sound item that scores 1."""
+    """Returns an answer to a sound item that scores 1."""
     wording: Callable[[Entry], str] = _question
-    """The question's text: the library's, or our own if that is broken or has two meanings."""
+    """Returns the question's text: the library's, or our own if that is broken or ambiguous."""
     work: Callable[[Entry], str] | None = None
-    """What a careful pupil writes before the answer; None, or empty, where no small model could copy it."""
+    """Returns the work that precedes a worked answer; None, or empty, if a small model could not imitate it."""
     thinned: tuple[Mapping[str, float], ...] = ()
-    """By level: the share of items of a common sort that stay questions, so that no constant answer and no
-    shortcut pays."""
+    """By level: the share of items of a common sort that are accepted as questions, so that constant answers
+    and shortcuts do not pay."""
     sort: Callable[[Entry], str] | None = None
-    """The sort of an item, as `thinned` names it; by default its solution."""
+    """Returns the sort of an item, as named in `thinned`; by default its solution."""
     shortcuts: Mapping[str, Callable[[Entry], str]] = {}
-    """By name: answers that know the family but avoid the work, which `./shoal bench puzzles` tries beside its
-    own. None may solve more than a quarter of a level, or than `guess_rate`."""
+    """By name: answers that use knowledge of the family but avoid the work, which `./shoal bench puzzles` tries
+    in addition to its own. None may solve more than a quarter of a level, or more than `guess_rate`."""
     guess_rate: float = 0.2
-    """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
+    """Maximum share that a constant answer may solve at any level; above a fifth only if there are few possible
+    answers."""
     guess: tuple[float, str] = (0.0, "")
     """The largest share of a level that can be solved without the skill, and by which answer (words for a
-    sentence): a constant, or one of `shortcuts`. As measured by `./shoal bench puzzles --items 1000`; shown to
-    the owner, and left empty below a fifth."""
+    sentence): a constant, or one of `shortcuts`. Measured by `./shoal bench puzzles --items 1000`; shown to the
+    owner, and empty below a fifth."""
     held_out_share: int = HELD_OUT_SHARE
-    """One content in this many is held out; fewer than 8 where a level has few."""
+    """One content in this many is held out; less than 8 if a level has few contents."""
     held_out: frozenset[int] | None = None
-    """The contents that are held out, if they are listed instead of being one in `held_out_share`."""
+    """The hashes of the held-out contents, if they are listed instead of being one in `held_out_share`."""
     terse: bool = False
-    """Whether an answer without work may serve as an example too."""
+    """Whether an answer without work may also serve as an example."""
     paper: bool = False
     """Whether it is one of the nine families of the SAPO paper."""
 
     def judge(self, answer: str, entry: Entry) -> float:
-        """The raw score in [0, 1]. An answer longer than MAX_ANSWER characters is no answer."""
+        """Returns the raw score in [0, 1]; 0 for an answer longer than MAX_ANSWER characters."""
         if len(answer) > MAX_ANSWER:
             return 0.0
         if answer == entry["answer"]:
@@ -104,7 +105,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return clamp(self.score(answer, entry))
 
     def asks(self, level: int, entry: Entry) -> bool:
-        """Whether the library's item is accepted as a question, by this node and every other one."""
+        """Whether the library's item is accepted as a question; the same on every node."""
         if not self.sound(entry):
             return False
         shares = self.thinned[level] if level < len(self.thinned) else {}
@@ -112,22 +113,22 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
 
     def content_hash(self, entry: Entry) -> int:
-        """A 52-bit number for the item's content, the same on every computer."""
+        """Returns a 52-bit hash of the item's content, identical on every computer."""
         return hashed("content", self.name, msgspec.json.encode(self.content(entry)))
 
     def holds_out(self, content_hash: int) -> bool:
-        """Whether items of this content are reserved for probes. They are never trained on by any node."""
+        """Whether items of this content are reserved for probes and never trained on by any node."""
         if self.held_out is not None:
             return content_hash in self.held_out
         return content_hash % self.held_out_share == 0
 
     def worked(self, entry: Entry) -> str:
-        """The work, the short mark and the answer; empty if there is no work or it is too long."""
+        """Returns the work, the short mark and the answer; empty if there is no work or it is too long."""
         work = self.work(entry) if self.work else ""
         text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or self.terse else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 
 def clamp(raw: float) -> float:
-    """The nearest number in [0, 1]; 0 for NaN."""
+    """Clamps a number to [0, 1]; 0 for NaN."""
     return 0.0 if isnan(raw) else min(max(raw, 0.0), 1.0)

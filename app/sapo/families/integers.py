@@ -1,4 +1,4 @@
-"""Whole numbers: their divisors, multiples and primes, and their digits in other bases."""
+"""Integers: divisors, multiples and primes, and digits in other bases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ GCD = Family(
 
 
 def _lcm_work(entry: Entry) -> str:
-    """Multiples of the largest until the others divide one."""
+    """Returns the work: multiples of the largest number until the others divide one."""
     *others, largest = sorted(entry["metadata"]["numbers"])
     multiples = [largest]
     while any(multiples[-1] % other for other in others) and len(multiples) < 12:
@@ -99,21 +99,21 @@ LCM = Family(
 # The prime numbers whose product a number is.
 
 _FACTORS_SHOWN = 12
-"""The number in every question's example of how to write factors."""
+"""The number in the example, shown in every question, of how to write factors."""
 
 _SIGN = re.compile(r"[×*x·]|\\times")
 
 
 def _factors_score(answer: str, entry: Entry) -> float:
-    """1 for the prime factors in any order, each as often as it divides. The library reads `×` alone, pays for
-    any other text and fails at what is no number."""
+    """Scores 1 for the prime factors in any order, each as often as it divides. The library only reads `×`,
+    pays for any other text and fails on text that is not a number."""
     read = [reading.integer(part) for part in _SIGN.split(answer)]
     factors = sorted(factor for factor in read if factor is not None)
     return float(len(factors) == len(read) and factors == entry["metadata"]["factors"])
 
 
 def _factors_sound(entry: Entry) -> bool:
-    """Whether the number is composite: a prime is its own factorization."""
+    """Whether the number is composite: the factorization of a prime is the prime itself."""
     metadata = entry["metadata"]
     return len(metadata["factors"]) > 1 and metadata["number"] != _FACTORS_SHOWN
 

@@ -1,4 +1,4 @@
-"""The letters of words: counted, turned round, shifted and put in order."""
+"""Letters of words: counting, reversing, shifting and sorting them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SPELL_BACKWARD = Family(
 
 
 def _counting_sound(entry: Entry) -> bool:
-    """Whether a letter is asked for and its count is the same with and without capitals."""
+    """Whether a letter is asked for and its count does not depend on case."""
     metadata = entry["metadata"]
     letter = metadata["target_letter"]
     return "a" <= letter <= "z" and "".join(metadata["span"]).count(letter) == int(entry["answer"])
@@ -50,7 +50,7 @@ def _counting_work(entry: Entry) -> str:
 
 
 def _counting_content(entry: Entry) -> Content:
-    """The letter and the words in any order; a number among them has no letters."""
+    """Returns the letter and the words in any order; numbers among them are left out."""
     text = " ".join(entry["metadata"]["span"]).lower()
     return entry["metadata"]["target_letter"], contents.words(re.findall(r"[a-z]+", text))
 
@@ -81,13 +81,13 @@ LETTER_COUNTING = Family(
 
 
 def _caesar_score(answer: str, entry: Entry) -> float:
-    """1 for the clear text, in any case: the cipher text is all capitals and carries none."""
+    """Scores 1 for the clear text, in any case, because the cipher text is all capitals."""
     return float(answer.isascii() and " ".join(reading.words(answer.upper())) == entry["answer"])
 
 
 def _caesar_sound(entry: Entry) -> bool:
-    """Whether the clear text is what the cipher text decodes to (an É does not), and long enough to be
-    recognised: half of level 0 is a single letter or `MR`, for which other rotations are as good."""
+    """Whether the cipher text decodes to the clear text (an É does not), and it is long enough to be
+    recognised: half of level 0 is a single letter or `MR`, for which other rotations are just as good."""
     metadata = entry["metadata"]
     clear = "".join(
         chr((ord(character) - ord("A") - metadata["rotation"]) % 26 + ord("A")) if character != " " else " "
@@ -97,14 +97,13 @@ def _caesar_sound(entry: Entry) -> bool:
 
 
 def _clear(entry: Entry) -> str:
-    """The few clear texts come with many rotations, so a model that knows them has to recognise one, not to
-    decipher it."""
+    """Returns the clear text: there are few, each with many rotations, so a model that knows them would have to
+    recognise one, not to decipher it."""
     return str(entry["answer"])
 
 
 def _caesar_content(entry: Entry) -> Content:
-    """The clear text: few come with many rotations, and who knows them has to recognise one, not to decipher
-    it."""
+    """Returns the clear text, for the reason given in `_clear`."""
     return str(entry["answer"])
 
 
@@ -129,7 +128,7 @@ CAESAR_CIPHER = Family(
 
 
 def _palindrome_score(answer: str, entry: Entry) -> float:
-    """1 for any palindrome of exactly these letters, in any case."""
+    """Scores 1 for any palindrome of exactly these letters, in any case."""
     found = answer.strip(reading.SPACE).lower()
     return float(
         answer.isascii() and found == found[::-1] and Counter(found) == Counter(entry["metadata"]["letters"])
@@ -137,7 +136,7 @@ def _palindrome_score(answer: str, entry: Entry) -> float:
 
 
 def _palindrome_sound(entry: Entry) -> bool:
-    """Whether the letters have to be moved at all."""
+    """Whether the letters have to be rearranged at all."""
     letters = entry["metadata"]["letters"]
     return bool(letters != letters[::-1])
 
@@ -148,7 +147,7 @@ def _palindrome_solution(entry: Entry) -> str:
 
 
 def _halved(entry: Entry) -> tuple[str, str]:
-    """One letter of each pair, in the order of the question, and the letter without a partner."""
+    """Returns one letter of each pair, in the order of the question, and the letter without a partner."""
     counts = Counter(entry["metadata"]["letters"])
     pairs = "".join(letter * (count // 2) for letter, count in counts.items())
     return pairs, "".join(letter for letter, count in counts.items() if count % 2)
@@ -185,13 +184,13 @@ _BEFORE = '"words": ["'
 
 
 def _jumble_score(answer: str, entry: Entry) -> float:
-    """1 for the words, in any case: a swap moves a capital along, as in `hTe`."""
+    """Scores 1 for the words, in any case: a swap moves a capital along, as in `hTe`."""
     said = [word.lower() for word in reading.words(answer)]
     return float(answer.isascii() and said == [word.lower() for word in entry["metadata"]["original_words"]])
 
 
 def _jumble_sound(entry: Entry) -> bool:
-    """Whether something was swapped, and no word can be read as another one: `won` may be `now` or `own`."""
+    """Whether something was swapped, and no word has an anagram: `won` may be `now` or `own`."""
     metadata = entry["metadata"]
     words = metadata["original_words"]
     return (
@@ -207,7 +206,8 @@ def _letters(word: str) -> str:
 
 @cache
 def _ambiguous() -> frozenset[str]:
-    """The letters, sorted, of every English word that has an anagram (the library's list: 30,177)."""
+    """Returns the sorted letters of every English word that has an anagram (from the library's list of 30,177
+    words)."""
     with library.data_file("anagrams.jsonl").open(encoding="utf-8") as lines:
         return frozenset(_letters(line.partition(_BEFORE)[2].partition('"')[0]) for line in lines)
 

@@ -16,8 +16,8 @@ from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 def _sorting_score(answer: str, entry: Entry) -> float:
-    """1 for exactly the numbers of the question in the order asked for; `6`, `6.0` and `'6.0'` are the same
-    number. The library would accept numbers that are one off."""
+    """Scores 1 for exactly the numbers of the question in the requested order; `6`, `6.0` and `'6.0'` are the
+    same number. The library would accept numbers that are off by one."""
     return float(reading.numbers(answer) == [Decimal(number) for number in entry["metadata"]["sorted_numbers"]])
 
 
@@ -27,7 +27,7 @@ def _sorting_wording(entry: Entry) -> str:
 
 
 def _sorting_sound(entry: Entry) -> bool:
-    """Whether the numbers are not yet in the order asked for."""
+    """Whether the numbers are not already in the requested order."""
     metadata = entry["metadata"]
     return bool(metadata["sorted_numbers"] != metadata["original_numbers"])
 
@@ -65,14 +65,14 @@ def _filtering_truth(entry: Entry) -> list[str]:
 
 
 def _filtering_score(answer: str, entry: Entry) -> float:
-    """1 for the numbers that stay, in their order, in quotes and brackets or not: 2.50 is 2.5. The library
-    wants its own characters."""
+    """Scores 1 for the remaining numbers in their order, with or without quotes and brackets: 2.50 is 2.5. The
+    library requires its own spelling."""
     return float(reading.numbers(answer) == [Decimal(number) for number in _filtering_truth(entry)])
 
 
 def _filtering_sound(entry: Entry) -> bool:
-    """Whether something stays, something goes, and the library's answer is the same. Where 5 and 5.00 are in a
-    list it has one of them twice, which are the same numbers."""
+    """Whether some numbers stay, some go, and the library's answer is right. If a list has 5 and 5.00 the
+    library has one of them twice, but they are equal numbers."""
     some = 0 < len(_filtering_truth(entry)) < len(entry["metadata"]["original_numbers"])
     return some and _filtering_score(entry["answer"], entry) == 1.0
 
@@ -83,8 +83,8 @@ def _filtering_work(entry: Entry) -> str:
 
 
 def _filtering_content(entry: Entry) -> Content:
-    """The numbers of the list and those that stay, each in any order and however they are written: to keep
-    what is larger than 5 is to remove what is smaller."""
+    """Returns the numbers of the list and the remaining ones, sorted and normalised: keeping what is larger
+    than 5 equals removing what is smaller."""
     return contents.decimals(entry["metadata"]["original_numbers"]), contents.decimals(_filtering_truth(entry))
 
 
@@ -112,11 +112,11 @@ NUMBER_FILTERING = Family(
 
 _SCIENTIFIC = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,20})?e[+-][0-9]{2}")
 _THOUSANDTH = Decimal("0.001")
-"""The numbers have three decimals; some show errors of floating point beyond them."""
+"""Precision of the numbers, which have three decimals; some show floating-point errors beyond them."""
 
 
 def _format_read(text: str) -> Decimal | None:
-    """A number as the questions write them, to the thousandth.
+    """Parses a number in the questions' notations, to the thousandth.
 
     >>> _format_read("1,234.5670000000002"), _format_read("1.234567000000000e+03"), _format_read("1e3")
     (Decimal('1234.567'), Decimal('1234.567'), None)
@@ -138,12 +138,13 @@ def _format_truth(entry: Entry) -> Decimal:
 
 
 def _format_score(answer: str, entry: Entry) -> float:
-    """1 for the number in any of the ways. The library forgives a hundredth, which may be another one."""
+    """Scores 1 for the number in any of the notations. The library tolerates a hundredth, which may be a
+    different number."""
     return float(_format_read(answer) == _format_truth(entry))
 
 
 def _format_sound(entry: Entry) -> bool:
-    """Whether every number can be read, one alone is it, and it is the library's."""
+    """Whether every number can be parsed, exactly one is the answer, and it is the library's."""
     numbers = _numbers(entry)
     readable = len(numbers) == len(entry["metadata"]["formatted_candidates"])
     return (
@@ -160,7 +161,7 @@ def _format_solution(entry: Entry) -> str:
 
 
 def _format_work(entry: Entry) -> str:
-    """All numbers in one notation, without decimals if those decide nothing."""
+    """Returns all numbers in one notation, without decimals if those decide nothing."""
     numbers, truth = _numbers(entry), _format_truth(entry)
     whole = [str(int(number)) for number in numbers]
     decided = whole.count(str(int(truth))) == 1
@@ -168,7 +169,7 @@ def _format_work(entry: Entry) -> str:
 
 
 def _format_content(entry: Entry) -> Content:
-    """The numbers in any order and form, and which of them is asked for."""
+    """Returns the numbers, sorted and normalised, and which of them is asked for."""
     return contents.decimals(_numbers(entry)), entry["metadata"]["size"]
 
 
@@ -195,13 +196,13 @@ NUMBER_FORMAT = Family(
 # The next number of a sequence.
 
 Step = tuple[str, int]
-"""What is done to a number: `+` or `*` with another one, `square`, `half` (rounded down) or `before`, which
-adds the number before it in the sequence, if there is one."""
+"""An operation on a number: `+` or `*` with an operand, `square`, `half` (rounded down) or `before`, which adds
+the previous number of the sequence, if there is one."""
 
 
 @cache
 def _rules() -> tuple[tuple[Step, ...], ...]:
-    """Every rule of one step and of two, the shortest first."""
+    """Returns all rules of one and of two steps, shortest first."""
     others = [number for number in range(-10, 11) if number]
     steps: list[Step] = [("+", number) for number in others] + [
         ("*", number) for number in others if number != 1
@@ -231,7 +232,7 @@ def _next(rule: tuple[Step, ...], number: int, before: int) -> int:
 
 
 def _fitting(shown: list[int]) -> Iterator[tuple[Step, ...]]:
-    """The rules by which every number shown follows from those before it, the shortest first."""
+    """Yields the rules that explain all numbers shown, shortest first."""
     *pairs, (before, number, after) = zip([0, *shown], shown, shown[1:], strict=False)
     for rule in _rules():
         if _next(rule, number, before) == after and all(_next(rule, n, b) == a for b, n, a in pairs):
@@ -243,8 +244,8 @@ def _shown(entry: Entry) -> list[int]:
 
 
 def _after_two(shown: list[int]) -> Iterator[int]:
-    """What follows by rules of two free numbers: each number adds up from the two before it, as in a Fibonacci
-    sequence, or every other number grows by the same step. Four numbers at least are shown."""
+    """Yields the next number by rules with two free start values: each number follows from the two before, as
+    in a Fibonacci sequence, or every other number grows by a constant. At least four numbers are shown."""
     triples = list(zip(shown, shown[1:], shown[2:], strict=False))
     for rule in _rules():
         if ("before", 0) in rule and all(_next(rule, n, b) == a for b, n, a in triples):
@@ -254,9 +255,9 @@ def _after_two(shown: list[int]) -> Iterator[int]:
 
 
 def _sequence_sound(entry: Entry) -> bool:
-    """Whether a rule of at most two steps explains the sequence, no other one goes on differently, and the
-    answer is not the last number once more. To 10, 5, 2, 1 halves are as good as differences that shrink by
-    2."""
+    """Whether a rule of at most two steps explains the sequence, no other one continues it differently, and the
+    answer is not the last number repeated. For 10, 5, 2, 1, halving is as good as differences that shrink by 2.
+    """
     shown, truth = _shown(entry), int(entry["answer"])
     following = {_next(rule, shown[-1], shown[-2]) for rule in _fitting(shown)}
     differences = [after - number for number, after in pairwise(shown)]
@@ -268,7 +269,7 @@ def _sequence_sound(entry: Entry) -> bool:
 
 
 def _sequence_work(entry: Entry) -> str:
-    """Work for the answer: the shortest rule applied to the last number shown, then to the one asked for."""
+    """Returns the work: the shortest rule applied to the last number shown, and to the next one."""
     shown = _shown(entry)
     rule = next(_fitting(shown))
     before, last, latest = shown[-3:]

@@ -1,4 +1,4 @@
-"""Grids of numbers that are read, turned or changed."""
+"""Grids of numbers: reading, turning and changing them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 def _binary_sound(entry: Entry) -> bool:
-    """Whether some cell is further than 1 from a zero. In 23 % of level 0 none is, and the answer is the
+    """Whether some cell is further than 1 from a zero. In 23 % of level 0 none is, and the answer equals the
     question."""
     return bool(entry["metadata"]["solution"] != entry["metadata"]["matrix"])
 
@@ -42,8 +42,8 @@ _TURNS = ("right", "down", "left", "up")
 
 
 def _legs(matrix: list[list[int]]) -> list[list[int]]:
-    """The numbers on each straight part of the spiral: a row, then the first row of the rest, turned so that
-    the next part is on top."""
+    """Returns the numbers on each straight part of the spiral: the first row, then the first row of the
+    remaining grid, turned so that the next part is on top."""
     legs = []
     while matrix:
         legs.append(list(matrix[0]))
@@ -52,13 +52,14 @@ def _legs(matrix: list[list[int]]) -> list[list[int]]:
 
 
 def _spiral_score(answer: str, entry: Entry) -> float:
-    """1 for the numbers in one line with spaces between. The library runs the answer to see whether it is a
-    list."""
+    """Scores 1 for the numbers in one line, separated by spaces. The library executes the answer to see whether
+    it is a list."""
     return float(reading.rows(answer) == [entry["metadata"]["solution"]])
 
 
 def _spiral_sound(entry: Entry) -> bool:
-    """Whether the answer's order differs from the question's; two equal numbers may change places."""
+    """True if the expected answer is in a different order from the numbers as printed, so that copying is not a
+    solution. Swapping equal numbers is not a difference."""
     matrix, solution = entry["metadata"]["matrix"], entry["metadata"]["solution"]
     spiral, rows = ([*chain.from_iterable(parts)] for parts in (_legs(matrix), matrix))
     return bool(spiral == solution != rows)
@@ -94,7 +95,7 @@ def _before_and_after(entry: Entry) -> Content:
 
 
 def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
-    """The grid turned, cell by cell: after a quarter turn, the place (r, c) shows what was at (last - c, r)."""
+    """Returns the grid turned: after a quarter turn, cell (r, c) shows what was at (last - c, r)."""
     last = len(matrix) - 1
     sides = range(last + 1)
     match quarters % 4:
@@ -108,7 +109,7 @@ def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
 
 
 def _rotate_sound(entry: Entry) -> bool:
-    """Whether turning changes the grid."""
+    """Whether the rotation changes the grid."""
     metadata = entry["metadata"]
     turned = _turned(metadata["matrix"], metadata["num_rotations"])
     return bool(metadata["solution"] == turned != metadata["matrix"])
@@ -156,8 +157,8 @@ _SAID = {
     "remove_every_nth_row": "Rows",
     "remove_every_nth_col": "Columns",
 }
-"""The steps with one meaning, as a pupil notes them. Steps that turn do not say which way round, and by a
-horizontal mirror the library means the other of the two."""
+"""The unambiguous steps, as written in worked answers. Steps that turn do not say in which direction, and the
+library's horizontal mirror is the opposite of the usual one."""
 
 
 def _kept(line: list[Any], nth: int) -> list[Any]:
@@ -165,7 +166,7 @@ def _kept(line: list[Any], nth: int) -> list[Any]:
 
 
 def _manipulate_done(grid: _Grid, step: dict[str, Any]) -> _Grid:
-    """The grid after one step. Raises ValueError where the step has more than one meaning."""
+    """Returns the grid after one step. Raises ValueError if the step is ambiguous."""
     match step["transform"]:
         case "dmirror":
             return [[row[c] for row in grid] for c in range(len(grid[0]))]
@@ -187,7 +188,7 @@ def _manipulate_done(grid: _Grid, step: dict[str, Any]) -> _Grid:
 
 
 def _stages(entry: Entry) -> list[_Grid]:
-    """The grid of the question, and that after each step."""
+    """Returns the grid of the question, and the grid after each step."""
     stages = [entry["metadata"]["matrix"]]
     for step in entry["metadata"]["operations"]:
         stages.append(_manipulate_done(stages[-1], step))
@@ -195,7 +196,7 @@ def _stages(entry: Entry) -> list[_Grid]:
 
 
 def _manipulate_sound(entry: Entry) -> bool:
-    """Whether every step has one meaning and changes the grid, and the answer is true."""
+    """Whether every step is unambiguous and changes the grid, and the library's answer is right."""
     stages = _stages(entry)
     changes = pairwise(stages)
     return stages[-1] == entry["metadata"]["solution"] and all(before != after for before, after in changes)
@@ -210,7 +211,7 @@ def _manipulate_work(entry: Entry) -> str:
 
 
 _CLEAR = dict(w_rotate=-1000, w_hmirror=-1000, w_vmirror=-1000)
-"""The library raises e to these: the steps that `_manipulate_done` does not know never come."""
+"""Logits of the library for the steps that `_manipulate_done` does not support, so that they never occur."""
 
 
 def _manipulate_wording(entry: Entry) -> str:

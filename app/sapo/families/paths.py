@@ -1,4 +1,4 @@
-"""Paths and neighbours on a grid or a graph; one step goes up, down, left or right."""
+"""Paths and neighbours on a grid or a graph; a step goes up, down, left or right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVES: dict[str, Cell] = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right
 
 
 def cells_of(grid: Sequence[Sequence[object]], kinds: Collection[object]) -> set[Cell]:
-    """The cells that show one of these signs.
+    """Returns the cells that show one of these signs.
 
     >>> sorted(cells_of(["X*", "*#"], "*"))
     [(0, 1), (1, 0)]
@@ -29,8 +29,8 @@ def cells_of(grid: Sequence[Sequence[object]], kinds: Collection[object]) -> set
 
 
 def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]:
-    """Fewest steps from the nearest start to each cell that can be reached (0 for a start); all steps lead to
-    free cells.
+    """Returns the fewest steps from the nearest start to each reachable cell (0 for a start) by steps over
+    `free` cells.
 
     >>> distances([(0, 0)], {(0, 1), (1, 1), (3, 3)})
     {(0, 0): 0, (0, 1): 1, (1, 1): 2}
@@ -46,7 +46,7 @@ def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]
 
 
 def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
-    """A shortest route: the cells after the start, up to the goal; empty if there is none.
+    """Returns a shortest route: the cells after the start, up to the goal; empty if there is none.
 
     >>> route((0, 0), (1, 1), {(0, 1), (1, 1)})
     [(0, 1), (1, 1)]
@@ -63,7 +63,7 @@ def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
 
 
 def named(cells: Iterable[Cell]) -> str:
-    """Cells as a pupil writes them: row and column from 1.
+    """Formats cells as row and column, counted from 1.
 
     >>> named([(0, 1), (1, 1)])
     '(1,2) (2,2)'
@@ -74,11 +74,11 @@ def named(cells: Iterable[Cell]) -> str:
 # The way from the middle of a star to the end of one of its arms.
 
 _STAR_SHOWN = [1, 3, 5]
-"""The path in every question's example."""
+"""The example path shown in every question."""
 
 
 def _star_score(answer: str, entry: Entry) -> float:
-    """1 for the numbers on the path, in one line with spaces between; there is only one."""
+    """Scores 1 for the numbers on the path, in one line separated by spaces; there is only one path."""
     return float(reading.rows(answer) == [entry["metadata"]["goal_path"]])
 
 
@@ -87,7 +87,7 @@ def _star_sound(entry: Entry) -> bool:
 
 
 def _star_work(entry: Entry) -> str:
-    """Back from the goal: forwards one does not see which arm is the right one."""
+    """Returns the path backwards from the goal: going forwards it is unknown which arm is the right one."""
     path = entry["metadata"]["goal_path"]
     return " ".join(f"To {path[i]} from {path[i - 1]}." for i in range(len(path) - 1, 0, -1))
 
@@ -115,14 +115,15 @@ _NONE = "infeasible"
 
 
 def _shortest_route(entry: Entry) -> tuple[Cell, Cell, set[Cell], list[Cell]]:
-    """Start, goal, the cells one may step on, and a shortest route."""
+    """Returns start, goal, the walkable cells, and a shortest route."""
     grid = entry["metadata"]["matrix"]
     (start,), (goal,), free = cells_of(grid, "*"), cells_of(grid, "#"), cells_of(grid, "O#")
     return start, goal, free, route(start, goal, free)
 
 
 def _shortest_score(answer: str, entry: Entry) -> float:
-    """1 for the directions of any shortest path, with white space between; `infeasible` if there is none."""
+    """Scores 1 for the directions of any shortest path, separated by white space; `infeasible` if there is
+    none."""
     said = [word.lower() for word in reading.words(answer)]
     (r, c), goal, free, shortest = _shortest_route(entry)
     if not shortest:
@@ -150,7 +151,7 @@ def _shortest_work(entry: Entry) -> str:
 
 
 def _along(start: Cell, entry: Entry) -> list[Cell]:
-    """The cells of the library's own path: the example has to end where its answer does."""
+    """Returns the cells of the library's own path, so that the example ends where its answer does."""
     cells = [start]
     for word in entry["metadata"]["solution"]:
         cells.append((cells[-1][0] + MOVES[word][0], cells[-1][1] + MOVES[word][1]))
@@ -183,7 +184,7 @@ SHORTEST_PATH = Family(
 # How many steps the shortest way through a maze has.
 
 _QUOTES = "`'\""
-"""Signs that stand around the maze and its signs in the question's text."""
+"""Characters around the maze and its signs in the question's text."""
 
 
 def _maze_route(entry: Entry) -> list[Cell]:
@@ -194,7 +195,7 @@ def _maze_route(entry: Entry) -> list[Cell]:
 
 
 def _maze_sound(entry: Entry) -> bool:
-    """Whether each sign can be told from the quotes around it, and the answer is true."""
+    """Whether each sign differs from the quotes around it, and the library's answer is right."""
     metadata = entry["metadata"]
     signs = (metadata["wall"], metadata["path"], metadata["start"], metadata["goal"])
     return not any(sign in _QUOTES for sign in signs) and len(_maze_route(entry)) - 1 == int(entry["answer"])
@@ -205,14 +206,14 @@ def _maze_work(entry: Entry) -> str:
 
 
 def _maze_content(entry: Entry) -> Content:
-    """The maze with the same signs in place of the question's own."""
+    """Returns the maze with standard signs in place of the question's own."""
     metadata = entry["metadata"]
     signs = {metadata["wall"]: "#", metadata["path"]: ".", metadata["start"]: "S", metadata["goal"]: "G"}
     return tuple("".join(signs[sign] for sign in row) for row in metadata["grid"])
 
 
 def _apart(entry: Entry) -> int:
-    """Rows plus columns from start to goal: the steps of a path without a detour."""
+    """Returns rows plus columns from start to goal: the steps of a path without a detour."""
     metadata = entry["metadata"]
     ((r, c),), ((down, right),) = (cells_of(metadata["grid"], metadata[end]) for end in ("start", "goal"))
     return abs(r - down) + abs(c - right)
@@ -223,7 +224,7 @@ def _maze_sort(entry: Entry) -> str:
 
 
 def _maze_opened(settings: Mapping[str, Any]) -> Any:
-    """The library's mazes with more walls: its own hardly ever need a detour."""
+    """Creates the library's mazes with more walls: its own rarely need a detour."""
     mazes = library.gym().create_dataset("maze", seed=0, size=1)
     return type(mazes)(type(mazes.config)(seed=0, size=2**20, **settings), prob_path=0.55)
 
@@ -258,7 +259,7 @@ MAZE = Family(
 
 
 def _areas(grid: list[list[int]]) -> list[int]:
-    """The area of every island, in the order in which they are met row by row."""
+    """Returns the area of every island, in row-by-row order of their first cells."""
     land = cells_of(grid, [1])
     areas = []
     while land:
@@ -269,7 +270,7 @@ def _areas(grid: list[list[int]]) -> list[int]:
 
 
 def _island_sound(entry: Entry) -> bool:
-    """Whether there is land, and the answer is true."""
+    """Whether there is land, and the library's answer is right."""
     areas = _areas(entry["metadata"]["grid"])
     return bool(areas) and max(areas) == entry["metadata"]["solution"]
 
@@ -287,7 +288,7 @@ def _land(entry: Entry) -> str:
 
 
 def _island_level(least: int, most: int, fewest: int, islands: int, size: int) -> dict[str, int]:
-    """Walks that meet make one island of two."""
+    """Returns settings of a level. Random walks that meet merge two islands into one."""
     sides = dict(min_rows=least, max_rows=most, min_cols=least, max_cols=most)
     return sides | dict(
         min_num_islands=fewest, max_num_islands=islands, min_island_size=1, max_island_size=size
@@ -320,7 +321,7 @@ LARGEST_ISLAND = Family(
 
 
 def _fresh(matrix: list[list[int]]) -> list[int]:
-    """How many oranges are fresh at the beginning and after each minute in which one rots."""
+    """Returns how many oranges are fresh at the start and after each minute in which one rots."""
     fresh = cells_of(matrix, [1])
     rots = Counter(distances(cells_of(matrix, [2]), fresh).values())
     counts = [len(fresh)]
@@ -330,7 +331,8 @@ def _fresh(matrix: list[list[int]]) -> list[int]:
 
 
 def _oranges_sound(entry: Entry) -> bool:
-    """Whether one is fresh and one rotten, and the answer is true: boxes without rotten ones often repeat."""
+    """Whether there is a fresh and a rotten orange, and the library's answer is right: boxes without rotten
+    ones often repeat."""
     fresh = _fresh(entry["metadata"]["matrix"])
     rotten = cells_of(entry["metadata"]["matrix"], [2])
     return (

@@ -39,9 +39,9 @@ class _Tree(msgspec.Struct, frozen=True):
         return [other for other, parents in self.parents.items() if own == parents and other != name]
 
     def between(self, one: str, other: str) -> tuple[str, str, list[str]]:
-        """The words for a man and for a woman who is to `other` what `one` is, and the steps from `one` to
-        `other`. Empty words where the library has none, or a wrong one: it calls a daughter-in-law by what the
-        other is to her."""
+        """Returns the words for a man and for a woman who is to `other` what `one` is, and the steps from `one`
+        to `other`. The words are empty if the library has none, or a wrong one: it names daughters-in-law by
+        the inverse relation."""
 
         def child(name: str, parent: str) -> str:
             return f"{name} is a child of {parent}."
@@ -81,7 +81,7 @@ def _tree(story: str) -> _Tree:
 
 
 def _found(entry: Entry) -> tuple[str, list[str]]:
-    """The relation of the two people that the story implies, and its steps; worked out without the library's
+    """Returns the relation of the two people that the story implies, and its steps, without using the library's
     own tree."""
     metadata = entry["metadata"]
     one = metadata["person1"]
@@ -90,8 +90,8 @@ def _found(entry: Entry) -> tuple[str, list[str]]:
 
 
 def _relations_sound(entry: Entry) -> bool:
-    """Whether the story gives the truth. False for all in-laws, and for a niece or nephew whose uncle or aunt
-    is of the other sex: there the library names what the second person is to the first."""
+    """Whether the library's answer follows from the story. False for all in-laws, and for a niece or nephew
+    whose uncle or aunt is of the opposite sex: there the library names the inverse relation."""
     return _found(entry)[0] == str(entry["answer"])
 
 
@@ -104,11 +104,9 @@ _NAMES = dict(male_names=list(_MEN), female_names=list(_WOMEN))
 
 
 def _relations_content(entry: Entry) -> Content:
-    """The two people and what they are to each other, whatever is told of the others.
-
-    Names cannot be set aside here: who is a woman is told by the name alone, and without names a family of four
-    has so few shapes that every question would be one of the same dozen. So a pair of names is held out as a
-    whole; the shape of its family is not."""
+    """Returns the two people and their relation, whatever is told of the others. Names cannot be dropped here:
+    sex is told by the name alone, and without names a family of four has so few shapes that every question
+    would be one of a dozen. So a pair of names is held out as a whole; the shape of its family is not."""
     metadata = entry["metadata"]
     return metadata["person1"], metadata["person2"], str(entry["answer"])
 
@@ -148,8 +146,8 @@ _AIW_ASKED = (
 
 
 def _aiw_told(entry: Entry) -> tuple[str, int, str] | None:
-    """Who is asked about, and how many of each she has. None if the library asks about somebody else's brother,
-    of whom the story says nothing."""
+    """Returns who is asked about, and how many of each she has. None if the library asks about somebody else's
+    brother, of whom the story says nothing."""
     found = next(filter(None, (form.fullmatch(entry["question"]) for form in _AIW_ASKED)), None)
     return (found[1], int(found[2]), found[3]) if found else None
 
@@ -167,12 +165,15 @@ def _aiw_work(entry: Entry) -> str:
 
 
 def _aiw_level(most: int, friends: float) -> dict[str, object]:
-    """Settings without the library's colleagues: whom Matilda of two circles knows can be read in two ways."""
+    """Returns settings without the library's colleagues: whom Matilda, who is in two circles, knows is
+    ambiguous."""
     return dict(max_entities=most, task_type_weights=[1 - friends, friends, 0.0])
 
 
 def _aiw_content(entry: Entry) -> Content:
-    """The numbers and the result, whatever the names: 3 sisters and 3 female friends are counted alike."""
+    """Returns the numbers and the result, whatever the names: 3 sisters and 3 female friends are counted
+    alike.
+    """
     return contents.calculation(entry["question"], entry["answer"])
 
 

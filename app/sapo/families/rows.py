@@ -1,4 +1,4 @@
-"""Rows of colours changed by a rule, and the plain rules that could explain such a change."""
+"""Rows of colours changed by a rule, and the simple rules that could explain such a change."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.sapo.families.family import Content, Entry, Family, FamilyKind
 Row = list[int]
 Rule = Callable[[Row], Row | None]
 Block = tuple[int, int, int]
-"""First cell, length and colour."""
+"""First cell, length and colour of a run of equal cells."""
 
 _COLOURS = range(1, 10)
 _STEPS = (1, 2, 3, 4)
 
 
 def rivals(examples: Sequence[tuple[Row, Row]], test: Row, output: Row) -> list[Row]:
-    """Other outputs of the test row that a plain rule gives which also fits every example.
+    """Returns other outputs of the test row, by simple rules that also fit every example.
 
     >>> to_the_dot = [([3, 0, 2, 0], [0, 3, 2, 0]), ([0, 2, 0, 0, 0, 4], [0, 2, 0, 0, 4, 0])]
     >>> rivals(to_the_dot, [5, 0, 0, 0, 2], [0, 5, 0, 0, 2]), rivals(to_the_dot, [5, 0, 2], [0, 5, 2])
@@ -76,7 +76,7 @@ def _blocks(row: Row) -> list[Block]:
 
 
 def _written(size: int, blocks: Iterable[Block]) -> Row | None:
-    """The row with these blocks; None if one does not lie wholly inside."""
+    """Returns the row with these blocks; None if one is not wholly inside."""
     row = [0] * size
     for at, length, colour in blocks:
         if at < 0 or at + length > size:
@@ -125,7 +125,8 @@ def _sorted(row: Row, down: bool) -> Row:
 
 
 def _packed(row: Row, order: int) -> Row | None:
-    """Blocks moved to the left with gaps of one cell: in their order, or by length, or the longest first."""
+    """Returns the row with its blocks moved left with gaps of one cell: in their order, by length, or longest
+    first."""
     blocks = _blocks(row)
     if order:
         blocks.sort(key=lambda block: order * block[1])
@@ -137,7 +138,8 @@ def _packed(row: Row, order: int) -> Row | None:
 
 
 def _block_and_dot(row: Row) -> tuple[Block, int] | None:
-    """The one block and the place of the one dot; the dot is the one of the two that has the lower colour."""
+    """Returns the single block and the position of the single dot, which is the one with the lower colour; None
+    otherwise."""
     blocks = sorted(_blocks(row), key=lambda block: block[2])
     if len(blocks) != 2 or blocks[0][1] != 1 or blocks[0][2] == blocks[1][2]:
         return None
@@ -191,14 +193,15 @@ def _mirrored(row: Row) -> Row:
 
 
 def _mirrored_inside(row: Row) -> Row:
-    """The row mirrored between the first filled cell and the last."""
+    """Returns the row mirrored between its first and last filled cell."""
     filled = [at for at, colour in enumerate(row) if colour] or [0]
     first, last = filled[0], filled[-1] + 1
     return row[:first] + row[first:last][::-1] + row[last:]
 
 
 def _filled(row: Row) -> Row | None:
-    """The row with the gaps between its first filled cell and its last filled in, if all have one colour."""
+    """Returns the row with the gaps between its first and last filled cell filled in; None unless all have one
+    colour."""
     blocks = _blocks(row)
     if len({colour for _, _, colour in blocks}) != 1:
         return None
@@ -219,13 +222,13 @@ def _ends_of_blocks(row: Row) -> Row | None:
 
 
 def _score(answer: str, entry: Entry) -> float:
-    """1 for the row, in the form of the question: one line, spaces between the digits."""
+    """Scores 1 for the row in the form of the question: one line, digits separated by spaces."""
     return float(reading.rows(answer) == [entry["metadata"]["test_example"]["output"]])
 
 
 def _sound(entry: Entry) -> bool:
     """Whether the rule changes the test row, the row is not one of the examples (else the answer can be copied:
-    7 % of level 0), and no other plain rule fits the examples and gives the test row another output."""
+    7 % of level 0), and no other simple rule fits the examples and gives the test row a different output."""
     test, examples = entry["metadata"]["test_example"], entry["metadata"]["train_examples"]
     seen = [(example["input"], example["output"]) for example in examples]
     copied = test["input"] == test["output"] or any(test["input"] == before for before, _ in seen)
@@ -233,7 +236,7 @@ def _sound(entry: Entry) -> bool:
 
 
 def _content(entry: Entry) -> Content:
-    """The row and its changed form, whatever examples show the rule."""
+    """Returns the row and its changed form, whatever examples show the rule."""
     test = entry["metadata"]["test_example"]
     return tuple(test["input"]), tuple(test["output"])
 

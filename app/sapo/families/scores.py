@@ -1,5 +1,5 @@
-"""Scores that several families share. Each is 1 for the truth, in the forms that `app.sapo.reading` reads, else
-0."""
+"""Scores shared by several families. Each is 1 for the true answer, in the forms that `app.sapo.reading`
+accepts, else 0."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from app.sapo.families.family import Entry
 
 
 def integer(answer: str, entry: Entry) -> float:
-    """1 for the whole number that is the truth."""
+    """Scores 1 if the answer is the true integer."""
     return float(reading.integer(answer) == int(entry["answer"]))
 
 
 def decimal(answer: str, entry: Entry) -> float:
-    """1 for the decimal number that is the truth."""
+    """Scores 1 if the answer is the true decimal number."""
     return float(reading.decimal(answer) == Decimal(entry["answer"]))
 
 
 def exact(answer: str, entry: Entry) -> float:
-    """1 for the truth, character by character: case counts, white space around does not."""
+    """Scores 1 if the answer equals the true one, including case; white space around it is ignored."""
     return float(answer.strip(reading.SPACE) == entry["answer"])
 
 
 def word(answer: str, entry: Entry) -> float:
-    """1 for the word that is the truth, in any case."""
+    """Scores 1 if the answer is the true word, in any case."""
     return float(answer.isascii() and answer.strip(reading.SPACE).lower() == str(entry["answer"]).lower())
 
 
 def grid(answer: str, entry: Entry) -> float:
-    """1 for the grid of numbers: a line for each row, spaces between the numbers."""
+    """Scores 1 if the answer is the true grid of numbers: one line per row, numbers separated by spaces."""
     return float(reading.rows(answer) == entry["metadata"]["solution"])

@@ -43,7 +43,7 @@ def _legs_wording(entry: Entry) -> str:
 
 
 def _legs_sound(entry: Entry) -> bool:
-    """Whether every animal's legs can be looked up in a book, and there are some to count."""
+    """Whether every animal's number of legs is a known fact, and there are some to count."""
     animals: dict[str, int] = entry["metadata"]["animals"]
     total = sum(count * LEGS.get(animal, 0) for animal, count in animals.items())
     return animals.keys() <= LEGS.keys() and 0 < total == int(entry["answer"])
@@ -101,7 +101,9 @@ def _known(entry: Entry) -> list[int]:
 
 
 def _geometry_sound(entry: Entry) -> bool:
-    """Whether the polygon is convex, as the question says: the library lets the last angle pass 180 degrees."""
+    """Whether the polygon is convex, as the question says: the library allows a last angle above 180
+    degrees.
+    """
     last = 180 * (len(_known(entry)) - 1) - sum(_known(entry))
     return 0 < last < 180 and entry["answer"] == str(last)
 
@@ -140,10 +142,8 @@ _EQUATION = re.compile(r"([0-9.]+(?: [-+*/] [0-9.]+)+) = ([0-9.]+)")
 
 
 class _Stories:
-    """The templates of a level as a data set: item i of seed s is drawn from s + i alone.
-
-    The library's own data set draws the templates when it is made, so item 0 is the same story for every
-    seed."""
+    """A level's templates as a data set in which item i of seed s is drawn from s + i alone. The library draws
+    the templates when the data set is created, so item 0 is the same story for every seed."""
 
     def __init__(self, templates: Sequence[int]) -> None:
         self.seed = 0
@@ -162,7 +162,7 @@ def _story_opened(settings: Mapping[str, Any]) -> _Stories:
 
 
 def _equations(entry: Entry) -> list[tuple[str, str]]:
-    """The steps of the library's own solution, without its words: each an expression and its value."""
+    """Returns the steps of the library's own solution, without its words: each an expression and its value."""
     told = _UNIT.sub("", entry["metadata"]["answer_cot"].partition("####")[0])
     tokens = " ".join(_TOKEN.findall(told)).replace("x", "*").replace("÷", "/")
     return _EQUATION.findall(tokens)
@@ -179,7 +179,7 @@ _LACKING = (
     (r"\bccs\b", "cubic centimeters"),
     (r"\bper cc\b", "per cubic centimeter"),
 )
-"""Mistakes in the library's stories, and what replaces them."""
+"""Mistakes in the library's stories, and their replacements."""
 
 
 def _story_wording(entry: Entry) -> str:
@@ -190,8 +190,8 @@ def _story_wording(entry: Entry) -> str:
 
 
 def _story_sound(entry: Entry) -> bool:
-    """Whether every step is exact and the last one gives the truth. Half of 17 tubes of paint are 8 to the
-    library, and so for many fractions: it floors them. Nor can three eat 24 of 23 pieces."""
+    """Whether every step is exact and the last one gives the true answer. The library floors many fractions:
+    half of 17 tubes of paint are 8. It also lets three people eat 24 of 23 pieces."""
     steps, truth = _equations(entry), reading.integer(entry["answer"])
     pieces = _PIECES.search(entry["question"])
     if truth is None or truth < 0 or (pieces and truth > int(pieces[1])):
@@ -205,7 +205,7 @@ def _story_work(entry: Entry) -> str:
 
 
 def _story_content(entry: Entry) -> Content:
-    """The numbers of the story and the result: people, things and templates do not matter."""
+    """Returns the numbers of the story and the result; people, things and templates do not matter."""
     return contents.calculation(entry["question"], entry["answer"])
 
 

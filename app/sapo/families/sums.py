@@ -33,8 +33,8 @@ def _expression_content(entry: Entry) -> Content:
 
 
 def _exact(entry: Entry) -> bool:
-    """Whether exact arithmetic gives the truth. False in 1 % of level 4 of basic_arithmetic, where `/` was
-    computed as floor division."""
+    """Whether exact arithmetic gives the library's answer. It does not in 1 % of level 4 of basic_arithmetic,
+    where `/` was computed as floor division."""
     value = exactly(entry["metadata"]["expression"])
     return value is not None and value == Decimal(entry["answer"])
 
@@ -110,8 +110,9 @@ _SIGNIFICANT = re.compile(r"maximum of ([0-9]+) significant digits")
 
 
 def _decimal_sound(entry: Entry) -> bool:
-    """Whether the truth is the exact value rounded once, half up, as the question asks. The library rounds
-    after every step and half to even: its truth is another one in 0.3 % of level 0 and 11 % of level 3."""
+    """Whether the library's answer is the exact value rounded once, half up, as the question asks. The library
+    rounds after every step and half to even, which gives another result in 0.3 % of level 0 and 11 % of level
+    3."""
     question = entry["question"]
     digits = _SIGNIFICANT.search(question)
     value = exactly(question.rpartition("\n")[2].removesuffix("= ?"))
@@ -146,13 +147,13 @@ def _factors(entry: Entry) -> list[int]:
 
 
 def _products_sound(entry: Entry) -> bool:
-    """Whether there is something to multiply: times 0 or 1 the answer is one of the factors."""
+    """Whether there is something to multiply: with a factor of 0 or 1 the answer is one of the factors."""
     factors = _factors(entry)
     return min(factors) > 1 and prod(factors) == int(entry["answer"])
 
 
 def _products_work(entry: Entry) -> str:
-    """Factor by factor; times a long one, digit by digit."""
+    """Returns the work factor by factor; for a long factor, digit by digit."""
     total, *rest = _factors(entry)
     steps = []
     for factor in rest:
@@ -204,14 +205,14 @@ Final answer format instructions:
 
 
 class _Countdowns:
-    """The library's items without sympy, whose import takes longer than all others in the child."""
+    """Generates the library's items without sympy, whose import takes longer than all others in the child."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.seed = 0
         self._settings = settings
 
     def __getitem__(self, index: int) -> Entry:
-        """ValueError, and so no question, where a hundred expressions are all out of bounds."""
+        """Raises ValueError, which makes the item unsound, if a hundred expressions are all out of bounds."""
         rng, settings = Random(self.seed + index), self._settings
         count = rng.randint(settings["min_numbers"], settings["max_numbers"])
         for _ in range(100):
@@ -231,8 +232,9 @@ class _Countdowns:
         }
 
     def _drawn(self, rng: Random, count: int) -> tuple[list[int], str, int]:
-        """Numbers, the operators between them, worked from left to right, and the value. A division takes one
-        of the numbers to come that divides the value so far; if none does, it is a subtraction."""
+        """Returns numbers, the operators between them (applied from left to right), and the value. A division
+        uses one of the remaining numbers that divides the value so far; if none does, it becomes a subtraction.
+        """
         settings = self._settings
         numbers = [rng.randint(settings["min_value"], settings["max_value"]) for _ in range(count)]
         operators, value = "", numbers[0]
@@ -260,8 +262,8 @@ class _Countdowns:
 
 
 def _as_sympy(operators: str, numbers: Sequence[str]) -> str:
-    """The expression worked from left to right, as sympy writes it. At most five numbers: sympy's order of more
-    terms was not compared.
+    """Formats an expression, evaluated from left to right, as sympy does. At most five numbers: sympy's order
+    of more terms was not compared.
 
     >>> _as_sympy("+*-", "1234"), _as_sympy("-/+", "1234"), _as_sympy("/*/", "1234")
     ('3*(1 + 2) - 4', '4 + (1 - 2)/3', '1*3/(2*4)')
@@ -280,8 +282,8 @@ def _as_sympy(operators: str, numbers: Sequence[str]) -> str:
 
 
 def _written(factors: list[str], inner: str, divisors: list[str], divided_first: bool, added: str) -> str:
-    """A product, with a sum as its last factor, and what was added to it. A sum that was divided before it was
-    multiplied comes last."""
+    """Formats a product with a sum as its last factor, and what was added to it. A sum that was divided before
+    it was multiplied comes last."""
     above, below = "*".join([*factors, *([f"({inner})"] if inner else [])]), "*".join(divisors)
     whole = above + (f"/({below})" if len(divisors) > 1 else f"/{below}" if below else "")
     if divided_first and added:
@@ -290,13 +292,13 @@ def _written(factors: list[str], inner: str, divisors: list[str], divided_first:
 
 
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
-"""So short that its parentheses cannot nest deeply."""
+"""An expression of at most 80 characters, so that its parentheses cannot nest deeply."""
 _NUMBER = re.compile(r"[0-9]+")
 
 
 def _countdown_score(answer: str, entry: Entry) -> float:
-    """1 for any expression of + - * / and parentheses that has the value, and each of the numbers once. The
-    library runs the answer."""
+    """Scores 1 for any expression of + - * / and parentheses that has the value and uses each of the numbers
+    once. The library executes the answer."""
     answer = answer.strip(reading.SPACE)
     if not _EXPRESSION.fullmatch(answer):
         return 0.0
@@ -323,7 +325,7 @@ def _countdown_level(
 
 
 def _countdown_content(entry: Entry) -> Content:
-    """Numbers and target, however they are asked for."""
+    """Returns numbers and target, independent of the wording."""
     return *sorted(entry["metadata"]["numbers"]), "makes", entry["metadata"]["target"]
 
 

@@ -21,8 +21,8 @@ _DAY = re.compile(r"\b([0-9]{2})/([0-9]{2})/[0-9]{4}")
 
 
 def _calendar_score(answer: str, entry: Entry) -> float:
-    """1 for the truth: a number for the counting tasks, else the weekday's full name or Yes or No in any case.
-    The library would pay numbers by how near they are."""
+    """Scores 1 for the true answer: a number for the counting tasks, else the weekday's full name or Yes or No
+    in any case. The library would pay numbers by how near they are."""
     if entry["metadata"]["task"] in _COUNTED:
         return scores.integer(answer, entry)
     return float(answer.isascii() and answer.strip(reading.SPACE).lower() == entry["answer"].lower())
@@ -33,11 +33,9 @@ def _calendar_wording(entry: Entry) -> str:
 
 
 def _calendar_sound(entry: Entry) -> bool:
-    """Whether the question says all that its truth needs.
-
-    Half of count_business_days ends in the year after the one the question prints. And "if January 1 was a
-    Monday" without a year leaves dates after February open: the year may be a leap year. 01/06/2022 is a day of
-    January or of June."""
+    """Whether the question determines its answer. Half of count_business_days ends in the year after the one
+    printed. "If January 1 was a Monday" without a year leaves dates after February open, because of leap years.
+    01/06/2022 is a day of January or of June."""
     metadata = entry["metadata"]
     if (day := _DAY.search(entry["question"])) and day[1] != day[2] and day[2] <= "12":
         return False
@@ -49,8 +47,8 @@ def _calendar_sound(entry: Entry) -> bool:
 
 
 def _calendar_content(entry: Entry) -> Content:
-    """The task, its dates and its result, whatever the words and the form of a date; days forward or back where
-    both come to the same."""
+    """Returns the task, its dates and its result, independent of words and date formats; days forward and back
+    are the same if the result is."""
     metadata = entry["metadata"]
     told = ["start_date", "end_date", "first_day", "month", "ordinal", "weekday"]
     told += ["target_date"] * ("offset_days" not in metadata) + ["year"] * (metadata["task"] == "is_leap_year")
@@ -89,7 +87,7 @@ _TODAY = slice(len("2024-01-15 "))
 
 
 class _Day(date):
-    """A date whose days and months are English in every locale."""
+    """A date whose day and month names are English in every locale."""
 
     def strftime(self, form: str, /) -> str:
         """
@@ -110,7 +108,7 @@ _MONTHS = (
 
 
 class _Spans:
-    """The library's items without the day on which they are made, and in English whatever the locale."""
+    """Generates the library's items independent of the current day, and in English in every locale."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.seed = 0
@@ -141,7 +139,7 @@ def _dates(entry: Entry) -> tuple[date, date]:
 
 
 def _between(entry: Entry) -> list[int]:
-    """Hours, minutes and, where they are asked for, seconds between the times of the question."""
+    """Returns hours, minutes and, if they are asked for, seconds between the times of the question."""
     start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
     left, parts = _seconds(end) - _seconds(start), []
     for size in (3600, 60, 1)[: len(start)]:
@@ -166,8 +164,8 @@ def _interval_solution(entry: Entry) -> str:
 
 
 def _interval_score(answer: str, entry: Entry) -> float:
-    """1 for the truth: days with their word or alone, times in the form that is asked for. The library pays for
-    being near it."""
+    """Scores 1 for the true answer: days with or without the word, times in the requested form. The library
+    pays for being near it."""
     answer = answer.strip(reading.SPACE)
     if _is_date(entry):
         days = _DAYS.fullmatch(answer)
@@ -179,8 +177,8 @@ def _interval_score(answer: str, entry: Entry) -> float:
 
 
 def _interval_sound(entry: Entry) -> bool:
-    """Whether the truth follows from the question. A time that ends at midnight ends before it begins, and
-    dates such as 03/04/2024 are read in two ways."""
+    """Whether the answer follows from the question. A time that ends at midnight would end before it begins,
+    and dates such as 03/04/2024 are ambiguous."""
     return (_one_reading(entry) if _is_date(entry) else _forward(entry)) and _interval_solution(entry) == entry[
         "answer"
     ]
@@ -202,7 +200,7 @@ def _interval_work(entry: Entry) -> str:
 
 
 def _days_work(start: date, end: date) -> str:
-    """The days left in the first month, then the whole months, then the days of the last."""
+    """Returns the work: the days left in the first month, then the whole months, then the days of the last."""
     if (start.year, start.month) == (end.year, end.month):
         return f"{end.day} - {start.day} = {end.day - start.day}."
     length = calendar.monthrange(start.year, start.month)[1]
@@ -215,7 +213,7 @@ def _days_work(start: date, end: date) -> str:
 
 
 def _clock_work(entry: Entry) -> str:
-    """From the smallest unit up; if it is too small, one of the next unit is borrowed."""
+    """Returns the work from the smallest unit up, borrowing from the next unit if one is too small."""
     start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
     steps, taken = [], 0
     for place in reversed(range(len(start))):
@@ -229,7 +227,7 @@ def _clock_work(entry: Entry) -> str:
 
 
 def _interval_content(entry: Entry) -> Content:
-    """The two days, or the two times of day to the unit asked for, in whatever form they are written."""
+    """Returns the two days, or the two times of day to the unit asked for, independent of their format."""
     if _is_date(entry):
         return tuple(day.isoformat() for day in _dates(entry))
     return tuple(":".join(time.split(":")[: len(_between(entry))]) for time in _TIME.findall(entry["question"]))

@@ -1,7 +1,5 @@
-"""Tools for our own wordings of questions whose text in the library is broken or has two meanings.
-
-A wording changes what is read, never which item lies at some coordinates or what its true answer is.
-"""
+"""Helpers for our own wordings of questions whose text in the library is broken or ambiguous. A wording changes
+what is read, never which item is at some coordinates or what its true answer is."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _SENTENCE = re.compile(r"(?<=[.?!] )[a-z]")
 
 
 def replaced(*pairs: tuple[str, str]) -> Callable[[Entry], str]:
-    """The library's text with each first part replaced by the second."""
+    """Returns a wording: the library's text with each first part replaced by the second."""
 
     def wording(entry: Entry) -> str:
         text = str(entry["question"])
@@ -37,7 +35,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def articled(text: str) -> str:
-    """The next word with "a" or "an", as it is spoken.
+    """Returns the text with "a" or "an" in front, by pronunciation.
 
     >>> articled("A apple, an pear, a hour and an union"), articled("plan a trip")
     ('An apple, a pear, an hour and a union', 'plan a trip')
@@ -52,7 +50,7 @@ def _vowel(word: str) -> bool:
 
 
 def sentences(text: str) -> str:
-    """The text with a capital letter at the beginning of each sentence.
+    """Returns the text with each sentence capitalised.
 
     >>> sentences("It costs $5. croissants cost $1.")
     'It costs $5. Croissants cost $1.'

@@ -19,12 +19,14 @@ from app.sapo.families.wording import replaced
 
 
 def _reversal_score(answer: str, entry: Entry) -> float:
-    """1 for the words from the last to the first, with commas between."""
+    """Scores 1 for the words in reverse order, separated by commas."""
     return float(reading.listed(answer) == entry["metadata"]["words"][::-1])
 
 
 def _reversal_sound(entry: Entry) -> bool:
-    """Whether all are words (the text of the library has `_Forum_` and `à` too), in an order that matters."""
+    """Whether all are words (the library's text also has `_Forum_` and `à`), and reversing changes their
+    order.
+    """
     words = entry["metadata"]["words"]
     return all(word.isascii() and word.isalnum() for word in words) and words != words[::-1]
 
@@ -56,14 +58,14 @@ WORD_SEQUENCE_REVERSAL = Family(
 
 
 def _sorting_score(answer: str, entry: Entry) -> float:
-    """1 for exactly the words of the question in the order asked for. The library pays for each word that is in
+    """Scores 1 for exactly the words of the question in the requested order. The library pays for each word in
     its place."""
     return float(reading.listed(answer) == entry["metadata"]["sorted_words"])
 
 
 def _sorting_sound(entry: Entry) -> bool:
-    """Whether all are words (the library's text has `_Forum_` and `aërial` too) that stand in another order
-    than the one asked for."""
+    """Whether all are words (the library's text also has `_Forum_` and `aërial`) that are not already in the
+    requested order."""
     metadata = entry["metadata"]
     words = metadata["transformed_words"]
     return (
@@ -105,7 +107,7 @@ _HAYSTACK_ASKED = re.compile(r"Who (.+)\? Reply only with a name\.")
 
 
 _WITHOUT = {"yearns": "for", "pines": "for", "exults": "in", "dotes": "on"}
-"""The library's verbs that lack their preposition in half of the statements."""
+"""The library's verbs whose preposition is missing in half of the statements."""
 _LACKING = re.compile(r"\b(yearns|pines|exults|dotes) (?!for |in |on )")
 
 
@@ -117,7 +119,7 @@ def _haystack_wording(entry: Entry) -> str:
 
 
 def _fitting(entry: Entry) -> list[str]:
-    """The statements that answer the question, each without its full stop."""
+    """Returns the statements that answer the question, without their full stops."""
     statements, _, question = _haystack_wording(entry).rpartition("\n")
     asked = _HAYSTACK_ASKED.fullmatch(question)
     if asked is None:
@@ -126,7 +128,7 @@ def _fitting(entry: Entry) -> list[str]:
 
 
 def _haystack_sound(entry: Entry) -> bool:
-    """Whether exactly one statement answers the question, and by its first word."""
+    """Whether exactly one statement answers the question, and with its first word."""
     fitting = _fitting(entry)
     return len(fitting) == 1 and fitting[0].split(" ")[0] == entry["answer"]
 
@@ -136,7 +138,9 @@ def _haystack_work(entry: Entry) -> str:
 
 
 def _haystack_content(entry: Entry) -> Content:
-    """The statement that is asked for: its name and its thing. All other statements are hay."""
+    """Returns the name and the thing of the statement that is asked for; all other statements are
+    distractors.
+    """
     return _fitting(entry)[0]
 
 
@@ -166,12 +170,12 @@ Use only these words, each at most once: {words}.
 Give all words from '{start}' to '{end}', separated by commas."""
 
 _FIRST_STEPS = 4
-"""Least number of listed words that can be the first step, so that guessing it seldom helps."""
+"""Minimum number of listed words that can be the first step, so that guessing it rarely helps."""
 
 
 @cache
 def _neighbours(letters: int) -> dict[str, list[str]]:
-    """Each of the library's words of this length, with the words that differ from it in one letter."""
+    """Returns each of the library's words of this length, with the words that differ from it in one letter."""
     with library.data_file("words.csv").open(encoding="utf-8") as lines:
         found = {(row[f"{letters}_letter"] or "").upper() for row in csv.DictReader(lines)} - {""}
     alike: dict[tuple[int, str], list[str]] = {}  # by the word without the letter at a place
@@ -190,11 +194,10 @@ def _neighbours(letters: int) -> dict[str, list[str]]:
 
 
 class _Ladders:
-    """Ladders of a fixed length over the library's words, drawn from seed + item alone.
-
-    The library's own data set iterates over sets of strings, whose order differs between processes, and accepts
-    any English word without saying which list decides. Here the question lists the words: those of the ladder
-    and `words` in all, the others neighbours of the ladder's, in alphabetical order."""
+    """Ladders of a fixed length over the library's words, drawn from seed + item alone. The library's own data
+    set iterates over sets of strings, whose order differs between processes, and accepts any English word
+    without saying which list decides. Here the question lists `words` words in alphabetical order: those of the
+    ladder, and neighbours of these."""
 
     def __init__(self, letters: int, steps: int, words: int) -> None:
         self.seed = 0
@@ -225,8 +228,8 @@ class _Ladders:
         }
 
     def _reached(self, start: str) -> tuple[dict[str, str], list[str]]:
-        """Each word within `steps` of the start, with the word before it on a shortest ladder; and the words
-        exactly `steps` away."""
+        """Returns each word within `steps` of the start, with the word before it on a shortest ladder; and the
+        words exactly `steps` away."""
         before, edge = {start: start}, [start]
         for _ in range(self._steps):
             further = []
@@ -248,7 +251,9 @@ def _differ(one: str, other: str) -> list[tuple[str, str]]:
 
 
 def _ladder_score(answer: str, entry: Entry) -> float:
-    """1 for any ladder of listed words from the first word to the last, in any case and of any length."""
+    """Scores 1 for any ladder of listed words from the first word to the last, in any case and of any
+    length.
+    """
     ladder = reading.listed(answer.upper()) if answer.isascii() else []
     first, *_, last = entry["metadata"]["ladder"]
     if ladder[:1] != [first] or ladder[-1:] != [last] or not {*ladder} <= {*entry["metadata"]["words"]}:
@@ -275,7 +280,7 @@ def _ladder_work(entry: Entry) -> str:
 
 
 def _ladder_content(entry: Entry) -> Content:
-    """The two ends: a ladder can be climbed down as well."""
+    """Returns the two ends in any order: a ladder can be climbed down too."""
     first, *_, last = entry["metadata"]["ladder"]
     return contents.words((first, last))
 

@@ -1,8 +1,8 @@
-"""Strict readings of hostile text: what counts as a number, a list or a row. Plain ASCII, bounded, never run.
+"""Strict parsers for untrusted text: numbers, lists and rows. Plain ASCII, bounded, never executed.
 
-Tolerated, because people and models write so: a sign, leading zeros, thousands commas in their places, zeros
-after the decimal point of an integer (`+05`, `1,000`, `5.0`), white space around. Not tolerated: digits of
-other scripts, exponents, underscores, `nan` and `inf`, anything before or after the number.
+Accepted, because people and models write so: a sign, leading zeros, thousands commas in the right places, zeros
+after the decimal point of an integer (`+05`, `1,000`, `5.0`), white space around. Rejected: digits of other
+scripts, exponents, underscores, `nan` and `inf`, anything before or after the number.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 
 SPACE = " \t\r\n"
-"""White space that an answer may have around it. A bare strip() removes much more than this."""
+"""White space allowed around an answer. A bare strip() would remove much more."""
 
 _DIGITS = r"(?:[0-9]{1,40}|[0-9]{1,3}(?:,[0-9]{3}){1,12})"
 _INTEGER = re.compile(rf"([+-]?{_DIGITS})(?:\.0{{1,40}})?")
@@ -46,8 +46,8 @@ def decimal(text: str) -> Decimal | None:
 
 
 def fraction(text: str) -> tuple[int, int] | None:
-    r"""Numerator and denominator as written, not reduced: plain, or as LaTeX `\frac` or `\dfrac`, in `$` or
-    not.
+    r"""Parses numerator and denominator as written, not reduced: plain, or as LaTeX `\frac` or `\dfrac`,
+    with or without `$`.
 
     >>> fraction("6/8"), fraction(r"$\frac{6}{8}$"), fraction("$6/8"), fraction("6/8/1")
     ((6, 8), (6, 8), None, None)
@@ -60,7 +60,8 @@ def fraction(text: str) -> tuple[int, int] | None:
 
 
 def numbers(text: str) -> list[Decimal] | None:
-    """A list of numbers with commas between: each plain or in quotes, the whole in square brackets or not.
+    """Parses a comma-separated list of numbers, each optionally in quotes, the whole optionally in square
+    brackets.
 
     >>> numbers("['-1', '2.0']") == numbers("-1, 2") == [-1, 2], numbers("[1, 2"), numbers("1 2")
     (True, None, None)
@@ -74,7 +75,7 @@ def numbers(text: str) -> list[Decimal] | None:
 
 
 def words(text: str) -> list[str]:
-    r"""What stands between white space.
+    r"""Splits at white space (SPACE only).
 
     >>> words(" TO  BE\nOR"), words("TO\x1fBE")
     (['TO', 'BE', 'OR'], ['TO\x1fBE'])
@@ -83,8 +84,8 @@ def words(text: str) -> list[str]:
 
 
 def rows(text: str) -> list[list[int]] | None:
-    r"""Rows of small whole numbers: one line each, spaces or commas between, no leading zeros; or a list of
-    lists, one row as a single list.
+    r"""Parses rows of small whole numbers: one line per row, separated by spaces or commas, without leading
+    zeros; or a list of lists, or one row as a single list.
 
     >>> rows("0 1\n 1, 2 "), rows("[[0, 1],\n [1, 2]]"), rows("[0, 1]")
     ([[0, 1], [1, 2]], [[0, 1], [1, 2]], [[0, 1]])
@@ -106,7 +107,7 @@ def rows(text: str) -> list[list[int]] | None:
 
 
 def listed(text: str) -> list[str]:
-    r"""The parts between commas, without the white space around them.
+    r"""Splits at commas and removes the white space around the parts.
 
     >>> listed(" the, big ,cat\n"), listed("the big")
     (['the', 'big', 'cat'], ['the big'])

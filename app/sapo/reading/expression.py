@@ -1,8 +1,8 @@
-"""Exact arithmetic on the library's own questions, to check its truths, and on a model's own work. An
-answer comes here only where an expression is the answer (countdown), and after its length is bounded.
+"""Exact arithmetic on the library's questions, to verify its answers, and on a model's work. A model's answer
+is evaluated only if it is itself an expression (countdown), and only after its length was limited.
 
 The library computes `/` as floor division in basic_arithmetic and rounds after every step in
-decimal_arithmetic, so some of its truths are false. Working the question out in fractions finds them.
+decimal_arithmetic, so some of its answers are false. Evaluating the question in fractions finds them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ _TOKEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|[a-z]|[-+*/()])")
 
 
 class ExpressionError(ValueError):
-    """The text is not an arithmetic expression, divides by zero or names an unknown variable."""
+    """The text is not an arithmetic expression, divides by zero or uses an unknown variable."""
 
 
 def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fraction:
-    """The exact value of an expression of numbers, variables, + - * / and parentheses. Raises ExpressionError.
+    """Returns the exact value of an expression of numbers, variables, + - * / and parentheses. Raises
+    ExpressionError.
 
     >>> evaluate("-( 1 - 3 ) / 4"), evaluate("2*x + 1", {"x": Fraction(3)})
     (Fraction(1, 2), Fraction(7, 1))
@@ -33,7 +34,7 @@ def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fractio
 
 
 def exactly(text: str) -> Fraction | None:
-    """The exact value, None if the text has none."""
+    """Returns the exact value of an expression; None if it has none."""
     try:
         return evaluate(text)
     except ExpressionError:
@@ -41,7 +42,7 @@ def exactly(text: str) -> Fraction | None:
 
 
 class _Reader:
-    """Recursive descent over the tokens."""
+    """Recursive-descent parser over the tokens."""
 
     def __init__(self, text: str, values: Mapping[str, Fraction]) -> None:
         self.values = values
@@ -98,8 +99,9 @@ class _Reader:
 
 
 def miscounts(work: str) -> bool:
-    """Whether an equation in the work of an answer is false. Anything but an equation of numbers is ignored. If
-    the equals signs stand between spaces a side may hold spaces; otherwise a space ends an equation.
+    """Whether the work of an answer contains a false equation. Everything except equations of numbers is
+    ignored. If there are spaces around the equals signs a side may contain spaces; otherwise a space ends an
+    equation.
 
     >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]

@@ -1,7 +1,5 @@
-"""Propositional formulas without eval: a formula becomes its truth table, one bit for each row.
-
-At most MAX_TOKENS tokens and MAX_DEPTH nested parentheses are read, each once.
-"""
+"""Parses propositional formulas without eval: a formula becomes its truth table, one bit per row. Reads at most
+MAX_TOKENS tokens and MAX_DEPTH nested parentheses, each once."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ NOT, AND, OR, IMPLIES, IFF = "¬∧∨→↔"
 
 
 class FormulaError(ValueError):
-    """The text is not a formula over the variables given, or it is too long or too deep."""
+    """The text is not a formula over the given variables, or it is too long or too deeply nested."""
 
 
 def truth_table(text: str, variables: Sequence[str]) -> int:
-    """The truth table of a formula: bit r is set when it holds in row r, where variable i is bit i of r.
+    """Returns the truth table of a formula: bit r is set if it holds in row r, where variable i is bit i of r.
 
-    ¬ binds tightest, then ∧, ∨, → and ↔. A chain of → without parentheses has two readings and is refused.
-    Raises FormulaError.
+    ¬ binds tightest, then ∧, ∨, → and ↔. A chain of → without parentheses is ambiguous and rejected. Raises
+    FormulaError.
 
     >>> bin(truth_table("P ∧ ¬Q", "PQ")), bin(truth_table("P → Q", "PQ"))
     ('0b10', '0b1101')
@@ -36,18 +34,19 @@ def truth_table(text: str, variables: Sequence[str]) -> int:
 
 
 def everywhere(variables: Sequence[str]) -> int:
-    """The truth table of a tautology."""
+    """Returns the truth table of a tautology."""
     return int((1 << (1 << len(variables))) - 1)
 
 
 def occurrences(text: str, variables: Sequence[str]) -> int:
-    """How many times the formula names a variable: its length."""
+    """Returns the number of occurrences of variables in a formula, which is its length."""
     return sum(character in variables for character in text)
 
 
 @cache
 def shortest(variables: tuple[str, ...]) -> dict[int, str]:
-    """A shortest formula for every truth table that three occurrences of variables can express, shortest first.
+    """Returns a shortest formula for every truth table that three occurrences of variables can express,
+    shortest first.
 
     >>> shortest(("P", "Q"))[truth_table("¬(¬P ∨ ¬Q)", "PQ")]
     'P ∧ Q'
@@ -75,7 +74,7 @@ def shortest(variables: tuple[str, ...]) -> dict[int, str]:
 
 
 class _Reader:
-    """Recursive descent over the tokens; every method returns the truth table of what it read."""
+    """Recursive-descent parser over the tokens; every method returns the truth table of what it read."""
 
     def __init__(self, text: str, variables: Sequence[str]) -> None:
         rows = range(1 << len(variables))

@@ -1,1 +1,1 @@
-"""From completions to rewards, with the sandbox that scores foreign text."""
+"""Turns completions into rewards, in a sandbox for untrusted text."""

@@ -1,9 +1,8 @@
-"""The child process that makes questions and scores answers. Started by `app.sapo.scoring.sandbox`, never by
-hand.
+"""The child process that generates questions and scores answers; started by `app.sapo.scoring.sandbox`.
 
-It loads the library and every level, then gives up what it will not need: it can open no file or socket, write
-no file, start no process, and its memory and processor time are bounded as far as the system offers that. Then
-it answers requests from standard input until that closes.
+It loads the library and every level, then drops its privileges: it can open no file or socket, write no file
+and start no process, and its memory and CPU time are limited as far as the system supports it. Then it answers
+requests from standard input until that closes.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from app.sapo.sets.question_set import SetError, decode
 from app.sapo.sets.question_set import family as family_of
 
 MEMORY_BYTES = 256 * 2**20
-"""Bytes of address space beyond what loading took."""
+"""Bytes of address space allowed in addition to those in use after loading."""
 
 LOAD_CPU, JUDGE_CPU = 10, 1
-"""Seconds of processor time for one question or answer. The parent's wall limits strike first; these end a
-child that hangs when its parent is gone."""
+"""CPU seconds for one question, and for one answer. The parent's wall-clock limits are reached first; these end
+a child that hangs after its parent is gone."""
 
 KEPT_QUESTIONS = 256
 
@@ -65,9 +64,8 @@ def main() -> None:
 
 
 def warm_up() -> None:
-    """Imports the library, makes every level's data set and reads the question sets that this process was
-    given, so that nothing has to be opened later. A set that can't be read is left out: its questions are then
-    refused, and all others made."""
+    """Imports the library, creates every level's data set and reads the given question sets, so that no file
+    has to be opened later. An unreadable set is skipped: its questions are refused, all others work."""
     for file in sys.argv[1:]:
         with contextlib.suppress(OSError, SetError):
             FAMILIES.enable(family_of(decode(Path(file).read_bytes())))
@@ -77,8 +75,8 @@ def warm_up() -> None:
 
 
 def limit_resources() -> None:
-    """No new file descriptor, no file content, no core, no process; bounded memory where the system can count
-    it."""
+    """Forbids new file descriptors, file writes, core dumps and processes, and limits memory where the system
+    supports it."""
     if sys.platform == "win32":
         hold_beyond(MEMORY_BYTES)
     else:
@@ -101,7 +99,7 @@ def limit_resources() -> None:
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
-    """One reply for each question or answer, until the pipe closes."""
+    """Sends one reply for each question or answer, until the pipe closes."""
     question: Question | None = None
     while (body := read_frame(requests)) is not None:
         request = decode_request(body)
@@ -160,7 +158,8 @@ def _send(stream: BinaryIO, reply: Reply) -> None:
 
 
 def _quiet() -> None:
-    """Points the standard streams nowhere: the library prints, and standard output carries our messages."""
+    """Redirects the standard streams to the null device: the library prints, and standard output carries our
+    messages."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdin, sys.stdout):
         os.dup2(nowhere, stream.fileno())
@@ -168,7 +167,7 @@ def _quiet() -> None:
 
 
 def _address_space() -> int | None:
-    """Bytes of address space in use; None where only Linux's /proc would tell."""
+    """Returns the bytes of address space in use; None on systems without Linux's /proc."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[0]
     except OSError:

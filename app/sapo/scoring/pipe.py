@@ -1,7 +1,7 @@
-"""The messages of the scoring sandbox and its child: typed messages in frames of limited size.
+"""The messages between the scoring sandbox and its child: typed messages in frames of limited size.
 
-A frame is four bytes of length, big-endian, and that many bytes of msgpack. Every request has a number, and
-its reply carries the same one.
+A frame is four bytes of length, big-endian, and that many bytes of msgpack. Every request has a number, which
+its reply repeats.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ import msgspec
 from app.sapo.questions import Coordinates
 
 MAX_FRAME = 8192
-"""Bytes. An answer has at most MAX_ANSWER characters of at most four bytes, the longest question has some 1,300
-and the coordinates of one take a hundred, so this leaves room."""
+"""Maximum bytes of a frame. An answer has at most MAX_ANSWER characters of at most four bytes, the longest
+question about 1,300 bytes, and coordinates about a hundred."""
 
 MAX_REASON = 400
 
 
 class PipeError(Exception):
-    """A frame is too large, cut off or holds no valid message."""
+    """A frame is too large, cut off or contains no valid message."""
 
 
 class LoadQuestion(msgspec.Struct, frozen=True, tag="Load"):
-    """Regenerate this question; later answers are scored against it."""
+    """Regenerates this question; later answers are scored against it."""
 
     number: int
     coordinates: Coordinates
 
 
 class Judge(msgspec.Struct, frozen=True, tag=True):
-    """Score this answer: UTF-8 in which lone surrogates pass."""
+    """Scores this answer, encoded as UTF-8 with lone surrogates allowed."""
 
     number: int
     answer: bytes
 
 
 class Make(msgspec.Struct, frozen=True, tag=True):
-    """Make these questions; with `onward` the first sound ones of their seeds, and with `worked` also an answer
-    as a careful pupil writes it. Each gets its own reply, QuestionMade or NoQuestion, in this order; the loaded
-    question stays loaded."""
+    """Generates these questions; `onward`: the first sound ones of their seeds; `worked`: with a worked answer
+    too. Each gets a separate reply, QuestionMade or NoQuestion, in this order; the loaded question stays
+    loaded."""
 
     number: int
     places: tuple[Coordinates, ...]
@@ -49,11 +49,11 @@ class Make(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The child has imported the library and limited itself. Sent first and without a request."""
+    """The child has imported the library and limited its privileges. Sent first, without a request."""
 
 
 class ScorerFailed(msgspec.Struct, frozen=True, tag="Failed"):
-    """Instead of Ready: the child cannot work, and ends."""
+    """Sent instead of Ready: the child cannot work, and exits."""
 
     reason: str
 
@@ -73,8 +73,8 @@ class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
 
 
 class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
-    """A question's text, the index at which it was found, whether it is held out, its content's number, and its
-    worked answer if one was asked for and exists."""
+    """A question's text, the index at which it was found, whether it is held out, its content number, and its
+    worked answer if one was requested and exists."""
 
     number: int
     index: int
@@ -85,7 +85,7 @@ class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
 
 
 class Judged(msgspec.Struct, frozen=True, tag=True):
-    """The raw score."""
+    """The raw score of an answer."""
 
     number: int
     score: float
@@ -100,7 +100,7 @@ decode_reply = msgspec.msgpack.Decoder(Reply).decode
 
 
 def frame(message: Request | Reply) -> bytes:
-    """A message as bytes. Raises PipeError if it is too large, has an integer beyond 64 bits, or a string that
+    """Encodes a message. Raises PipeError if it is too large, has an integer beyond 64 bits, or a string that
     is not Unicode."""
     try:
         body = _encode(message)
@@ -112,7 +112,7 @@ def frame(message: Request | Reply) -> bytes:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next frame's content, None when the other side has closed the pipe. Raises PipeError."""
+    """Returns the next frame's content, None if the other side has closed the pipe. Raises PipeError."""
     head = stream.read(4)
     if not head:
         return None

@@ -1,9 +1,10 @@
-"""Makes questions and scores answers in a child process that can be killed at any time.
+"""Generates questions and scores answers in a child process that can be killed at any time.
 
-Text from models and peers may be made to break a scorer. Ours are written not to break; this is the second
-wall: the child has no files, no sockets and bounded memory, and has 250 ms for an answer. Whatever goes wrong
-there costs the answer its point and nothing else. Questions, whose coordinates may be a peer's, are made in the
-child alone, in 5 s each: only their texts come out, and the library stays out of the node's memory.
+Text from models and peers may be crafted to break a scorer. The scorers are written to withstand that; the
+sandbox is the second line of defence: the child has no files, no sockets and limited memory, and 250 ms per
+answer. If anything goes wrong there, the answer scores 0 and nothing else happens. Questions, whose coordinates
+may come from a peer, are only generated in the child, within 5 s each: only their texts come out, and the
+library stays out of the node's memory.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ from app.sapo.scoring.pipe import (
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0
 START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
-"""A start usually takes seconds. On a starved computer it takes minutes, and so would another one: anyone who
-waits hears so after the first of these, and waits for the same child until the second."""
+"""A start usually takes seconds, but minutes on a very busy computer, where a second attempt would not be
+faster. After the first limit `late` is called, and the same child is awaited until the second."""
 AT_ONCE = 32
 """Maximum questions in one request to the child; between requests other threads get their turn."""
 
@@ -56,21 +57,22 @@ COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
 
 
 class SandboxError(Exception):
-    """There is no child: the sandbox is closed, or the child cannot start. Says why and what to do, in one
-    sentence."""
+    """There is no child: the sandbox is closed, or the child cannot start. The message says why and what to
+    do.
+    """
 
 
 class SandboxResting(SandboxError):
-    """The sandbox rests, or was put to rest before the answer came."""
+    """The sandbox is resting, or was put to rest before the answer came."""
 
 
 class Sandbox:
-    """A scoring child, started immediately and again whenever it is lost. Safe to share between threads.
+    """A scoring child, started immediately and restarted whenever it is lost. Thread-safe.
 
-    `judge_seconds` is the wall limit for one answer; a sandbox made `resting` has no child until `wake`. The
-    child knows the question sets in the files `sets` too, and reads them at its start. `late` is called, in the
-    waiting thread, when a child takes long to start. From asyncio call `score` and `questions` through
-    `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
+    `judge_seconds`: wall-clock limit for one answer. `resting`: no child is started until `wake`. `sets`: files
+    of question sets that the child reads at its start. `late`: called in the waiting thread if a child takes
+    long to start. From asyncio call `score` and `questions` through `asyncio.to_thread`; `rest` and `close` may
+    be called while another thread waits.
     """
 
     def __init__(
@@ -99,17 +101,18 @@ class Sandbox:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the child, None while there is none."""
+        """Process id of the child, None if there is none."""
         child = self._child
         return None if child is None else child.process.pid
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
-        """Raw scores in [0, 1], in the order of the answers. 0 for None, for more than MAX_ANSWER characters,
-        and for an answer that raises, hangs or kills the child.
+        """Returns raw scores in [0, 1], in the order of the answers. 0 for None, for more than MAX_ANSWER
+        characters, and for an answer that raises, hangs or kills the child.
 
-        An answer that the child was lost over is tried once more in a new one: it may have been the machine's
-        fault, and a busy machine must not make a right answer wrong. Raises QuestionError when the coordinates
-        name no question, and SandboxError."""
+        If the child was lost, the answer is tried once more in a new one: the computer may have been busy,
+        which must not make a right answer wrong. Raises QuestionError if the coordinates identify no question,
+        and SandboxError.
+        """
         with self._asking:
             self._load(coordinates)
             return [self._judge(coordinates, answer) for answer in answers]
@@ -117,9 +120,9 @@ class Sandbox:
     def questions(
         self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
     ) -> list[QuestionPrompt | QuestionError]:
-        """Makes questions in the child, the same ones as this process would: each in its place, or why there is
-        none; with `worked` as examples. UnmadeQuestion if the child was lost over it twice. Raises
-        SandboxError."""
+        """Generates questions in the child, identical to those of this process: in order, or for each the
+        error. `worked`: with worked answers, for examples. UnmadeQuestion if the child was lost over a question
+        twice. Raises SandboxError."""
         made: list[QuestionPrompt | QuestionError] = []
         while len(made) < len(places):
             with self._asking:
@@ -127,8 +130,8 @@ class Sandbox:
         return made
 
     def rest(self) -> None:
-        """Ends the child, which frees its memory, and starts none until `wake`. Calls that are waiting, and
-        calls made meanwhile, raise SandboxResting."""
+        """Ends the child, which frees its memory, and starts none until `wake`. Waiting calls, and calls made
+        meanwhile, raise SandboxResting."""
         with self._starting:
             self._resting = True
             child, self._child = self._child, None
@@ -136,14 +139,14 @@ class Sandbox:
             child.kill()
 
     def wake(self) -> None:
-        """Starts a child after a rest; does nothing if the sandbox does not rest."""
+        """Starts a child after a rest; does nothing if the sandbox is not resting."""
         with self._starting:
             if self._resting and not self._closed:
                 self._child = _Child(self._command)
             self._resting = False
 
     def close(self) -> None:
-        """Ends the child. Calls that are waiting raise SandboxError."""
+        """Ends the child. Waiting calls raise SandboxError."""
         with self._starting:
             self._closed = True
             if self._child is not None:
@@ -153,7 +156,7 @@ class Sandbox:
     def _make(
         self, places: Sequence[Coordinates], onward: bool, worked: bool
     ) -> list[QuestionPrompt | QuestionError]:
-        """The questions made before the child was lost, if it was; at least the first."""
+        """Returns at least the first question; fewer than requested if the child was lost."""
         made: list[QuestionPrompt | QuestionError] = []
         for _ in range(2):
             child = self._running()
@@ -187,7 +190,7 @@ class Sandbox:
         return 0.0
 
     def _load(self, coordinates: Coordinates) -> _Child:
-        """A child that has the question. Making a question is our own work, so it has its own, longer limit."""
+        """Returns a child that has loaded the question. Generating one has a separate, longer limit."""
         for _ in range(2):
             child = self._running()
             if child.loaded == coordinates:
@@ -230,7 +233,7 @@ class Sandbox:
         raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
 
     def _allow(self) -> None:
-        """Raises SandboxError if there must be no child now."""
+        """Raises SandboxError if no child may run now."""
         if self._closed:
             raise SandboxError("The scoring process was closed: open a new Sandbox.")
         if self._resting:
@@ -248,10 +251,9 @@ class Sandbox:
 
 
 def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
-    """A group, own or peer's, with this node's verdicts: the answers are taken out, scored in the sandbox and
-    made binary. Nothing the sender claimed is used. Blocking: from
-    asyncio call it through `asyncio.to_thread`. Raises QuestionError, and ValueError when the group is not
-    whole."""
+    """Scores a group, own or a peer's: extracts the answers, scores them in the sandbox, and makes the scores
+    binary. Claims of the sender are ignored. Blocks: from asyncio call it through `asyncio.to_thread`. Raises
+    QuestionError, and ValueError if completions and flags have different lengths."""
     if len(group.completions_G) != len(group.finished_G):
         raise ValueError(
             f"This group has {len(group.completions_G)} completions, but {len(group.finished_G)} marks of "
@@ -263,15 +265,15 @@ def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
 
 
 class _Lost(Exception):
-    """The child is dead, silent for too long, or sends something unexpected."""
+    """The child is dead, silent for too long, or sent something unexpected."""
 
 
 class _TooLate(_Lost):
-    """The child lives and has not answered in time."""
+    """The child is alive but did not answer in time."""
 
 
 def _made(place: Coordinates, reply: Reply) -> QuestionPrompt | QuestionError:
-    """A reply as a question, or why there is none. Raises _Lost."""
+    """Converts a reply to a question, or to the error. Raises _Lost."""
     if isinstance(reply, QuestionMade):
         coordinates = msgspec.structs.replace(place, index=reply.index)
         return QuestionPrompt(
@@ -302,7 +304,8 @@ def _unmade(place: Coordinates) -> UnmadeQuestion:
 
 
 class _Child:
-    """One child process, and a thread that reads its replies: pipes cannot be waited for on Windows."""
+    """One child process, and a thread that reads its replies, because Windows cannot wait for pipes with a
+    timeout."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.loaded: Coordinates | None = None
@@ -347,12 +350,14 @@ class _Child:
         self._ready = True
 
     def ask(self, request: Request, seconds: float) -> Reply:
-        """The reply to a request. Raises _Lost, and PipeError when the request cannot travel."""
+        """Sends a request and returns its reply. Raises _Lost, and PipeError if the request cannot be
+        encoded.
+        """
         self.send(request)
         return self.reply(request.number, seconds)
 
     def send(self, request: Request) -> None:
-        """Raises as `ask` does."""
+        """Sends a request. Raises like `ask`."""
         content = frame(request)
         try:
             self._requests.write(content)
@@ -361,7 +366,7 @@ class _Child:
             raise _Lost(str(error)) from error
 
     def reply(self, number: int, seconds: float) -> Reply:
-        """The next reply to this request. Raises _Lost."""
+        """Returns the next reply to this request. Raises _Lost."""
         reply = self._receive(seconds)
         if isinstance(reply, Ready | ScorerFailed) or reply.number != number:
             raise _Lost("it answers another question")
@@ -386,7 +391,7 @@ class _Child:
 
 
 def _read(stream: BinaryIO, replies: SimpleQueue[Reply | None]) -> None:
-    """Puts every reply into the queue, and None when there will be no more."""
+    """Puts every reply into the queue, then None when there are no more."""
     try:
         with stream:
             while (body := read_frame(stream)) is not None:

@@ -1,7 +1,8 @@
-"""Checks: when an answer to an owner's question is right. A closed list; text is compared and never run.
+"""Checks: decide when an answer to one of the owner's questions is right. A closed list; text is compared,
+never executed.
 
-Every check parses both texts in the same way and compares the results. An answer has at most MAX_ANSWER
-characters here (`Family.judge`), so the work is bounded.
+Every check parses both texts in the same way and compares the results. Answers are limited to MAX_ANSWER
+characters (`Family.judge`), so the work is bounded.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import msgspec
 
 
 class Check(StrEnum):
-    """The value is the word to write after `--check`."""
+    """The kinds of checks; the value is the argument of `--check`."""
 
     TEXT = "text"
     ONE_OF = "one-of"
@@ -45,11 +46,11 @@ DESCRIPTIONS: Mapping[Check, str] = {
     Check.TRUE_FALSE: "Yes and no count too.",
     Check.JSON: "Every field of the JSON object must be right.",
 }
-"""How each check compares, in words for people."""
+"""Explains each check to users."""
 
 MAX_LABELS, MAX_LABEL = 12, 40
 _ROWS_A_LABEL = 3
-"""If each different answer occurs at least this often on average, the check is guessed to be a choice."""
+"""The check is guessed to be a choice if each different answer occurs at least this often on average."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,21 +58,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     check: Check = Check.TEXT
     accents: bool = True
-    """Whether e and é differ."""
+    """Whether accents matter (e and é differ)."""
     articles: bool = True
-    """Whether "the cat" and "cat" differ."""
+    """Whether articles matter ("the cat" and "cat" differ)."""
     tolerance: str = "0"
-    """The largest distance from the true number that still counts as right."""
+    """Maximum difference from the true number that counts as right."""
     comma: bool = False
-    """Whether numbers have a decimal comma: 1.000,5."""
+    """Whether numbers use a decimal comma: 1.000,5."""
     month_first: bool = False
-    """Whether 5/3/2026 is in May."""
+    """Whether dates with slashes are month first: 5/3/2026 is in May."""
     labels: tuple[str, ...] = ()
-    """The answers of a choice, which every question lists."""
+    """The possible answers of a choice, listed in every question."""
 
 
 def right(rule: Rule, answer: str, truth: str) -> float:
-    """1 if the answer is right; a share of right items or fields where such a share is meaningful; else 0.
+    """Scores an answer: 1 if it is right; the share of right items or fields for lists, sets and JSON; else 0.
 
     >>> right(Rule(), " The  CAT.", "the cat"), right(Rule(articles=False), "cat", "the cat")
     (1.0, 1.0)
@@ -85,26 +86,25 @@ def right(rule: Rule, answer: str, truth: str) -> float:
 
 
 def shown(rule: Rule, truth: str) -> str:
-    """The truth as an example shows it: the first of several right answers."""
+    """Returns the true answer for display in examples: the first one if several are right."""
     return alternatives(truth)[0] if rule.check is Check.ONE_OF else truth
 
 
 def alternatives(truth: str) -> list[str]:
-    """The parts between bars, or between semicolons if there is no bar."""
+    """Splits at bars, or at semicolons if there is no bar."""
     parts = [part.strip() for part in re.split(r"[|]" if "|" in truth else r"[|;]", truth)]
     return [part for part in parts if part] or [truth]
 
 
 def asked(rule: Rule, question: str) -> str:
-    """The question as a model reads it: with the answers to choose from, if it is a choice."""
+    """Returns the question as shown to a model, with the possible answers if it is a choice."""
     if rule.check not in (Check.CHOICE, Check.TRUE_FALSE) or not rule.labels:
         return question
     return f"{question}\nAnswer with one of: {', '.join(rule.labels)}."
 
 
 def plain(rule: Rule, text: str) -> str:
-    """Text as it is compared: Unicode normalised, without case, with single spaces and no full stop or other
-    mark at the end.
+    """Normalises text for comparison: Unicode NFKC, case folded, single spaces, without final punctuation.
 
     >>> plain(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! ")
     'cafe au lait'
@@ -128,7 +128,8 @@ _ARTICLES = frozenset(
 
 
 def number(rule: Rule, text: str) -> tuple[Fraction, str] | None:
-    """A number and the text around it, its unit. A comma that can only be a decimal one is always read so.
+    """Parses a number and its unit (the text around it). A comma that can only be a decimal comma is read as
+    one.
 
     >>> number(Rule(), "$1,250.50"), number(Rule(), "-3/4"), number(Rule(), "1,5 kg"), number(Rule(), "1e3")
     ((Fraction(2501, 2), '$'), (Fraction(-3, 4), ''), (Fraction(3, 2), 'kg'), None)
@@ -157,7 +158,7 @@ _NUMBER = re.compile(
 
 
 def _value(digits: str, marks: str) -> Fraction | None:
-    """The number's value. `marks` are the decimal mark and the one between thousands."""
+    """Returns the number's value. `marks`: the decimal mark and the thousands separator."""
     decimal, thousand = marks[0], marks[1]
     if digits.isdecimal():
         return Fraction(int(digits)) if len(digits) <= 40 else None
@@ -229,7 +230,7 @@ def items(rule: Rule, text: str) -> list[str]:
 
 
 def fields(text: str) -> dict[str, Any] | None:
-    """A JSON object; None for any other text."""
+    """Parses a JSON object; None for any other text."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
@@ -238,7 +239,7 @@ def fields(text: str) -> dict[str, Any] | None:
 
 
 def guess(answers: Sequence[str]) -> Rule:
-    """The check that suits these true answers best.
+    """Guesses the best check from the true answers.
 
     >>> [guess(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
     ['number', 'true-false', 'list']
@@ -252,7 +253,7 @@ def guess(answers: Sequence[str]) -> Rule:
 
 
 def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
-    """The rule completed from the true answers: labels, decimal comma, order of day and month."""
+    """Completes a rule from the true answers: labels, decimal comma, order of day and month."""
     change: dict[str, object] = {}
     if rule.check in (Check.CHOICE, Check.TRUE_FALSE):
         change["labels"] = _labels(answers)
@@ -267,7 +268,7 @@ def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
 
 
 def _labels(answers: Sequence[str]) -> tuple[str, ...]:
-    """Different answers, each in its most frequent spelling, sorted."""
+    """Returns the different answers, each in its most frequent spelling, sorted."""
     spellings: dict[str, Counter[str]] = {}
     for one in answers:
         spellings.setdefault(plain(Rule(), one), Counter())[one.strip()] += 1
@@ -313,7 +314,7 @@ def _number(rule: Rule, answer: str, truth: str) -> float:
 
 @lru_cache(maxsize=64)
 def tolerance(text: str) -> Fraction:
-    """A tolerance from text. Raises ValueError unless it is a number of at least 0."""
+    """Parses a tolerance. Raises ValueError unless it is a number of at least 0."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -355,7 +356,7 @@ def _json(rule: Rule, answer: str, truth: str) -> float:
 
 
 def _same(rule: Rule, said: object, true: object) -> bool:
-    """Whether two values of fields are equal: numbers as numbers, texts as texts, all else exactly."""
+    """Whether two field values are equal: numbers within the tolerance, texts normalised, all else exactly."""
     if isinstance(true, bool) or isinstance(said, bool):
         return said is true
     if isinstance(true, int | float) and isinstance(said, int | float):

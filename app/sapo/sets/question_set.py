@@ -1,8 +1,9 @@
-"""A question set: an owner's questions, how their answers are checked, and the family of puzzles they make.
+"""A question set: an owner's questions, how their answers are checked, and the family of puzzles made from
+them.
 
-A set is identified by its content: `mark` is a hash of everything but the name, and names its family and its
-file. So a question's coordinates (family, row or template seed) mean the same wherever the same file lies, and
-a changed set is a different one.
+A set is identified by its content: `mark` is a hash of everything but the name, and is used in the names of its
+family and its file. So a question's coordinates (family, row or template seed) mean the same wherever the file
+is, and a changed set is a different one.
 """
 
 from __future__ import annotations
@@ -25,24 +26,26 @@ from app.sapo.sets.templates import FilledTemplate, Template, checked
 
 FORMAT = 1
 FEWEST, ROUGH = 8, 20
-"""Different questions: below the first a set is refused, below the second its curve is rough."""
+"""Numbers of different questions: below the first a set is rejected, below the second its curve is
+imprecise.
+"""
 HELD_OUT_SHARE = 5
 """One question in five is held out."""
 MAX_ROWS = 5000
 MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME = 1500, 200, 300, 60
 PREFIX = "own-"
-"""Begins every set's family name. The protocol's family names have no hyphen, so none of these can be sent."""
+"""Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
-"""Up to this many ways to fill a template all are looked at, so that exactly a fifth is held out."""
+"""With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
 _SAMPLED = 400
 
 
 class SetError(ValueError):
-    """A set that cannot be used; the message is one sentence."""
+    """A set cannot be used; the message is one sentence."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question with its true answer, and its work if that is known."""
+    """A question with its true answer, and the work if it is known."""
 
     question: str
     answer: str
@@ -50,7 +53,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of the data folder holds: rows or templates."""
+    """The content of a set's file: rows or templates."""
 
     name: str
     rule: Rule
@@ -60,12 +63,13 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """Twelve hexadecimal digits of the content's hash."""
-        return sha256(self.content).hexdigest()[:12]
+        """First twelve hexadecimal digits of the content's SHA-256."""
+        return sha256(self.canonical_json).hexdigest()[:12]
 
     @property
-    def content(self) -> bytes:
-        """All but the name: the same for everyone who holds the same questions."""
+    def canonical_json(self) -> bytes:
+        """The canonical JSON without the name, which is hashed: identical for everyone who has the same
+        questions."""
         return msgspec.json.encode(msgspec.structs.replace(self, name=""))
 
     @property
@@ -74,8 +78,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def distinct(self) -> int:
-        """Number of different questions, near-duplicates counted once; for many templates, of those that were
-        looked at."""
+        """Number of different questions, near-duplicates counted once; if templates make too many, of those in
+        a sample."""
         return len(self._contents)
 
     @property
@@ -84,11 +88,11 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def countable(self) -> bool:
-        """Whether all its questions can be looked at."""
+        """Whether there are few enough questions to enumerate them all."""
         return sum(template.size for template in self.templates) <= _COUNTED
 
     def _entries(self) -> Iterator[Entry]:
-        """All entries, or a sample of them where templates make very many."""
+        """Yields all entries, or a sample if templates make too many."""
         yield from (_entry(row.question, row.answer, row.work) for row in self.rows)
         for template in self.templates:
             rng = Random(0)
@@ -96,7 +100,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
             yield from (_filled(made) for made in drawn if made is not None)
 
     def constant_share(self) -> tuple[float, str]:
-        """The largest share of questions that one constant answer solves, and that answer.
+        """Returns the largest share of questions that one constant answer solves, and that answer.
 
         >>> rows = [Row(question=f"Mail {n}?", answer="spam" if n % 4 else "ham") for n in range(8)]
         >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
@@ -108,12 +112,12 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_own(family: str) -> bool:
-    """Whether a family is a question set, nothing of which may leave this computer."""
+    """Whether a family is a question set, which must not leave this computer."""
     return family.startswith(PREFIX)
 
 
 def check(made: QuestionSet) -> None:
-    """Raises SetError for a set that cannot be learned from."""
+    """Raises SetError if a set cannot be used for training."""
     if not made.name.strip() or len(made.name) > MAX_NAME:
         raise SetError(f"A set needs a name of 1 to {MAX_NAME} characters.")
     if len(made.rows) > MAX_ROWS:
@@ -138,7 +142,7 @@ def check(made: QuestionSet) -> None:
 
 
 def recognised(rule: Rule, row: Row) -> bool:
-    """Whether the true answer, written as a model writes it, counts as right and fits the limits."""
+    """Whether the true answer, written as a model writes it, counts as right and is within the limits."""
     if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
         return False
     said = extract_answer(f"{SHORT}{shown(rule, row.answer)}")
@@ -146,12 +150,12 @@ def recognised(rule: Rule, row: Row) -> bool:
 
 
 def encode(made: QuestionSet) -> bytes:
-    """A set as the content of a readable file."""
+    """Encodes a set as the content of a readable file."""
     return msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
 
 
 def decode(content: bytes) -> QuestionSet:
-    """The set in a file that `encode` wrote, perhaps on another computer; call `check` before using it. Raises
+    """Decodes a file written by `encode`, possibly on another computer; call `check` before using it. Raises
     SetError."""
     try:
         made = msgspec.json.decode(content, type=QuestionSet)
@@ -163,7 +167,7 @@ def decode(content: bytes) -> QuestionSet:
 
 
 def family(made: QuestionSet) -> Family:
-    """The set as a family of puzzles with one level."""
+    """Returns the set as a family of puzzles with one level."""
     rule, held = made.rule, _held_out(made)
 
     def content_hash(content: Content) -> int:
@@ -190,8 +194,8 @@ def family(made: QuestionSet) -> Family:
 
 
 def _held_out(made: QuestionSet) -> frozenset[Content] | None:
-    """The contents of the fifth that is held out, at least one; None if there are too many questions to choose
-    among."""
+    """Returns the contents of the fifth that is held out, at least one; None if there are too many questions to
+    enumerate."""
     if not made.countable:
         return None
     ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))
@@ -199,7 +203,7 @@ def _held_out(made: QuestionSet) -> frozenset[Content] | None:
 
 
 class _Questions:
-    """The data set in the form that `app.sapo.questions` reads: item i follows from seed + i."""
+    """The data set in the form that `app.sapo.questions` reads: item i depends on seed + i only."""
 
     def __init__(self, made: QuestionSet) -> None:
         self._made = made
@@ -223,8 +227,8 @@ def _entry(question: str, answer: str, work: str) -> Entry:
 
 
 def _filled(made: FilledTemplate) -> Entry:
-    """The content of a filled template: its slots and answer, so that the same numbers in another wording are
-    the same content."""
+    """Returns the entry of a filled template. Its content is slots and answer, so that the same numbers in
+    another wording are the same content."""
     content = (*sorted(value.casefold() for value in made.values), "=", made.answer)
     return {
         "question": made.question,
@@ -234,7 +238,7 @@ def _filled(made: FilledTemplate) -> Entry:
 
 
 def near(question: str) -> Content:
-    """What near-duplicates have in common: words and numbers in any order, without case and punctuation.
+    """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation.
 
     >>> near("What is 3 times 12?") == near("12 times 3: what IS?"), near("+"), near("Café 5")
     (True, ('+',), ('5', 'café'))

@@ -1,8 +1,8 @@
-"""Reads questions and answers from a file's bytes or a pasted table, and reports what became of every row.
+"""Parses questions and answers from a file or a pasted table, and reports what happened to every row.
 
-CSV and TSV of any dialect, JSON and JSON lines with the usual column names of data sets, GSM8K's `#### 42`, and
-templates. All of it is bounded before it is read, and none of it is run: rows that look like a spreadsheet
-formula are left out. `preview` raises SetError with one sentence if there is nothing to read.
+Reads CSV and TSV of any dialect, JSON and JSON lines with the usual column names of data sets, GSM8K's `####
+42`, and templates. Input is limited before it is parsed, and never executed: rows that look like a spreadsheet
+formula are skipped. `preview` raises SetError with one sentence if there is nothing to read.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ QUESTION_COLUMNS: Sequence[str] = re.findall(
 ANSWER_COLUMNS: Sequence[str] = re.findall(
     r"\w+", "answer output label target completion response solution antwort lösung back category a"
 )
-"""Names of answer columns, the likeliest first."""
+"""Names of answer columns, most likely first."""
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 40
 """Number of first rows from which the delimiter is guessed."""
 _MOST_SKIPPED = 1000
 _MOST_COLUMNS = 200
 _MOST_READ = 4 * MAX_ROWS
-"""Rows after which no more are read."""
+"""Maximum number of rows read."""
 _MARKER = re.compile(r"\n?\s*####\s*([^\n]{1,200})\s*\Z")
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
 _FORMULA = re.compile(r"=\s*[A-Z][A-Z.]{0,20}\(|[=+@-][A-Z]{1,3}[0-9]{1,7}\b|@[A-Z]{2,20}\(")
@@ -60,7 +60,7 @@ _BINARY = {
 
 
 class SkipReason(StrEnum):
-    """Why a row was left out, in words for people."""
+    """Why a row was skipped; the value is shown to the user."""
 
     NO_QUESTION = "no question"
     NO_ANSWER = "no answer"
@@ -74,8 +74,9 @@ class SkipReason(StrEnum):
 
 
 class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row that was left out; rows count from 1, including the header line. `like` is the earlier row with the
-    same question."""
+    """A skipped row; rows count from 1, including the header. `like`: the earlier row with the same
+    question.
+    """
 
     row: int
     reason: SkipReason
@@ -83,7 +84,7 @@ class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of reading a file: the set as understood, and what was left out."""
+    """The result of parsing a file: the set, and the rows that were skipped."""
 
     made: QuestionSet
     skipped: tuple[SkippedRow, ...] = ()
@@ -101,8 +102,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
-    """What a file's content means. `rule` is the owner's own choice; without one it is guessed. Raises
-    SetError."""
+    """Parses a file's content. `rule`: the owner's choice; if None it is guessed. Raises SetError."""
     text, notes = decoded(content)
     if templates.looks_like_templates(text):
         return _of_templates(text, name, rule, notes)
@@ -137,7 +137,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
 
 
 def read(content: bytes, name: str, rule: Rule | None = None) -> Preview:
-    """The same for a file that may also be a set which somebody handed on; that keeps its own name and check.
+    """Like `preview`, but also reads a complete set in Shoal's format, which keeps its own name and check.
     Raises SetError."""
     if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
         return Preview(made=decode(content), guessed=False)
@@ -159,7 +159,7 @@ def _of_templates(text: str, name: str, rule: Rule | None, notes: Sequence[str])
 
 
 def decoded(content: bytes) -> tuple[str, list[str]]:
-    """The text of a file, and a remark about its encoding if one is needed. Raises SetError."""
+    """Decodes a file to text, with a note about its encoding if needed. Raises SetError."""
     if len(content) > MAX_BYTES:
         size, most = len(content) // 2**20, MAX_BYTES // 2**20
         raise SetError(f"This file has {size} MB, and {most} MB is the most. Take a part of it.")
@@ -187,8 +187,8 @@ def decoded(content: bytes) -> tuple[str, list[str]]:
 
 
 def clean(text: str) -> str:
-    """The text without characters that can't be seen and could mislead: control characters, marks that change
-    the direction of writing, zero widths, lone surrogates.
+    """Removes invisible characters that could mislead: control characters, direction marks, zero-width
+    characters, lone surrogates.
 
     >>> clean(" a\\u202eb\\x07\\u200b\\n c ")
     'ab\\n c'
@@ -205,7 +205,7 @@ _INVISIBLE = re.compile(
 
 
 def _records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[str, object] | None]]:
-    """Rows as column name (lower case) to text, with their numbers; None for anything that is not a row."""
+    """Yields numbered rows as column name (lower case) to text; None for anything that is not a row."""
     stripped = text.lstrip()
     if stripped[:1] in "[{":
         found = list(_json_records(text))
@@ -259,7 +259,7 @@ def _table_records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[s
 
 
 def _columns(names: Sequence[str]) -> tuple[int, int, bool]:
-    """The positions of question and answer, and whether the first row is a header. Raises SetError."""
+    """Returns the positions of question and answer, and whether the first row is a header. Raises SetError."""
     question, answer = _column(names, QUESTION_COLUMNS), _column(names, ANSWER_COLUMNS)
     if len(names) < 2:
         raise SetError("This is one column. A table needs a question and an answer, side by side.")
@@ -283,7 +283,8 @@ def _column(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _table(text: str, notes: list[str]) -> Iterator[list[str]]:
-    """The rows of a table in the dialect that fits best. A quote that is never closed is an ordinary one."""
+    """Yields the rows of a table in the best-fitting dialect. If a quote is never closed, quotes are ordinary
+    characters."""
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
     delimiter = _delimiter(text)
     try:
@@ -301,7 +302,7 @@ def _table(text: str, notes: list[str]) -> Iterator[list[str]]:
 
 
 def _delimiter(text: str) -> str:
-    """The delimiter with which most of the first rows have the same number of cells, more than one."""
+    """Returns the delimiter with which most of the first rows have the same number of cells, more than one."""
     head = text[: 64 * 1024]
 
     def evenness(delimiter: str) -> tuple[int, int]:
@@ -318,7 +319,7 @@ def _delimiter(text: str) -> str:
 
 
 def _row(cells: Mapping[str, object] | None) -> Row | SkipReason:
-    """Question, answer and work out of the cells of one row."""
+    """Extracts question, answer and work from the cells of one row."""
     if cells is None:
         return SkipReason.UNREADABLE
     if isinstance(messages := cells.get("messages"), list):
@@ -360,7 +361,9 @@ def _refused(row: Row) -> SkipReason | None:
 
 
 def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]) -> Iterator[Row]:
-    """Rows that the check can handle, each question once: if it has two answers, the first counts."""
+    """Yields the rows that the check can handle, each question once; if it has two answers, the first is
+    used.
+    """
     first: dict[str, tuple[int, str]] = {}
     for number, row in rows:
         key, said = " ".join(row.question.casefold().split()), checks.plain(rule, row.answer)

@@ -35,11 +35,11 @@ _RANGE = re.compile(r"(-?[0-9]{1,10})\s*(?:-|\.\.|to)\s*(-?[0-9]{1,10})(?:\s*/\s
 
 
 class TemplateError(ValueError):
-    """A template that cannot be read, in one sentence."""
+    """A template cannot be parsed; the message is one sentence."""
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """Whole numbers from `low` to `high` in steps, or, where there are any, `words` with their partners."""
+    """Whole numbers from `low` to `high` in steps, or `words` with their partners if there are any."""
 
     name: str
     low: int = 0
@@ -52,7 +52,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.words) or (self.high - self.low) // self.step + 1
 
     def value(self, place: int) -> tuple[str, str]:
-        """The text at a place and its partner, which is the text itself for a number."""
+        """Returns the text at a position and its partner, which for a number is the text itself."""
         if self.words:
             return self.words[place]
         text = str(self.low + place * self.step)
@@ -60,7 +60,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilledTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """A question made from a template; `values` are what its slots hold."""
+    """A question made from a template; `values` are the contents of its slots."""
 
     question: str
     answer: str
@@ -69,7 +69,7 @@ class FilledTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """See the head of this file."""
+    """A parsed template; see the module's docstring."""
 
     question: str
     answer: str
@@ -78,18 +78,18 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """How many ways there are to fill it."""
+        """Number of ways to fill it."""
         size = 1
         for slot in self.slots:
             size *= slot.size
         return size
 
     def drawn(self, rng: Random) -> FilledTemplate | None:
-        """A question with slots filled by chance; None where the expression has no short decimal value."""
+        """Fills the slots at random; None if the expression has no short decimal value."""
         return self.filled([rng.randrange(slot.size) for slot in self.slots])
 
     def every(self) -> Iterator[FilledTemplate | None]:
-        """All of them, in order."""
+        """Yields all fillings, in order."""
         for places in product(*(range(slot.size) for slot in self.slots)):
             yield self.filled(places)
 
@@ -126,12 +126,12 @@ def _worked_out(expression: str, values: Mapping[str, tuple[str, str]]) -> str |
 
 
 def looks_like_templates(text: str) -> bool:
-    """Whether this is no table: a line says what the answer is, and a slot stands in another."""
+    """Whether the text is templates and not a table: one line gives the answer, and another contains a slot."""
     return bool(re.search(r"(?m)^answer\s*:", text[:20000]) and _SLOT.search(text[:20000]))
 
 
 def parse(text: str) -> tuple[Template, ...]:
-    """The templates of a text. Raises TemplateError.
+    """Parses templates. Raises TemplateError.
 
     >>> [times] = parse("What is {a} times {b}?\\na: 2-4\\nb: 2-3\\nanswer: a*b\\nwork: {a} * {b} = {answer}")
     >>> times.size, times.filled((2, 1))
@@ -182,7 +182,7 @@ def _slot(name: str, values: str) -> Slot:
 
 
 def checked(given: Sequence[Template]) -> None:
-    """Raises TemplateError for templates, perhaps of somebody else's, that `parse` would not have made."""
+    """Raises TemplateError for templates, possibly from another person, that `parse` would not have made."""
     if len(given) > MAX_TEMPLATES:
         raise TemplateError(f"There must be 1 to {MAX_TEMPLATES} templates, not {len(given)}.")
     for one in given:
@@ -196,7 +196,7 @@ def checked(given: Sequence[Template]) -> None:
 
 
 def _check(made: Template) -> None:
-    """Raises TemplateError where a slot is missing or an expression has no value."""
+    """Raises TemplateError if a slot is missing or the expression never has a value."""
     known = {slot.name for slot in made.slots}
     for text, names in ((made.question, known), (made.answer, known), (made.work, known | {"answer"})):
         for name in (found[1] for found in _SLOT.finditer(text)):
@@ -236,4 +236,4 @@ wolf=wolves, shelf=shelves, man=men, woman=women, foot=feet, tooth=teeth, mouse=
 sheep=sheep, table=tables, apple=apples, friend=friends, window=windows, brush=brushes, match=matches
 answer: {word=}""",
 }
-"""Ready examples by title, each a text that `parse` reads."""
+"""Ready-made examples by title, as text for `parse`."""

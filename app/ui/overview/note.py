@@ -53,7 +53,7 @@ def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milesto
 
 def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
     """Whether the curve is flat and the question "what next" was not dismissed lately."""
-    if not choices["notes"] or not flat.levelled(view.curve):
+    if not choices["notes"] or not flat.has_plateaued(view.curve):
         return False
     last = view.curve[-1].round
     return seen.next_of != model(view) or last >= seen.next_at + AGAIN

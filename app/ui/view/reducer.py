@@ -130,10 +130,10 @@ class Fold:
     def _show(self, **fields: object) -> None:
         self.change(**fields)
         view = self.view
-        reached = milestones.reached(view.rounds, view.sources)
+        reached = milestones.family_milestones(view.rounds, view.sources)
         self.change(
             families=families(self._levels, view.rounds, view.curve, reached),
-            milestones=tuple(milestones.noted(reached, view.curve)),
+            milestones=tuple(milestones.select_notable(reached, view.curve)),
         )
 
     def _snapshot(self, told: dict[str, Any], now: float) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from app.node.history.milestones import FirstSource, Milestone, MilestoneKind, milestones, reached, sources
+from app.node.history.milestones import (
+    FirstSource,
+    Milestone,
+    MilestoneKind,
+    family_milestones,
+    milestones,
+    sources,
+)
 from app.node.record.records import GroupRow, Probe, Round
 from app.sapo.questions import Coordinates
 
@@ -32,9 +39,10 @@ def test_a_first_answer_counts_only_where_all_were_wrong_before() -> None:
     ]
     (first,) = milestones(rounds)
     assert (first.kind, first.round, first.family, first.tried) == (MilestoneKind.FIRST, 3, "lcm", 16)
-    assert kinds(reached(rounds)) == [(MilestoneKind.FIRST, 1, "gcd"), (MilestoneKind.FIRST, 3, "lcm")], (
-        "Skills knows both"
-    )
+    assert kinds(family_milestones(rounds)) == [
+        (MilestoneKind.FIRST, 1, "gcd"),
+        (MilestoneKind.FIRST, 3, "lcm"),
+    ], "Skills knows both"
 
 
 def test_a_lesson_is_told_once_what_it_taught_is_practised() -> None:

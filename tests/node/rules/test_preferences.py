@@ -15,7 +15,14 @@ from app.node.record import settings
 from app.node.record.reasons import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
-from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
+from app.node.rules.preferences import (
+    DEFAULTS,
+    SETTINGS,
+    PreferenceError,
+    Preferences,
+    check,
+    default_cpu_limit,
+)
 from app.node.rules.setting import NO_HOURS, HourSpan, Schedule
 from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
@@ -35,7 +42,9 @@ def test_every_setting_has_all_that_a_person_needs() -> None:
 
 
 def test_the_defaults_are_those_of_the_rules(tmp_path: Path) -> None:
-    limit = None if lenient(os.cpu_count() or 1) == 100 else lenient(os.cpu_count() or 1) / 100
+    limit = (
+        None if default_cpu_limit(os.cpu_count() or 1) == 100 else default_cpu_limit(os.cpu_count() or 1) / 100
+    )
     assert Preferences(tmp_path).rules(Orders()) == RuleSettings(cpu_limit=limit)
     assert not list(tmp_path.iterdir())
 
