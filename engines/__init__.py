@@ -1,2 +1,2 @@
-"""Sampling and learning. Engines know tokens, weights and adapters, and nothing about swarms, tasks or
+"""Sampling and learning. Engines work on tokens, weights and adapters, and know nothing of swarms, tasks or
 windows."""

@@ -1,8 +1,7 @@
-"""Checks of rows and the cutting of a batch into micro-batches, for every engine's learner.
+"""Validates training rows and splits a batch into micro-batches, for every engine's learner.
 
-Prompts are computed once for all completions that follow them, so a micro-batch holds whole groups where they
-fit.
-"""
+A prompt is computed once for all completions that follow it, so a micro-batch holds whole groups where they
+fit."""
 
 from __future__ import annotations
 
@@ -17,19 +16,21 @@ from engines.contract import Batch, EngineError, Row, StepStats, progress
 Tokens = list[int]
 Done = TypeVar("Done")
 NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
-"""The result of a step on a batch in which no row carries weight."""
+"""The result of a step on a batch in which no row has a non-zero weight."""
 
 
 @dataclass
 class BatchLimits:
-    """The size of a micro-batch, and whether layers are recomputed. It only ever decreases."""
+    """Maximum tokens of a micro-batch, and whether layers are recomputed (`checkpointing`). The limits only
+    ever decrease."""
 
     tokens: int
     checkpointing: bool = False
 
     @classmethod
     def fitting(cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int) -> BatchLimits:
-        """Half of the free memory is for activations; layers are recomputed where 1024 tokens do not fit.
+        """Returns limits for which activations use half of the free memory; layers are recomputed if 1024
+        tokens do not fit otherwise. The `token_bytes` are bytes per token without and with recomputing.
 
         >>> BatchLimits.fitting(4 * 2**20, 2048, 1024, 128), BatchLimits.fitting(2**20, 2048, 1024, 128)
         (BatchLimits(tokens=2048, checkpointing=False), BatchLimits(tokens=2048, checkpointing=True))
@@ -40,7 +41,8 @@ class BatchLimits:
         return cls(max(1, min(most, int(free_bytes * 0.5 / token_bytes_recomputed))), checkpointing=True)
 
     def step_down(self) -> str | None:
-        """A smaller setting and the sentence that reports it, or None if there is no smaller one."""
+        """Lowers the limits by one step and returns the sentence that reports it; None if they cannot get
+        lower."""
         if self.tokens > 256:
             self.tokens //= 2
             return f"Memory ran short: it now learns from {self.tokens} tokens at a time."
@@ -52,14 +54,15 @@ class BatchLimits:
 
 @dataclass(frozen=True)
 class MemoryErrors:
-    """Engine-specific: recognises errors of too little memory, and frees memory."""
+    """Recovers from out-of-memory errors. `ran_out` recognises the engine's errors, `release` frees its cached
+    memory."""
 
     ran_out: Callable[[Exception], bool]
     release: Callable[[], None]
 
     def learning(self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]) -> Done:
-        """Runs the work, again with smaller limits whenever memory runs out, and reports it. Raises EngineError
-        when the limits cannot get smaller."""
+        """Runs `work`, again with lower limits whenever memory runs out; `notice` gets a sentence each time.
+        Raises EngineError when the limits cannot get lower."""
         while True:
             try:
                 return work()
@@ -77,8 +80,8 @@ class MemoryErrors:
     def sampling(
         self, work: Callable[[slice], None], prompts: int, at_once: int, n: int, max_tokens: int
     ) -> int:
-        """Runs the work for slices of the prompts: at first `at_once`, half as many whenever memory runs out.
-        Returns the last size. Raises EngineError when not even one prompt fits."""
+        """Runs `work` on slices of the prompts, at first `at_once` prompts, half as many whenever memory runs
+        out. Returns the last slice size. Raises EngineError if not even one prompt fits."""
         size, first = max(1, at_once), 0
         while first < prompts:
             try:
@@ -99,7 +102,8 @@ class MemoryErrors:
 
 
 def check_finite(loss: float, norm: float) -> None:
-    """Raises EngineError if a step would spoil the adapter."""
+    """Raises EngineError if loss or gradient norm is not finite, so that the step cannot corrupt the
+    adapter."""
     if not (math.isfinite(loss) and math.isfinite(norm)):
         raise EngineError(
             f"The step wasn't made, because its loss ({loss}) or gradient ({norm}) isn't a finite number: "
@@ -110,7 +114,8 @@ def check_finite(loss: float, norm: float) -> None:
 def step_stats(
     rows: Sequence[Row], loss: float, norm: float, pieces: int, apart: Sequence[float], seconds: float
 ) -> StepStats:
-    """`apart`: sum of |learner's - sampler's| log-probs (nats), tokens at the cap, tokens counted."""
+    """Builds the statistics of a step. `apart` holds the sum of |learner's - sampler's| log-probs (nats), the
+    number of tokens at the cap, and the number of tokens counted."""
     distance, capped, sampled = apart
     return StepStats(
         loss=loss,
@@ -130,8 +135,9 @@ def scored(
     logprobs: Callable[[list[tuple[Tokens, Tokens]], list[int]], list[float]],
     shared: bool = True,
 ) -> list[list[float]]:
-    """Log-probabilities of every completion's tokens, in micro-batches. `logprobs` computes those of some
-    sequences, all their completions' tokens in one row. `shared` as in `micro_batches`."""
+    """Returns the log-probabilities of every completion's tokens, computed in micro-batches. `logprobs`
+    computes those of some sequences, the tokens of all their completions in one list. `shared` as in
+    `micro_batches`."""
     results: list[list[float]] = [[] for _ in sequences_S]
     filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
     for piece in micro_batches([sequences_S[index] for index in filled], tokens, shared):
@@ -145,7 +151,7 @@ def scored(
 
 
 def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:
-    """The rows that carry weight. Raises EngineError for rows that cannot be trained on."""
+    """Returns the rows with a non-zero weight. Raises EngineError for rows that cannot be trained on."""
     if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
         raise EngineError(f"The learning rate {batch.learning_rate} isn't a number of at least 0: set another.")
     rows = []
@@ -177,17 +183,16 @@ def check_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]], vocabulary: int) 
 
 
 def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:
-    """Number of tokens that a forward pass over these computes; the last one of each completion is only
-    predicted."""
+    """Returns the number of tokens in a forward pass over these sequences: each distinct prompt once, and each
+    completion without its last token, which is only predicted."""
     prompts = {tuple(prompt) for prompt, _ in sequences_S}
     return sum(map(len, prompts)) + sum(max(0, len(completion) - 1) for _, completion in sequences_S)
 
 
 def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int, shared: bool = True) -> list[list[int]]:
-    """Indices of the rows of each micro-batch: whole groups over one prompt where they fit, sorted by length.
-
-    Each holds at most `tokens` computed tokens, or a single row that is longer; prompts count once for each
-    row unless they are `shared`.
+    """Returns the row indices of each micro-batch: whole groups over one prompt where they fit, sorted by
+    length. Each holds at most `tokens` computed tokens, or a single longer row. With `shared` a prompt is
+    counted once per group, otherwise once per row.
 
     >>> micro_batches([([1], [2, 3]), ([7], [2] * 9), ([1], [4, 5])], 5)
     [[0, 2], [1]]

@@ -1,9 +1,9 @@
-"""Which engine suits a computer and a model, in which number format, and why not another one: pure functions.
+"""Chooses the engine and number format for a computer and a model, and says why the others were not chosen.
+Pure functions.
 
-The rules come in order of weight. MLX on Apple Silicon and PyTorch on an NVIDIA card are far ahead of
-everything else there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed
-costs are larger than what it saves; in between, and wherever both were measured (`Trial`), the measurement
-decides."""
+Rules in order of weight: MLX on Apple Silicon and PyTorch on an NVIDIA card are far faster than everything else
+there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed costs exceed its
+gain. In between, and wherever both were measured (`Trial`), the measurement decides."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from engines.facts import MB, HardwareFacts, fast_halves
 from engines.files import read_json, write_json
 
 LARGE = 100_000_000
-"""Parameters from which llama.cpp is chosen on a processor if nothing has been measured yet."""
+"""Number of parameters from which llama.cpp is chosen on a processor if nothing has been measured yet."""
 
 SIXTEEN_BITS = 300_000_000
-"""Parameters up to which llama.cpp samples in 16 bits: with 64 rows as fast as 8 bits on AVX2, a quarter faster
-where it was built for AVX-512, and nearer to the learner. Beyond, 8 bits take half the memory."""
+"""Maximum parameters for which llama.cpp samples in 16 bits. With 64 rows that is as fast as 8 bits on AVX2, a
+quarter faster on builds for AVX-512, and closer to the learner. Above, 8 bits need half the memory."""
 
 DRIVERS = {11: 450, 12: 525, 13: 580}
-"""CUDA's major version to the oldest driver that runs it (NVIDIA's CUDA compatibility table)."""
+"""CUDA major version to the oldest driver that supports it (NVIDIA's CUDA compatibility table)."""
 
 _SHARE = 0.7
-"""Share of free memory that an engine may use; see engines.facts."""
+"""Share of the free memory that an engine may use; see engines.facts."""
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a model on which the choice depends."""
+    """The properties of a model on which the choice depends."""
 
     name: str
     parameters: int
 
 
 class EngineVerdict(msgspec.Struct, frozen=True):
-    """One way to run, whether it is possible here, and why (not). Names are those of `./shoal doctor`: torch
-    appears as torch-cuda, torch-mps and torch-cpu."""
+    """One way to run a model, whether it is usable here, and the reason. Names are those of `./shoal doctor`:
+    torch appears as torch-cuda, torch-mps and torch-cpu."""
 
     name: str
     usable: bool
@@ -49,8 +49,9 @@ class EngineVerdict(msgspec.Struct, frozen=True):
 
 
 class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """`way` is the name of the chosen verdict and `engine` the engine that runs it, both empty if there is
-    none. `needs_mb` is a lower bound: weights and what samples from them, without activations."""
+    """The result of a choice. `way` is the name of the chosen verdict and `engine` the engine that runs it,
+    both "" if none is usable. `needs_mb` is a lower bound: the weights and the sampler's copy, without
+    activations."""
 
     engine: str
     way: str
@@ -67,8 +68,8 @@ def choose(
     problem: Callable[[str], str],
     rounds_per_hour: Mapping[str, float] | None = None,
 ) -> EngineChoice:
-    """`problem` says why "torch", "llamacpp" or "mlx" cannot run (empty: it can); `rounds_per_hour` was
-    measured on this computer with this model."""
+    """Chooses how to run a model. `problem` returns why "torch", "llamacpp" or "mlx" cannot run ("" if it can);
+    `rounds_per_hour` holds what was measured with this model on this computer, by engine."""
     judged = {one.name: one for one in judge(facts, size, problem)}
     measured = dict(rounds_per_hour or {})
     order = _order(facts, size, measured)
@@ -97,7 +98,7 @@ def choose(
 
 
 def engine_of(way: str) -> str:
-    """
+    """Returns the engine that a way belongs to.
     >>> engine_of("torch-cuda"), engine_of("mlx"), engine_of("")
     ('torch', 'mlx', '')
     """
@@ -105,7 +106,7 @@ def engine_of(way: str) -> str:
 
 
 def judge(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) -> list[EngineVerdict]:
-    """Every way to run, in a fixed order."""
+    """Returns a verdict for every way to run, in a fixed order."""
     ways = {
         "torch-cuda": problem("torch") or cuda_problem(facts),
         "torch-mps": problem("torch") or mps_problem(facts),
@@ -121,7 +122,7 @@ def judge(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) 
 
 
 def cuda_problem(facts: HardwareFacts) -> str:
-    """Why torch cannot use an NVIDIA card, in a sentence; empty when it can."""
+    """Returns a sentence why torch cannot use an NVIDIA card, "" if it can."""
     if facts.driver_problem:
         return facts.driver_problem
     if not facts.cards:
@@ -132,7 +133,7 @@ def cuda_problem(facts: HardwareFacts) -> str:
 
 
 def driver_problem(cuda: str, driver: str) -> str:
-    """A sentence that the driver is too old for a CUDA version; empty if it is not.
+    """Returns a sentence if the driver is too old for a CUDA version, "" if it is not.
 
     >>> driver_problem("13.0", "580.65.06"), driver_problem("12.8", "535.104.05")
     ('', '')
@@ -153,14 +154,14 @@ def mps_problem(facts: HardwareFacts) -> str:
 
 
 def llamacpp_problem(facts: HardwareFacts) -> str:
-    """A sentence, or empty. llama.cpp samples and torch learns; on a graphics card torch does both better."""
+    """Returns a sentence why llama.cpp cannot run here, "" if it can."""
     if facts.system == "linux" and facts.glibc and _pair(facts.glibc) < (2, 28):
         return f"llama.cpp needs glibc 2.28 and this system has {facts.glibc}: use a newer system."
     return ""
 
 
 def memory_problem(way: str, facts: HardwareFacts, size: ModelSize) -> str:
-    """A sentence that the model does not fit; empty if it does."""
+    """Returns a sentence if the model does not fit into the free memory, "" if it does."""
     needed, room = needs_mb(way, facts, size), _room_mb(way, facts)
     if needed <= room:
         return ""
@@ -176,7 +177,8 @@ def memory_problem(way: str, facts: HardwareFacts, size: ModelSize) -> str:
 
 
 def needs_mb(way: str, facts: HardwareFacts, size: ModelSize) -> int:
-    """Weights and what samples from them: torch a merged copy, llama.cpp its own, MLX its adapter."""
+    """Returns the MB of the weights and of the sampler's copy: torch merges into a second copy, llama.cpp has
+    its own, MLX needs none."""
     if not way:
         return 0
     bytes_each = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}[dtype(way, facts, size)]
@@ -186,11 +188,11 @@ def needs_mb(way: str, facts: HardwareFacts, size: ModelSize) -> int:
 
 
 SAMPLER_BYTES: Mapping[Kind, float] = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32}
-"""Bytes of one weight; q8_0 keeps a scale for every 32 weights."""
+"""Bytes per weight of llama.cpp's number formats; q8_0 has a scale for every 32 weights."""
 
 
 def sampler_kind(parameters: int) -> Kind:
-    """The number format in which llama.cpp samples from a model of that size.
+    """Returns the number format in which llama.cpp samples from a model of this size.
 
     >>> sampler_kind(2 * 10**6), sampler_kind(135 * 10**6), sampler_kind(5 * 10**8)
     ('f32', 'f16', 'q8_0')
@@ -201,7 +203,7 @@ def sampler_kind(parameters: int) -> Kind:
 
 
 def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
-    """The number format that the learner's weights are expected in; the engine measures before it takes one."""
+    """Returns the expected number format of the learner's weights; the engine measures before it decides."""
     if not way:
         return ""
     if way == "torch-cuda":
@@ -213,8 +215,8 @@ def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
 
 
 def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> list[str]:
-    """The verdicts that may be chosen automatically, best first. MLX is for Apple's chips: elsewhere it must be
-    asked for by name."""
+    """Returns the ways that may be chosen automatically, best first. MLX is only for Apple's chips; elsewhere
+    it must be requested by name."""
     if facts.apple_silicon:
         return ["mlx", "torch-mps", "torch-cpu"]
     ways = ["torch-cpu", "llamacpp"] if size.parameters < LARGE else ["llamacpp", "torch-cpu"]
@@ -238,7 +240,7 @@ def _runs(way: str, facts: HardwareFacts) -> str:
 
 
 def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
-    """Why this one was chosen."""
+    """Returns why this way was chosen."""
     engine = engine_of(way)
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
         return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."
@@ -248,7 +250,7 @@ def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str,
 
 
 def _why_not(way: str, taken: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
-    """Why a possible one was not chosen."""
+    """Returns why a usable way was not chosen."""
     if engine_of(way) in measured and engine_of(taken) in measured and way in ("torch-cpu", "llamacpp"):
         return (
             f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine_of(way)]:.0f} rounds an "
@@ -271,7 +273,7 @@ _LEADS = {"llamacpp": "llama.cpp", "torch-mps": "The graphics of this Mac", "tor
 
 
 def _passed(order: list[str], way: str, judged: Mapping[str, EngineVerdict]) -> list[str]:
-    """Reasons why those that would have come first were not chosen."""
+    """Returns the reasons why the preferred ways before the chosen one cannot be used."""
     return [judged[name].reason for name in order[: order.index(way)]]
 
 
@@ -302,9 +304,9 @@ _KEPT = 50
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine with one model, measured for some seconds on real questions. Rates are in tokens a second: of
-    the sampler's answers, and of everything the learner reads in a step. `memory_mb` is the peak of its
-    process."""
+    """Result of measuring one engine with one model for some seconds on real questions. Rates are in tokens per
+    second: of sampled answers, and of everything the learner reads in a step. `memory_mb` is the peak memory of
+    its process."""
 
     engine: str
     dtype: str
@@ -322,8 +324,8 @@ class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key(fingerprint: str, facts: HardwareFacts) -> str:
-    """16 hexadecimal digits for a model (engines.models.folder.fingerprint), this hardware and these
-    packages."""
+    """Returns 16 hexadecimal digits that identify the model (`fingerprint` from engines.models.folder), this
+    hardware and these package versions."""
     parts = (
         fingerprint,
         facts.system,
@@ -339,13 +341,13 @@ def key(fingerprint: str, facts: HardwareFacts) -> str:
 
 
 def recall(home: Path, key: str) -> dict[str, Trial]:
-    """Engine to its trial; empty if nothing was measured."""
+    """Returns the stored trials by engine; empty if nothing was measured."""
     kept = _read(home).get(key)
     return kept.trials if kept else {}
 
 
 def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
-    """Adds trials under that key, replacing older ones of the same engines. Raises OSError."""
+    """Stores trials under this key, replacing older ones of the same engines. Raises OSError."""
     known = _read(home)
     before = known.get(key)
     known[key] = _TrialFile(at=time.time(), trials={**(before.trials if before else {}), **trials})

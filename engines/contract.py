@@ -1,18 +1,17 @@
-"""The contract of every engine: tokens, weights and adapters in; log-probabilities out.
+"""The contract of every engine: tokens, weights and adapters in, log-probabilities out.
 
 The trainer process opens one engine and calls it, one call at a time, in this order in a round: `sample`
-answers questions; `encode` and `logprobs` read peers' answers; `step` takes each optimiser step; `save` writes
-the checkpoint, and `load` brings one back after a restart. The engine owns the frozen base model, one LoRA
-adapter, its optimiser state and the memory of both; the caller owns files and folders, and everything that a
-token's weight means.
+generates answers; `encode` and `logprobs` score peers' answers; `step` takes each optimiser step; `save` writes
+the checkpoint, and `load` restores one after a restart. The engine owns the frozen base model, one LoRA
+adapter, its optimiser state and the memory of both; the caller owns files and folders, and the meaning of every
+token's weight.
 
-Left out: swarms, tasks, rewards, groups and the algorithm. Credit arrives as one weight per token
-(`Row.weights_T`), computed in app.sapo, so that engines can be compared with each other on the same batch.
-Also left out: asynchronous calls and several adapters at a time (`engines.torch_lora.engine.TorchSwarm` has
-those, for the lab), since one node learns with one.
+Not part of the contract: swarms, tasks, rewards, groups and the algorithm. Credit arrives as one weight per
+token (`Row.weights_T`), computed in app.sapo, so that engines can be compared on the same batch. Also not part
+of it: asynchronous calls and several adapters at a time, since a node trains one
+(`engines.torch_lora.engine.TorchSwarm` has several, for the lab).
 
-Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens.
-"""
+Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens."""
 
 from __future__ import annotations
 
@@ -27,32 +26,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Messages = Sequence[dict[str, str]]
-"""A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
+"""A prompt as chat messages, `{"role": ..., "content": ...}`, rendered by the model's own chat template."""
 Heard = Callable[[str], bool]
-"""Gets an answer's text so far; returning False ends the answer there."""
+"""Called with an answer's text so far; returning False stops the answer."""
 
 
 Kind = Literal["f32", "f16", "bf16", "q8_0"]
-"""Number formats of the GGUF files that are written here."""
+"""Number formats of the GGUF files written here."""
 
 
 class EngineError(Exception):
-    """Something the owner can act on: says what failed, why, and what to do, in one sentence."""
+    """An error the user can act on: one sentence that says what failed, why, and what to do."""
 
 
 class TooLongError(EngineError):
-    """Prompt and answer are more tokens than the model can read."""
+    """Prompt and answer exceed the model's context length."""
 
 
 class AdapterError(EngineError):
-    """A saved adapter or optimiser is missing, damaged or made for another model."""
+    """A saved adapter or optimiser state is missing, damaged or made for another model."""
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs: shown to the owner and written into the history.
+    """Describes the running engine; shown to the user and written into the history.
 
-    `sampler` names the program that samples where it is not the learner itself, for example "llama.cpp q8_0":
-    its log-probabilities are then not quite the learner's, and belong into `Row.sampler_logprobs_T`."""
+    `sampler` names the program that samples if it is not the learner itself, for example "llama.cpp q8_0": its
+    log-probabilities then differ slightly from the learner's and belong into `Row.sampler_logprobs_T`."""
 
     name: str
     device: str
@@ -65,15 +64,14 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     adapter_format: str = "peft"
     sampler: str = ""
     talks: bool = False
-    """Whether its chat template shows earlier turns; the starter's shows the last question alone."""
+    """Whether the chat template includes earlier turns; the starter model's includes only the last question."""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """One sampled completion.
 
     `tokens_T` includes the end token when `finished`; `logprobs_T` (nats, same length) are those of the
-    sampler's own distribution at temperature 1; `text` is decoded without special tokens.
-    """
+    sampler's own distribution at temperature 1; `text` is decoded without special tokens."""
 
     tokens_T: list[int]
     logprobs_T: list[float]
@@ -114,14 +112,14 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     learning_rate: float
     clip: tuple[float, float] | None = None
     sampler_cap: float | None = None
-    """Maximum factor by which a token's weight grows to correct a sampler that found it less likely."""
+    """Maximum importance weight for correcting a sampler that is not the learner (see Row)."""
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What one optimiser step did. `loss` is the minimised sum, `grad_norm` is before clipping.
+    """Statistics of one optimiser step. `loss` is the minimised sum, `grad_norm` is before clipping.
 
     Over the tokens with a `sampler_logprobs_T`: `mismatch` is the mean |log pi - mu| (nats), `capped` the share
-    whose ratio exceeds the cap. None where there was no such token."""
+    whose ratio exceeds the cap. Both None if there are no such tokens."""
 
     loss: float
     grad_norm: float
@@ -134,40 +132,40 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineOptions(TypedDict, total=False):
-    """How an engine is opened, whichever engine it is."""
+    """Options for opening any engine."""
 
     rank: int | None
-    """LoRA's rank; by default the model's shoal.json sets it, else it is 16 (8 on a processor from 50 M
-    parameters on)."""
+    """LoRA rank; by default the value in the model's shoal.json, else 16 (8 on a processor from 50 M parameters
+    on)."""
     device: str
     """"auto", or a device of the engine: "cpu", "cuda", "cuda:1", "mps", "gpu"."""
     threads: int | None
     thread_share: float | None
-    """Share of the cores to use if no number of `threads` is given."""
+    """Share of the cores to use if `threads` is not given."""
     batch_share: float
-    """Share of the measured token budget for one micro-batch."""
+    """Share of the measured token budget to use for one micro-batch."""
 
 
 class Decoder(Protocol):
-    """Several answers in progress, one row each, whose tokens the caller draws: for requests that each have
+    """Several answers in progress, one row each, whose tokens the caller samples: for requests that each have
     their own temperature, length and end. Logits are fp32 on the processor, (R, V)."""
 
     rows: int
     """Maximum number of rows."""
     joins: bool
-    """Whether rows may join others in progress; otherwise all of them are read at the same time."""
+    """Whether rows may be added while others are in progress; otherwise all are read in one call."""
 
     def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
-        """Adds new rows after the existing ones, each for at most `more` tokens. Returns the logits of their
-        first tokens."""
+        """Adds rows after the existing ones, each for at most `more` tokens. Returns the logits of their first
+        tokens."""
         ...
 
     def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
-        """Appends one token to every row. Returns the logits of the next, valid until the next call."""
+        """Appends one token to every row. Returns the logits of the next tokens, valid until the next call."""
         ...
 
     def keep(self, rows_R: Sequence[int]) -> None:
-        """Keeps only these rows, in this order. A row that changes its place takes that of one that leaves."""
+        """Keeps only these rows, in this order. A row may only move to the place of one that is dropped."""
         ...
 
 
@@ -177,15 +175,15 @@ class Engine(Protocol):
     info: EngineInfo
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        """Token ids of foreign text: the prompt through the chat template, the completion as plain text, and
-        the end token when `finished`."""
+        """Tokenizes foreign text: the prompt through the chat template, the completion as plain text, and the
+        end token if `finished`."""
         ...
 
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens.
-        `plain` samples without the adapter: the base model answers, as it was before any training."""
+        """Samples `n` completions of every prompt at temperature 1, top-p 1. The same seed gives the same
+        tokens. `plain` samples from the base model, without the adapter."""
         ...
 
     def answer(
@@ -198,40 +196,41 @@ class Engine(Protocol):
         plain: bool = False,
         temperature: float = 1.0,
     ) -> Completion:
-        """One completion, reported while it grows: after every token, on a GPU after every few. At
-        temperature 1 its tokens are those of `sample` with `n` = 1; `logprobs_T` are those of the
-        distribution drawn from."""
+        """Samples one completion and calls `heard` with the text so far: after every token, on a GPU after
+        every few. At temperature 1 its tokens equal those of `sample` with `n` = 1; `logprobs_T` are those of
+        the distribution sampled from."""
         ...
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
-        """Up to `rows` answers together, fewer if memory is short, each of at most `tokens` tokens with its
-        prompt. Only one decoder at a time; `sample`, `answer` and `load` end it. Raises EngineError."""
+        """Opens a decoder for up to `rows` answers, fewer if memory is short, each of at most `tokens` tokens
+        including its prompt. Only one decoder is valid at a time; `sample`, `answer` and `load` invalidate it.
+        Raises EngineError."""
         ...
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
-        """Token ids of a prompt, as `sample` uses them."""
+        """Returns the token ids of a prompt, as `sample` uses them."""
         ...
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        """Log-probabilities of the completion tokens under the learner (nats)."""
+        """Returns the log-probabilities (nats) of the completion tokens under the learner."""
         ...
 
     def step(self, batch: Batch) -> StepStats:
-        """One optimiser step. Rows whose weights are all zero are dropped before the forward pass.
-
-        Raises EngineError when the loss is not finite; adapter and optimiser are then unchanged."""
+        """Takes one optimiser step. Rows whose weights are all zero are dropped before the forward pass. Raises
+        EngineError if the loss is not finite; adapter and optimiser are then unchanged."""
         ...
 
     def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and returns a sentence about it; None if they cannot get smaller."""
+        """Uses smaller micro-batches from now on and returns a sentence about it; None if they cannot get
+        smaller."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Writes adapter (PEFT safetensors, opens in peft) and optimiser state, flushed to disk."""
+        """Writes the adapter (PEFT safetensors, opens in peft) and the optimiser state, flushed to disk."""
         ...
 
     def load(self, folder: Path) -> None:
-        """The inverse of `save`. Raises AdapterError; the current adapter is then unchanged."""
+        """Restores what `save` wrote. Raises AdapterError; the current adapter is then unchanged."""
         ...
 
 
@@ -245,7 +244,8 @@ EVERY_S = 1.0
 
 
 class Progress:
-    """`tokens` counts everything so far."""
+    """Counts the tokens this process has read, sampled and learned. `heard` is called with the count while it
+    grows."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -253,7 +253,7 @@ class Progress:
         self._told = 0.0
 
     def add(self, tokens: int) -> None:
-        """Adds tokens, and calls `heard` if it is time."""
+        """Adds to the count, and calls `heard` if EVERY_S has passed since the last call."""
         self.tokens += tokens
         if self.heard is not None and time.monotonic() >= self._told + EVERY_S:
             self._told = time.monotonic()

@@ -27,12 +27,12 @@ from engines.remedy import repair
 class EngineEntry(NamedTuple):
     title: str
     package: str
-    """Has `open_engine` and, if it cannot run everywhere, `available`."""
+    """The module with `open_engine` and, if it cannot run everywhere, `available`."""
     library: str
-    """The library the package needs: checking that it exists takes a millisecond, importing the package a
+    """The library that the package needs: checking that it exists takes a millisecond, importing the package a
     second."""
     distributions: tuple[str, ...]
-    """Packages whose versions decide how fast the engine is."""
+    """Distributions whose versions affect the engine's speed."""
 
 
 ENGINES = {
@@ -48,12 +48,13 @@ MB = 2**20
 
 
 def free_ram() -> int:
-    """Bytes an engine may use now: most of what is free, so that the rest of the computer keeps room."""
+    """Returns the bytes an engine may use now: 70 % of the free memory, so that other programs keep some."""
     return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
 
 
 def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes left under this control group's limit, which psutil does not see; a huge number without one."""
+    """Returns the bytes left under this control group's limit, which psutil does not see; 2**62 if there is no
+    limit."""
     try:
         limit = (root / "memory.max").read_text().strip()
         used = (root / "memory.current").read_text().strip()
@@ -63,19 +64,19 @@ def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
-"""Packages whose versions decide how fast an engine is."""
+"""Distributions whose versions affect an engine's speed."""
 
 FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
-"""Features of the processor that matter: without AVX2 and the like llama.cpp is built on this very computer,
-and with the bf16 ones computing in half the bytes runs at full speed."""
+"""Processor features that matter: without AVX2 and the like llama.cpp must be built on this computer, and the
+bf16 ones make bf16 arithmetic run at full speed."""
 
 ISA = "SHOAL_BENCH_ISA"
-"""Environment variable, for measurements: "avx2" makes everything compute as on a processor that has AVX2 and
-nothing newer, as most people's have. Without it everything takes what the processor has."""
+"""Environment variable for measurements: "avx2" makes everything compute as on a processor with AVX2 and
+nothing newer, as most people have. Unset, all features of the processor are used."""
 
 AVX2_BUILD = "shoal-llamacpp-avx2"
-"""A folder in the Python environment: llama.cpp's libraries for AVX2, for what they were built with cannot be
-switched off. app.install.launcher.optional puts them there."""
+"""Folder in the Python environment with a build of llama.cpp for AVX2, because instructions it was built with
+cannot be switched off. Created by app.install.launcher.optional."""
 
 _NEWER = ("avx512", "amx")
 _AS_AVX2 = {
@@ -85,13 +86,13 @@ _AS_AVX2 = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
-"""torch's own kernels, oneDNN, MKL (which reads it on Intel's processors), and numpy's two."""
+"""Settings of torch's own kernels, oneDNN, MKL (read on Intel's processors only), and numpy's two."""
 
 _WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """An NVIDIA card. `capability` is CUDA's, (8, 0) for Ampere."""
+    """An NVIDIA card. `capability` is CUDA's compute capability, (8, 0) for Ampere."""
 
     name: str
     memory_mb: int
@@ -100,7 +101,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes in MB (2**20 bytes). Fields of things the computer does not have are empty."""
+    """The facts of one computer. Sizes in MB (2**20 bytes). Fields for things the computer does not have are
+    empty."""
 
     system: str
     machine: str
@@ -117,7 +119,7 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
     cuda: str
     """The CUDA version that torch was built for."""
     packages: dict[str, str]
-    """Name to version, of the installed ones."""
+    """Name to version of the installed distributions of PACKAGES."""
 
     @property
     def apple_silicon(self) -> bool:
@@ -125,8 +127,8 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(folder: Path | None = None) -> HardwareFacts:
-    """Collects the facts; `folder` is where models and conversions are stored (a missing folder counts as its
-    nearest existing parent)."""
+    """Collects the facts. `folder` is where models and conversions are stored; if it is missing, its nearest
+    existing parent is used."""
     cards, driver, problem = _nvidia()
     return HardwareFacts(
         system=sys.platform,
@@ -157,21 +159,21 @@ def cpu_name() -> str:
 
 
 def cores() -> int:
-    """The processor's cores that this process may use."""
+    """Returns the number of physical cores that this process may use."""
     found = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
 
 
 def isa() -> str:
-    """What SHOAL_BENCH_ISA says, "avx2" or nothing. Raises EngineError for any other value."""
+    """Returns the value of SHOAL_BENCH_ISA, "avx2" or "". Raises EngineError for any other value."""
     if (found := os.environ.get(ISA, "")) not in ("", "avx2"):
         raise EngineError(f"{ISA} is {found!r}, and knows avx2 alone: set that, or leave it out.")
     return found
 
 
 def isa_variables() -> dict[str, str]:
-    """What a process must have in its environment before it loads torch, numpy or llama.cpp, so that they
-    compute as SHOAL_BENCH_ISA says."""
+    """Returns the environment variables that must be set before a process loads torch, numpy or llama.cpp, so
+    that they follow SHOAL_BENCH_ISA."""
     if not isa():
         return {}
     built = Path(sys.prefix) / AVX2_BUILD
@@ -179,7 +181,7 @@ def isa_variables() -> dict[str, str]:
 
 
 def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
-    """Those of FEATURES that are there; `masked` leaves out what SHOAL_BENCH_ISA forbids."""
+    """Returns the processor features among FEATURES; `masked` leaves out those that SHOAL_BENCH_ISA forbids."""
     hidden = _NEWER if masked and isa() else ()
     words: set[str] = set()
     if sys.platform == "linux":
@@ -200,7 +202,8 @@ def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tupl
 
 
 def fast_halves(features: Sequence[str]) -> bool:
-    """Whether a processor with these computes in bf16 itself; others emulate it, some ten times slower."""
+    """Returns whether a processor with these features computes in bf16 natively; others emulate it, some ten
+    times slower."""
     return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(features)
 
 
@@ -216,7 +219,7 @@ def _disk_mb(folder: Path) -> int:
 
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:
-    """Cards, driver version, and a sentence if there is a driver that does not answer."""
+    """Returns the cards, the driver version, and a sentence if there is a driver that does not answer."""
     there = (
         Path("C:/Windows/System32/nvml.dll").exists()
         if sys.platform == "win32"
@@ -252,7 +255,8 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
 
 
 def _torch_cuda() -> str:
-    """torch's CUDA version, read from its version file: importing torch would take most of a second."""
+    """Returns torch's CUDA version, read from its version file, because importing torch takes most of a
+    second."""
     found = importlib.util.find_spec("torch")
     for folder in (found.submodule_search_locations or []) if found else []:
         try:

@@ -1,7 +1,7 @@
-"""Files that are complete or absent: replaced in one step, flushed, locked, measured, deleted.
+"""Atomic file operations: replace in one step, flush, lock, measure, delete.
 
-kill -9 at any moment leaves the old content or the new one. app.common.files passes these functions on to the
-application, which engines must not import; nothing else replaces or locks a file."""
+kill -9 at any moment leaves either the old content or the new one. app.common.files re-exports these functions
+for the application, which engines must not import; nothing else replaces or locks a file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from typing import Any, TypeVar
 import msgspec
 
 PATIENCE_S = 1.0
-"""Seconds to wait for a reader on Windows."""
+"""Maximum seconds to wait for a reader on Windows."""
 REMOVING_PREFIX = ".removing-"
-"""Begins the names of folders that are being deleted."""
+"""Name prefix of folders that are being deleted."""
 _PAUSE_S = 0.02
 _LOCK_PAUSE_S = 0.1
 Content = TypeVar("Content")
 
 
 class LockHeldError(Exception):
-    """Another process holds the lock; `holder` is its process id, "unknown" if that cannot be read."""
+    """Another process holds the lock; `holder` is its process id, "unknown" if it cannot be read."""
 
     def __init__(self, path: Path, holder: str) -> None:
         super().__init__(f"Process {holder} holds {path}.")
@@ -36,8 +36,8 @@ class LockHeldError(Exception):
 
 
 def replace(fresh: Path, path: Path, platform: str = sys.platform) -> None:
-    """Renames `fresh` to `path` in one step. Windows refuses that while another process reads the old file,
-    which takes an instant, so it is retried for PATIENCE_S there. Raises OSError."""
+    """Renames `fresh` to `path` in one step. Windows refuses while another process reads the old file, so the
+    call is retried there for PATIENCE_S. Raises OSError."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -51,8 +51,9 @@ def replace(fresh: Path, path: Path, platform: str = sys.platform) -> None:
 
 @contextlib.contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """A name beside `path` for its new content, which is flushed and takes its place at the end of the block;
-    if the block or the disk fails, the old content stays and no file is left beside it. Raises OSError."""
+    """Yields a temporary path beside `path` for its new content, which is flushed and renamed to `path` at the
+    end of the block. If the block or the disk fails, the old content stays and the temporary file is deleted.
+    Raises OSError."""
     fresh = path.with_name(f".{path.name}-{os.getpid()}")
     try:
         yield fresh
@@ -65,8 +66,8 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Writes the whole file and makes its folders; with `private` only the owner may read it. Raises
-    OSError."""
+    """Writes the whole file in one step and creates its folders; `private` makes it readable by the owner only.
+    Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as fresh:
         fresh.unlink(missing_ok=True)
@@ -76,12 +77,12 @@ def write(path: Path, content: bytes, *, private: bool = False) -> None:
 
 
 def write_json(path: Path, content: object, *, private: bool = False) -> None:
-    """Writes the content as readable JSON. Raises OSError."""
+    """Writes the content as indented JSON. Raises OSError."""
     write(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n", private=private)
 
 
 def read_json(path: Path, kind: type[Content], most: int = -1) -> Content | None:
-    """The content, of at most this many bytes; None for a file that is missing or not valid."""
+    """Reads a JSON file of at most `most` bytes; returns None if it is missing or invalid."""
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(most), type=kind)
@@ -90,7 +91,7 @@ def read_json(path: Path, kind: type[Content], most: int = -1) -> Content | None
 
 
 def flush(path: Path) -> None:
-    """Forces a file, or the names in a folder, to the disk. Raises OSError."""
+    """Forces a file, or the entries of a folder, to disk. Raises OSError."""
     windows = os.name == "nt"
     if windows and path.is_dir():
         return  # it has no handle of a folder to flush, and keeps names by itself
@@ -102,8 +103,8 @@ def flush(path: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Deletes a file or a folder; a folder is renamed first, so that a half-deleted one is never taken for a
-    whole. Raises OSError."""
+    """Deletes a file or a folder; a folder is renamed first, so that a half-deleted one is never taken for
+    complete. Raises OSError."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
@@ -113,7 +114,8 @@ def discard(path: Path) -> None:
 
 
 def size(path: Path) -> int:
-    """Bytes of all files below a folder, hard links counted once; symbolic links are not followed."""
+    """Returns the bytes of all files below a folder, hard links counted once; symbolic links are not
+    followed."""
     seen: set[int] = set()
     total, waiting = 0, [str(path)]
     while waiting:
@@ -130,11 +132,11 @@ def size(path: Path) -> int:
 
 
 DISK_SPARE = 500 * 10**6
-"""Bytes of disk that must stay free: a full disk stops more than Shoal."""
+"""Bytes of disk space that downloads must leave free: a full disk stops other programs too."""
 
 
 def free(path: Path) -> int:
-    """Bytes free on the disk that holds `path`, or will hold it. Raises OSError."""
+    """Returns the bytes free on the disk that holds `path`, or will hold it. Raises OSError."""
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free
@@ -142,10 +144,10 @@ def free(path: Path) -> int:
 
 @contextlib.contextmanager
 def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambda: None) -> Iterator[int]:
-    """Holds the lock file `path` for this process, yielding its descriptor; the system frees it however the
-    process ends. A child process that inherits the descriptor (POSIX) keeps the lock until it has ended too.
-    `waiting` is called once if another process has it. Raises LockHeldError if that still has it after
-    `wait_s`, and OSError, also if `path` is a link, whose target would lose its content."""
+    """Holds an exclusive lock on the file `path` and yields its descriptor; the system releases the lock
+    however the process ends. A child that inherits the descriptor (POSIX) keeps the lock until it has ended
+    too. `waiting` is called once if another process holds the lock. Raises LockHeldError if it still does after
+    `wait_s`, and OSError, also if `path` is a link, whose target would be overwritten."""
     options = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, options, 0o644)
     try:
@@ -166,8 +168,8 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
 
 @contextlib.contextmanager
 def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
-    """Holds a folder that is being filled, `partial`, for this process; False if another still has it after
-    `wait_s`. The system frees it however the process ends."""
+    """Holds a lock on `partial`, a folder that is being filled. Yields False if another process still holds it
+    after `wait_s`. The system releases the lock however the process ends."""
     partial.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
@@ -179,7 +181,7 @@ def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
 
 
 def lock_of(partial: Path) -> Path:
-    """The lock beside a folder that is being filled."""
+    """Returns the lock file beside a folder that is being filled."""
     return partial.with_name(f"{partial.name}.lock")
 
 
@@ -189,7 +191,8 @@ def _holder(descriptor: int) -> str:
 
 
 def _taken(descriptor: int) -> bool:
-    """Locks only the first byte, so that on Windows others can read the process id after it."""
+    """Tries to lock the file; returns whether that worked. Locks only the first byte, so that on Windows others
+    can read the process id after it."""
     locking: Any
     try:
         if sys.platform == "win32":
@@ -210,7 +213,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def scaled(count: float) -> tuple[float, str]:
-    """
+    """Returns a byte count as a value and a unit, in powers of 1000.
     >>> scaled(999), scaled(2_340), scaled(15_600_000)
     ((999, 'B'), (2.34, 'kB'), (15.6, 'MB'))
     """
@@ -222,7 +225,7 @@ def scaled(count: float) -> tuple[float, str]:
 
 
 def in_bytes(count: float) -> str:
-    """
+    """Returns a byte count as text.
     >>> in_bytes(0), in_bytes(988_097_824), in_bytes(2_340_000_000)
     ('0 B', '988.1 MB', '2.3 GB')
     """
@@ -231,7 +234,8 @@ def in_bytes(count: float) -> str:
 
 
 def own_corner() -> Path:
-    """This user's own folder in the system's temporary one, for programs without a data folder."""
+    """Returns this user's private folder in the system's temporary folder, for programs without a data
+    folder."""
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,5 +1,5 @@
-"""From an engine's name to an engine. Packages are imported only when needed: each loads a library of its own,
-and most computers don't have all of them."""
+"""Opens an engine by name. An engine's package is imported only when needed: each loads its own library, and
+most computers lack some of them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ AUTO = "auto"
 CHOICES = (AUTO, *ENGINES)
 
 HOME = "SHOAL_HOME"
-"""Environment variable: the data folder, where results of trials are remembered."""
+"""Environment variable: the data folder, where results of trials are stored."""
 
 BUILD_STATUS_FILE = "shoal-llamacpp.says"
-"""A file in the Python environment, written by the build of llama.cpp: one sentence on its progress or
+"""File in the Python environment, written by the build of llama.cpp: one sentence on its progress or
 failure."""
 
 
 def available(name: str) -> str:
-    """Empty when the engine of that name can run here, else a sentence: why not, and what to do. Loads the
-    engine's library, but no model. Raises EngineError for an unknown name."""
+    """Returns "" if the engine of that name can run here, else a sentence that says why not and what to do.
+    Loads the engine's library, but no model. Raises EngineError for an unknown name."""
     _check(name)
     if reason := missing(name):
         return reason
@@ -49,7 +49,7 @@ def available(name: str) -> str:
 
 
 def missing(name: str) -> str:
-    """The same, by only checking that the engine's library exists, without loading it."""
+    """Like `available`, but only checks that the engine's library is installed, without loading it."""
     if importlib.util.find_spec(ENGINES[name].library) is not None:
         return ""
     match name:
@@ -69,7 +69,7 @@ def missing(name: str) -> str:
 
 
 def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> Engine:
-    """Opens the engine of that name, or with "auto" the one that suits this computer and the model; the other
+    """Opens the engine of that name, or with "auto" the one that suits this computer and the model. The other
     arguments are those of every engine's own `open_engine`.
 
     Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen
@@ -107,7 +107,7 @@ def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine
 def choice(
     model: str | Path, problem: Callable[[str], str] = available, home: Path | None = None
 ) -> EngineChoice:
-    """Which engine suits this computer and a model, by the rules and by what a trial measured. Raises
+    """Returns which engine suits this computer and a model, by the rules and by measured trials. Raises
     EngineError for a model that cannot be read."""
     folder = open_folder(Path(model))
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
@@ -118,7 +118,8 @@ def choice(
 
 
 def bf16_is_faster() -> bool:
-    """Whether torch is faster in bf16 than in fp32 here, as its engine measures it; else it emulates it."""
+    """Returns whether torch is faster in bf16 than in fp32 here, as its engine measures it; if not, bf16 is
+    emulated."""
     return bool(importlib.import_module("engines.torch_lora.network.device").bf16_is_faster(1))
 
 
@@ -126,8 +127,8 @@ _LLAMACPP = ("AVX512_BF16", "AVX512", "AVX2", "AVX", "NEON")
 
 
 def instructions() -> dict[str, str]:
-    """What the libraries that this process has loaded compute with, by their own word; of what llama.cpp was
-    built with, the most that counts here."""
+    """Returns the instruction set that each loaded library uses, by the library's own name; for llama.cpp the
+    most advanced one it was built with."""
     said = {}
     if torch := sys.modules.get("torch"):
         bf16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # oneDNN's, by which bf16 is multiplied
@@ -139,7 +140,7 @@ def instructions() -> dict[str, str]:
 
 
 def prepare(name: str) -> None:
-    """Imports what opening that engine will most likely need: this takes seconds that overlap with other
+    """Imports what opening that engine will most likely need, which takes seconds that can overlap with other
     work."""
     if name == AUTO:
         name = "mlx" if sys.platform == "darwin" and not missing("mlx") else "torch"

@@ -1,7 +1,8 @@
-"""The commands that people are told to run: how this copy of Shoal is started, and how it is repaired.
+"""The commands that users are told to run: how this copy of Shoal is started and repaired.
 
-A checkout is started with ./shoal, and its set-up repairs it. An installed app is started by what its installer
-put there; its engine is a pack, which can be repaired. The application uses this through app.common.remedy."""
+A checkout is started with ./shoal and repaired by its set-up. An installed app is started by the command its
+installer created; its engine is a pack, which can be repaired. The application uses this module through
+app.common.remedy."""
 
 from __future__ import annotations
 
@@ -10,40 +11,42 @@ import sys
 from pathlib import Path
 
 VARIABLE = "SHOAL_COMMAND"
-"""Environment variable: the command that starts an installed app in a terminal; its program sets it for all its
+"""Environment variable: the terminal command that starts an installed app; set by its program for all its
 processes."""
 PACK_FILE = "shoal-pack.json"
 """A file that marks the Python environment of an installed app's engine pack."""
 
 
 def packed() -> bool:
-    """Whether this is the engine pack's Python."""
+    """Returns whether this Python is that of an engine pack."""
     return (Path(sys.prefix) / PACK_FILE).exists()
 
 
 def installed() -> bool:
-    """Whether an installed app runs, with its own Python or with that of its engine pack."""
+    """Returns whether this is an installed app, running its own Python or that of its engine pack."""
     return bool(getattr(sys, "frozen", False)) or packed()
 
 
 def name() -> str:
-    """The command without this copy's location, for texts that others read too."""
+    """Returns the command without this copy's location, for texts that other people read too."""
     return "shoal" if installed() else "./shoal"
 
 
 def command(words: str = "") -> str:
-    """What to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" where that is installed."""
+    """Returns a command to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" in an installed
+    app."""
     own = os.environ.get(VARIABLE, "") if installed() else ""
     return f"{own or name()} {words}".rstrip()
 
 
 def repair(engine: str = "", note: str = "") -> str:
-    """How to repair an engine, for the middle of a sentence; `note` is added if the set-up does it."""
+    """Returns how to repair an engine, for the middle of a sentence; `note` is appended if the set-up repairs
+    it."""
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"
 
 
 def reinstall(note: str = "") -> str:
-    """How to repair the application itself, likewise."""
+    """Returns how to repair the application itself, for the middle of a sentence; `note` as in `repair`."""
     return "install Shoal again" if installed() else f"run {command('setup')}{note}"

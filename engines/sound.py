@@ -1,9 +1,8 @@
-"""The errors that a broken model makes a library raise, as one sentence.
+"""Converts the errors that a broken model makes a library raise into one sentence.
 
-A model's files come from anywhere. They are read with checks; the libraries behind (tokenizers, safetensors,
-jinja, torch) raise what they like at a wrong type, a shape that does not fit or a tree without end. Starting
-the process again would raise the same again.
-"""
+A model's files come from anywhere. They are read with checks, but the libraries behind (tokenizers,
+safetensors, jinja, torch) raise all kinds of errors at a wrong type, a shape that does not fit or endless
+nesting. Restarting the process would raise them again."""
 
 from __future__ import annotations
 
@@ -30,15 +29,15 @@ _OF_DATA = (
 )
 _OF_MEMORY = ("out of memory", "allocate", "DefaultCPUAllocator")
 _OF_DEVICES = ("CUDA", "MPS", "HIP", "cuDNN", "NCCL")
-"""Words in errors that may not occur at another start."""
+"""Words in errors of devices, which may not recur after a restart."""
 _READERS = ("safetensors", "jinja2", "transformers", "huggingface_hub")
 _LONGEST = 120
 
 
 @contextmanager
 def sound(model: str | Path) -> Iterator[None]:
-    """Raises EngineError if the model's own content breaks what is done with it in the block, with the details
-    on standard error. Errors that are not the model's fault pass through."""
+    """Raises EngineError if the model's own content makes the block fail, with the details on standard error.
+    Errors that are not the model's fault pass through."""
     name = Path(model).name
     try:
         yield
@@ -61,7 +60,7 @@ def sound(model: str | Path) -> Iterator[None]:
 
 
 def of_memory(error: BaseException) -> bool:
-    """Whether memory could not be allocated, which may also come from a size in a broken file.
+    """Returns whether memory could not be allocated, which may also be caused by a size in a broken file.
 
     >>> of_memory(MemoryError()), of_memory(RuntimeError("a and b have other shapes"))
     (True, False)
@@ -82,8 +81,8 @@ def _of_data(error: BaseException) -> bool:
 
 
 def within(seconds: float, work: Callable[[], _Result]) -> _Result:
-    """What `work` returns or raises. Raises TimeoutError if it takes longer; it then continues in a thread that
-    ends with the process."""
+    """Returns what `work` returns, or raises what it raises. Raises TimeoutError after `seconds`; `work` then
+    continues in a thread that ends with the process."""
     done: list[_Result] = []
     failed: list[BaseException] = []
 

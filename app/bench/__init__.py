@@ -29,6 +29,7 @@ BENCHMARKS = {
     "serve": "app.bench.runs.serve",
     "puzzles": "app.bench.runs.puzzles",
     "poison": "app.bench.runs.poison",
+    "lessons": "app.bench.runs.lessons",
     "spread": "app.bench.runs.spread",
     **(TESTS if ROOT.joinpath("tests").is_dir() else {}),
 }

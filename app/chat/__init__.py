@@ -1,6 +1,5 @@
-"""Trying the model out: one question to the base model and to the trained one, side by side, and puzzles with
-the verdict of the safe scorer, for models and for people.
+"""Lets the user try the model: one question answered by the base model and the trained one side by side, and
+puzzles with the verdict of the sandboxed scorer, for models and for people.
 
-It runs in a process of its own, so that its memory is separate from the node's and the window's. It only reads
-what a node wrote, also while that runs, and opens no network socket.
-"""
+Runs in its own process, so that its memory is separate from the node's and the window's. It only reads what a
+node wrote, even while that runs, and opens no network socket."""

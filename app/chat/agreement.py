@@ -1,6 +1,7 @@
-"""Whether an exported model equals the one that learned here: the same new puzzles to both, at temperature 0.
+"""Checks that an exported model answers like the one trained here: both get the same new puzzles at temperature
+0.
 
-The exported file is opened by llama-cpp-python's own chat interface, with the template and the end tokens in
+The exported file is opened by llama-cpp-python's own chat interface, with the template and end tokens stored in
 the file, as a program that knows nothing of Shoal would open it."""
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from engines.models.folder import read_settings
 
 PUZZLES = 10
 _COLD = 1e-5
-"""Temperature at which the likeliest token is drawn."""
+"""Temperature low enough that the most likely token is always drawn."""
 _APART = 1
-"""Answers that rounding to the file's number format may change."""
+"""Maximum number of answers that may differ because of rounding in the exported number format."""
 _SEED = 40
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How many answers are equal to the letter, and of how many; `different` holds the others: puzzle, here,
-    exported."""
+    """Result of the comparison: `equal` of `puzzles` answers are identical; `different` lists the others as
+    (puzzle, answer here, answer of the export)."""
 
     puzzles: int
     equal: int
@@ -39,12 +40,13 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def same(self) -> bool:
+        """Whether at most _APART answers differ."""
         return self.equal >= self.puzzles - _APART
 
 
 def agreement(model: str, home: Path, exported: Path, open_engine: OpenEngine) -> Agreement:
-    """Asks both models. `exported` is a folder with a GGUF model, or a base and an adapter. Raises
-    EngineError."""
+    """Asks both models the same puzzles and compares the answers. `exported` is a folder with a GGUF model, or
+    with a base and an adapter. Raises EngineError."""
     folder = locate(model, home)
     settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine(folder, learned.rank())

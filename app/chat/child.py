@@ -1,8 +1,8 @@
-"""The chat behind JSON lines: requests on standard input, replies on standard output, nothing else there.
+"""Entry point of the chat process: JSON requests on standard input, JSON replies on standard output, one per
+line.
 
-A window's chat ends as soon as its input closes, whatever it is doing, so it outlives no window, not even one
-that was killed. One that reads from a file or a pipe first answers what it was asked.
-"""
+A chat started by a window ends as soon as its input closes, even in the middle of an answer, so it never
+outlives the window. A chat that reads from a file or a pipe first answers all requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _OFTEN_S = 0.04
 
 
 def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
-    """Answers until the input closes, then ends the process: with exit code 1 where there is no model."""
+    """Answers requests until the input closes, then ends the process, with exit code 1 if the model cannot be
+    opened. `attached`: started by a window, so it ends at once when the input closes."""
     code = _serve(open_chat, attached)
     sys.stderr.flush()
     os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
@@ -91,8 +92,8 @@ def _fault(error: Exception) -> str:
 
 
 def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) -> None:
-    """Passes the input on, line by line, and b"" at its end. A line that is too long is cut. Requests to stop
-    are recorded immediately, because the other thread is busy answering."""
+    """Reads requests from standard input into `lines`, then b"" at the end. Lines over MAX_LINE bytes are cut.
+    Requests to stop go into `stopped` immediately, because the other thread is busy answering."""
     source = sys.stdin.buffer
     while line := source.readline(messages.MAX_LINE + 1):
         whole = line.endswith(b"\n") or len(line) <= messages.MAX_LINE
@@ -108,6 +109,7 @@ def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) 
 
 
 def _stop(line: bytes) -> int | None:
+    """Returns the number of the request to stop, None for any other line."""
     try:
         request = messages.request(line)
     except messages.ChatMessageError:

@@ -1,7 +1,7 @@
-"""What a model has learned here: the newest checkpoint in the data folder.
+"""Finds and loads the newest checkpoint of a model in the data folder.
 
-Read-only, and without the folder's lock, so a node may be learning meanwhile and replacing the very files; they
-are then looked up again."""
+Read-only, and without the folder's lock: a node may replace the files meanwhile, and then they are looked up
+again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from app.node.record.state import NodeState
 from engines.contract import AdapterError, Engine
 
 READ_ATTEMPTS = 6
-"""A round takes longer than reading a checkpoint does, so more than two are hardly ever needed."""
+"""Maximum attempts to read a checkpoint. A round takes longer than reading one, so the second attempt nearly
+always works."""
 _PAUSE_S = 0.15
 _ADAPTER_CONFIG = "adapter_config.json"
 
@@ -27,14 +28,15 @@ class _Rank(msgspec.Struct):
 
 
 class SafePoints:
-    """The checkpoints of one model below `home`."""
+    """The checkpoints of one model below the data folder `home`."""
 
     def __init__(self, home: Path, model: Path) -> None:
         self._models, self._mark = home / "models", model_mark(model)
         self._loaded: tuple[Path, int] | None = None
 
     def rank(self) -> int | None:
-        """LoRA's rank in the newest checkpoint; None without one, or if it does not record the rank."""
+        """Returns the LoRA rank of the newest checkpoint; None if there is none or it does not record the
+        rank."""
         for folder in self._newest_first():
             try:
                 return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r
@@ -43,8 +45,8 @@ class SafePoints:
         return None
 
     def refresh(self, engine: Engine, known: NodeState | None) -> NodeState | None:
-        """The state of the newest whole checkpoint, after loading its adapter into the engine; `known` if it
-        has not changed. None if nothing was learned yet. Raises AdapterError."""
+        """Loads the adapter of the newest complete checkpoint into the engine and returns its state. Returns
+        `known` if the checkpoint has not changed, None if there is none. Raises AdapterError."""
         refusal: Exception | None = None
         for _ in range(READ_ATTEMPTS):
             refusal = None
@@ -69,7 +71,8 @@ class SafePoints:
         )
 
     def _newest_first(self) -> list[Path]:
-        """The folders of this model, whatever it was called, the one that was written last first."""
+        """Returns the model's checkpoint folders, newest first, whatever name the model had when they were
+        written."""
         found = [
             checkpoint.newest_first(folder / "checkpoints") for folder in self._models.glob(f"*-{self._mark}")
         ]

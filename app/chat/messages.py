@@ -1,9 +1,7 @@
-"""The messages between a chat process and the one who asks: typed JSON lines of limited size; and what a race
-comes to, which its messages tell puzzle by puzzle.
+"""Messages between a chat process and its client, as typed JSON lines of limited size; and the score of a race.
 
-Every request has a number, and its replies carry the same one; ChatDone or ChatFailed is the last of them.
-ModelOpened comes first of all and answers nothing.
-"""
+Every request has a number, which its replies repeat; ChatDone or ChatFailed is the last of them. ModelOpened
+comes first of all and answers no request."""
 
 from __future__ import annotations
 
@@ -25,13 +23,13 @@ from engines.contract import EngineInfo
 DEFAULT_PUZZLES = 20
 MAX_PUZZLES = 100
 AT_ONCE = 5
-"""Puzzles answered together: more are faster, fewer are seen sooner."""
+"""Puzzles answered together: more would be faster, fewer would show results sooner."""
 _CHANCE = 0.05
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The score of a race. `won` puzzles were solved only by the trained model, `lost` only by the base
-    model."""
+    """Score of a race. `before` and `after` count puzzles solved by the base and by the trained model; `won`
+    were solved only by the trained model, `lost` only by the base model."""
 
     puzzles: int = 0
     before: int = 0
@@ -40,7 +38,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
 
     def plus(self, before: bool, after: bool) -> Result:
-        """The score with one more puzzle.
+        """Returns the score with one more puzzle.
 
         >>> Result().plus(False, True).plus(True, True)
         Result(puzzles=2, before=1, after=2, won=1, lost=0)
@@ -55,7 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lead(self) -> int:
-        """Number of puzzles that it solves more than before."""
+        """Number of puzzles that the trained model solves more than the base model."""
         return self.after - self.before
 
     @property
@@ -69,7 +67,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chance(self) -> float:
-        """How often two equal models would be at least so far apart: the exact sign test, two-sided.
+        """Probability that two equal models differ at least this much: the exact sign test, two-sided.
 
         >>> Result(won=6, lost=0).chance, Result(won=3, lost=3).chance
         (0.03125, 1.0)
@@ -80,17 +78,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sure(self) -> bool:
-        """Whether chance alone hardly explains the lead."""
+        """Whether the difference is significant at the 5 % level."""
         return self.chance <= _CHANCE
 
 
 MAX_LINE = 2**18
-"""Bytes of one message."""
+"""Maximum bytes of one message."""
 MAX_TEXT = 8000
-"""Characters of a question."""
+"""Maximum characters of a question."""
 
 Side = Literal["before", "after"]
-"""The base model as it came, and with what it has learned here."""
+""""before" is the base model, "after" the model trained here."""
 SIDES: tuple[Side, Side] = ("before", "after")
 Sides = Literal["both", "before", "after"]
 Sort = Literal["test", "practice"]
@@ -99,7 +97,7 @@ Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
 class ChatMessageError(Exception):
-    """A line that is not a message; the sentence says why."""
+    """A line that is not a valid message; the error says why."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
@@ -107,16 +105,15 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Ask(_Message, frozen=True):
-    """A question in the owner's words, in the present conversation. Said comes from each side that was
-    asked."""
+    """Asks a question in the current conversation. The reply is one Said per side asked."""
 
     text: Text
     sides: Sides = "both"
 
 
 class Draw(_Message, frozen=True):
-    """A fresh puzzle; family and level are chosen if not named. PuzzleDrawn comes. `sort`: a held-out one,
-    which nobody trains on, or one for practice, whose answer may teach."""
+    """Asks for a new puzzle; family and level are chosen if not given. The reply is PuzzleDrawn. `sort`: "test"
+    for a held-out puzzle, never trained on, or "practice" for one whose answer may be trained on."""
 
     sort: Sort = "test"
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -124,14 +121,15 @@ class Draw(_Message, frozen=True):
 
 
 class Solve(_Message, frozen=True):
-    """Asks the model a puzzle as in practice. Said comes from each side that was asked, with the verdict."""
+    """Asks the model to solve a puzzle, prompted as in training. The reply is one Said with a verdict per side
+    asked, then Solution."""
 
     puzzle: int
     sides: Sides = "both"
 
 
 class JudgeAnswer(_Message, frozen=True, tag="judge"):
-    """A person's answer, and the work that led there. AnswerJudged and Solution come."""
+    """Submits a person's answer and their working. The replies are AnswerJudged and Solution."""
 
     puzzle: int
     answer: Text
@@ -139,7 +137,8 @@ class JudgeAnswer(_Message, frozen=True, tag="judge"):
 
 
 class Give(_Message, frozen=True):
-    """Confirms the text that AnswerJudged offered. ExampleGiven comes."""
+    """Accepts the offer in AnswerJudged: the text may be trained on (`teach`) and sent to peers (`share`). The
+    reply is ExampleGiven."""
 
     puzzle: int
     teach: bool
@@ -147,24 +146,24 @@ class Give(_Message, frozen=True):
 
 
 class Race(_Message, frozen=True):
-    """The same new puzzles to both sides, one answer each. A Lap comes for every puzzle; with a `seed` they and
-    their answers are the same again."""
+    """Gives the same new puzzles to both sides, one answer each. The reply is one Lap per puzzle; a `seed`
+    makes puzzles and answers reproducible."""
 
     puzzles: Annotated[int, msgspec.Meta(ge=1, le=MAX_PUZZLES)] = DEFAULT_PUZZLES
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**48)] | None = None
 
 
 class Forget(_Message, frozen=True):
-    """The conversation begins again."""
+    """Starts a new conversation."""
 
 
 class StopRequest(_Message, frozen=True, tag="stop"):
-    """Ends the request of this number with what there is so far. It has no reply of its own."""
+    """Ends the request of this number with the answer so far. Has no reply of its own."""
 
 
 class ModelOpened(_Message, frozen=True, tag="opened"):
-    """The model is loaded. `learned` is the round of the newest checkpoint, None before the first; `levels` are
-    the families that the model practises and its level in each."""
+    """The model is loaded. `learned` is the round of the newest checkpoint, None if there is none; `levels`
+    maps the families that the model practises to its level in each."""
 
     model: str
     engine: EngineInfo
@@ -173,7 +172,7 @@ class ModelOpened(_Message, frozen=True, tag="opened"):
 
 
 class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
-    """A puzzle; `puzzle` is its id. `unseen`: it is held out, so never trained on."""
+    """A new puzzle; `puzzle` is its id. `unseen`: it is held out, so never trained on."""
 
     puzzle: int
     family: str
@@ -185,15 +184,15 @@ class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
 
 
 class Growing(_Message, frozen=True):
-    """One side's answer so far, from its beginning."""
+    """The unfinished answer of one side, from its beginning."""
 
     side: Side
     text: str
 
 
 class Said(_Message, frozen=True):
-    """One side's answer, without anything that a display would obey. `solved` is the verdict on a puzzle, and
-    `learned` the round of the checkpoint that answered."""
+    """The finished answer of one side, safe to display. `solved` is the verdict on a puzzle, `learned` the
+    round of the checkpoint that answered."""
 
     side: Side
     text: str
@@ -201,25 +200,25 @@ class Said(_Message, frozen=True):
     tokens: int
     seconds: float
     stopped: bool = False
-    """Whether somebody stopped it."""
+    """Whether a StopRequest ended it."""
     solved: bool | None = None
     learned: int | None = None
 
 
 class AnswerJudged(_Message, frozen=True, tag="judged"):
-    """`offer` is the very text that could teach, empty if there is none: the answer is wrong or came without
-    work, or the puzzle is held out."""
+    """The verdict on a person's answer. `offer` is the exact text that could be trained on; empty if the answer
+    is wrong or came without working, or if the puzzle is held out."""
 
     solved: bool
     offer: str = ""
 
 
 class ExampleGiven(_Message, frozen=True, tag="given"):
-    """The confirmed text waits for the node."""
+    """The accepted text is stored and will be read by the node."""
 
 
 class Solution(_Message, frozen=True):
-    """A right answer to the puzzle, after the verdicts on it."""
+    """A correct answer to the puzzle, sent after the verdicts."""
 
     text: str
 
@@ -232,8 +231,8 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lap(_Message, frozen=True):
-    """A puzzle of a race, by its coordinates, and what both sides made of it; `place` counts from 0, `puzzles`
-    is how many there are, and `learned` the round whose safe point answered."""
+    """A puzzle of a race and both sides' answers. `place` counts from 0 to `puzzles` - 1; `learned` is the
+    round of the checkpoint that answered."""
 
     place: int
     puzzles: int
@@ -250,7 +249,7 @@ class OnlyPuzzles(_Message, frozen=True):
 
 
 class ChatNote(_Message, frozen=True, tag="noted"):
-    """A sentence for the other side to show."""
+    """A sentence for the client to show."""
 
     sentence: str
 
@@ -260,7 +259,7 @@ class ChatDone(_Message, frozen=True, tag="done"):
 
 
 class ChatFailed(_Message, frozen=True, tag="failed"):
-    """The request failed, with a sentence; `final`: this process has no model and ends."""
+    """The request failed; `sentence` says why. `final`: no model could be opened, and the process ends."""
 
     sentence: str
     final: bool = False
@@ -284,7 +283,7 @@ Reply = (
 
 
 def chosen(sides: Sides) -> Sequence[Side]:
-    """
+    """Returns the sides that `sides` stands for.
     >>> chosen("both"), chosen("after")
     (('before', 'after'), ('after',))
     """
@@ -296,17 +295,17 @@ _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
 def to_line(message: Request | Reply) -> bytes:
-    """One message as one line."""
+    """Encodes a message as one JSON line."""
     return msgspec.json.encode(message) + b"\n"
 
 
 def request(line: bytes) -> Request:
-    """Raises ChatMessageError."""
+    """Decodes a request. Raises ChatMessageError."""
     return _read(_requests, line)
 
 
 def reply(line: bytes) -> Reply:
-    """Raises ChatMessageError."""
+    """Decodes a reply. Raises ChatMessageError."""
     return _read(_replies, line)
 
 

@@ -1,7 +1,6 @@
-"""Fresh puzzles, and the verdict on an answer.
+"""Draws new puzzles, and scores answers to them.
 
-The question is our own, so it is made here; answers are foreign text, so only the sandbox's child ever reads
-them."""
+The question is generated here; answers are untrusted text, so only the sandbox's child process parses them."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ from app.sapo.seeds import TRAINING_SEEDS
 
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 ANSWERED_IN_ROWS = frozenset({"binary_matrix", "rotate_matrix", "manipulate_matrix", "mini_sudoku", "n_queens"})
-"""Families whose answer is a grid: one line a row."""
+"""Families whose answer is a grid, one row per line."""
 _TRIES = 48
-"""Draws tried for a held-out puzzle; a level holds out at least one content in eight."""
+"""Maximum draws in search of a held-out puzzle; at least one in eight contents of a level is held out."""
 _DEALT = 3
-"""Draws for each puzzle wanted: some levels hold out hardly any question."""
+"""Maximum draws per puzzle wanted: some levels hold out very few questions."""
 
 
 class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
-    """`unseen`: whether it is held out, so that no model can have learned it by heart."""
+    """A generated puzzle. `unseen`: it is held out, so no model was trained on it."""
 
     question: Question
     unseen: bool
@@ -39,7 +38,7 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def for_people(self) -> str:
-        """The text without the request to think aloud, which is for models."""
+        """The text without the request to think aloud, which is meant for models."""
         return _ALOUD.sub("", self.text)
 
     @property
@@ -60,7 +59,7 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def solution(self) -> str:
-        """A right answer."""
+        """A correct answer."""
         return FAMILIES[self.family].solution(self.question.entry)
 
 
@@ -71,9 +70,9 @@ def draw(
     rng: random.Random | None = None,
     unseen: bool = True,
 ) -> Puzzle:
-    """A puzzle of this family and level; if none is named, one of the `usual` families at its usual level.
-    `unseen`: a held-out one; otherwise one for practice. Raises QuestionError for a family or level that does
-    not exist."""
+    """Draws a puzzle. Without a `family` one of the `usual` families is chosen, without a `level` the family's
+    level in `usual` (0 if it has none). `unseen`: a held-out puzzle, otherwise one for practice; after _TRIES
+    draws it returns whichever came last. Raises QuestionError for an unknown family or level."""
     rng = rng or random.SystemRandom()
     name = family or rng.choice(sorted(usual or FAMILIES))
     if name not in FAMILIES:
@@ -92,8 +91,8 @@ def draw(
 
 
 def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
-    """This many different held-out puzzles, spread over the families in a random order. Fewer if the families
-    have no more."""
+    """Returns `count` different held-out puzzles, spread over the families in random order; fewer if the
+    families have no more."""
     families, found = sorted(levels), dict[str, Puzzle]()
     rng.shuffle(families)
     for turn in range(_DEALT * count):
@@ -107,7 +106,8 @@ def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[P
 
 
 def looks_like_one(text: str, families: Iterable[str]) -> bool:
-    """Whether a person's text may be a puzzle: it has a number in it, or begins as puzzles do.
+    """Guesses whether a person's text is a puzzle: it contains a digit, or begins like a puzzle of one of
+    `families`.
 
     >>> looks_like_one("What is 4 + 3?", ()), looks_like_one("Hello, how are you?", ("gcd", "spell_backward"))
     (True, False)
@@ -125,13 +125,13 @@ def _beginning(text: str) -> list[str]:
 
 
 class Verdicts:
-    """Judges answers in a sandbox that is opened for the first one."""
+    """Scores answers in a sandbox process, started at the first answer."""
 
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None
 
     def solved(self, puzzle: Puzzle, answer: str | None) -> bool:
-        """Whether the answer alone, without the words around it, is right. Raises SandboxError."""
+        """Returns whether the extracted answer is correct. Raises SandboxError."""
         if self._sandbox is None:
             self._sandbox = Sandbox()
         return self._sandbox.score(puzzle.question.coordinates, [answer])[0] >= SOLVED

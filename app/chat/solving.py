@@ -1,5 +1,5 @@
-"""In a terminal: puzzles for a person (a question, an answer, the verdict of the scorer that judges models),
-and a race between the model as it came and as it is now, one line a puzzle."""
+"""Terminal commands: puzzles for a person, scored like a model's, and a race between base and trained model,
+one line per puzzle."""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ _SKIP = ("", "/skip")
 
 
 def solve(family: str | None, level: int | None, count: int | None, source: TextIO, console: Console) -> int:
-    """Asks puzzles, without a family those of the starter, until `count` are answered or the input ends.
-    Returns the exit code.
-
-    Raises QuestionError and SandboxError."""
+    """Asks puzzles on the terminal until `count` are answered or the input ends; without a `family`, from those
+    of the starter model. Returns the exit code. Raises QuestionError and SandboxError."""
     usual: Mapping[str, int] = read_settings(locate("starter")).families or dict.fromkeys(FAMILIES, 0)
     verdicts, right, answered = Verdicts(), 0, 0
     asks = source.isatty() and console.is_terminal
@@ -68,7 +66,7 @@ def _show(puzzle: Puzzle, console: Console) -> None:
 
 
 def _answer(asks: bool, source: TextIO) -> str | None:
-    """What was typed, None at the end of the input."""
+    """Reads the typed answer; None at the end of the input."""
     if not asks:
         line = source.readline(MAX_ANSWER + 2)
         return line.strip() if line else None
@@ -79,7 +77,8 @@ def _answer(asks: bool, source: TextIO) -> str | None:
 
 
 def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, out: BinaryIO) -> int:
-    """Returns the exit code. Without a console, JSON lines go to `out`. Raises ChatError."""
+    """Runs a race and prints each puzzle, then the score; without a console, writes JSON lines to `out`.
+    Returns the exit code. Raises ChatError."""
     result = Result()
     if console is not None:
         console.print(Text("  before  after", style="bright_black"))
@@ -103,7 +102,7 @@ def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, ou
 
 
 def summary(result: Result) -> str:
-    """
+    """Returns the score of a race as a sentence.
     >>> summary(Result(puzzles=20, before=4, after=10, won=7, lost=1))
     'After solves 10 of 20, before 4: 6 more ± 2.5. That could still be chance: 100 puzzles tell more.'
     """

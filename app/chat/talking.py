@@ -1,5 +1,5 @@
-"""A conversation with a model before and after training: the same words to both, each with its own answers in
-its history."""
+"""A conversation with a model before and after training: both get the same questions, and each keeps its own
+answers as history."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from engines.contract import Completion, Engine, EngineError, TooLongError
 from engines.models.folder import read_settings
 
 MAX_TOKENS = 1024
-"""The most that one answer may be given."""
+"""Maximum tokens of one answer."""
 TALK_TEMPERATURE = 0.8
-"""Puzzles are answered at 1, as in practice. In a conversation a model of 135 M parameters then picks odd
-words, and at 0.6 it repeats itself."""
+"""Sampling temperature in a conversation. Puzzles are sampled at 1, as in training; in a conversation a model
+of 135 M parameters then picks odd words, and at 0.6 it repeats itself."""
 _TALK_TOKENS = 256
 _TURNS = 8
-"""Number of questions and answers that are remembered."""
+"""Maximum number of past questions and answers kept as context."""
 _PUZZLES = 64
 OpenEngine = Callable[[Path, int | None], Engine]
-"""(model folder, rank) to an engine."""
+"""Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 Tell = Callable[[Side, str], bool]
-"""Gets a side's answer so far, safe to show; returns whether to continue it."""
+"""Called with a side's answer so far, safe to show; returns whether to continue."""
 Turns = list[dict[str, str]]
 
 
@@ -51,9 +51,8 @@ class ChatError(Exception):
 
 
 class Chat:
-    """One model, opened when this is made. Not for several threads.
-
-    Raises EngineError where the model or its adapter cannot be had."""
+    """A model opened for chatting, with one conversation and its puzzles. Not thread-safe. Raises EngineError
+    if the model or its adapter cannot be opened."""
 
     def __init__(self, model: str, home: Path, open_engine: OpenEngine, max_tokens: int | None = None) -> None:
         folder = locate(model, home)
@@ -68,11 +67,12 @@ class Chat:
         self._turns: dict[Side, Turns] = {"before": [], "after": []}
         self._puzzles: dict[int, Puzzle] = {}
         self._offered: dict[int, str] = {}
-        """The text of each puzzle that its solver may say yes to."""
+        """Puzzle id to the text that may be trained on if the user agrees."""
         self._verdicts = Verdicts()
         self._refresh()
 
     def opened(self) -> messages.ModelOpened:
+        """Returns the message that announces the opened model."""
         return messages.ModelOpened(
             number=0, model=self._name, engine=self._engine.info, learned=self._round, levels=self._levels()
         )
@@ -81,7 +81,7 @@ class Chat:
         self._verdicts.close()
 
     def do(self, request: messages.Request, tell: Tell) -> Iterator[messages.Reply]:
-        """The replies to a request, each as soon as it is known."""
+        """Carries out a request and yields its replies, each as soon as it is known."""
         number = request.number
         try:
             match request:
@@ -114,7 +114,7 @@ class Chat:
         return None if self._state is None else self._state.round
 
     def _levels(self) -> dict[str, int]:
-        """The families that are practised, each at the level reached."""
+        """Returns the families that are practised, each with the level reached."""
         return dict(self._state.curriculum.levels) if self._state is not None else self._families
 
     def _refresh(self) -> None:
@@ -145,8 +145,8 @@ class Chat:
             yield messages.ChatNote(number=request.number, sentence=sentence)
 
     def _go_on(self, side: Side, asked: dict[str, str], seed: int, tell: Tell) -> _Answer:
-        """This side's answer in its conversation, which is shortened from its beginning until it fits the
-        model."""
+        """Returns this side's answer in its conversation. Drops the oldest turns until the prompt fits the
+        model's context."""
         turns = self._turns[side]
         answer = _Answer(
             self._engine, self._talk_tokens, seed, TALK_TEMPERATURE if self._engine.info.talks else 1.0
@@ -178,7 +178,7 @@ class Chat:
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _practice(self) -> tuple[asking.Way, int]:
-        """The way practice asks, and the maximum length of an answer there."""
+        """Returns the prompt format used in training, and the maximum tokens of an answer."""
         way = self._state.way if self._state is not None else asking.TAGGED
         return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
 
@@ -187,7 +187,7 @@ class Chat:
         return binary_rewards([float(right)], [answer.finished])[0] == 1
 
     def _race(self, request: messages.Race, tell: Tell) -> Iterator[messages.Reply]:
-        """Both sides answer some puzzles at a time, with the same seed."""
+        """Runs a race in groups of AT_ONCE puzzles; both sides sample with the same seed."""
         self._refresh()
         if self._round is None:
             raise ChatError(NOTHING_TO_RACE)
@@ -216,7 +216,8 @@ class Chat:
                 return
 
     def _judge(self, request: messages.JudgeAnswer) -> Iterator[messages.Reply]:
-        """The verdict on a person's answer, and whether its text could teach."""
+        """Scores a person's answer, and offers its text for training if it is correct, has working and the
+        puzzle is not held out."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle
         answer, work = request.answer.strip(), request.work.strip()
         text = f"{work} {SHORT}{answer}"
@@ -228,7 +229,7 @@ class Chat:
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
-        """Stores the offered text for the node; once."""
+        """Stores the offered text for the node and withdraws the offer."""
         puzzle, text = self._puzzle(request.puzzle), self._offered.get(request.puzzle)
         if text is None:
             raise ChatError("There is no answer of yours to give: solve the puzzle with your working first.")
@@ -268,7 +269,7 @@ class Chat:
             raise ChatError("That puzzle isn't known any more: draw another one.") from None
 
     def _notes(self) -> list[str]:
-        """The engine's sentences for the owner; an engine without `notes` has none."""
+        """Returns and clears the engine's sentences for the user; an engine without `notes` has none."""
         notes: list[str] = getattr(self._engine, "notes", [])
         fresh = list(dict.fromkeys(notes))
         notes.clear()
@@ -276,14 +277,14 @@ class Chat:
 
 
 class _Answer:
-    """One side's answer, and how it was made."""
+    """Samples one side's answer and keeps it with its token count and duration."""
 
     def __init__(self, engine: Engine, max_tokens: int, seed: int, temperature: float) -> None:
         self._engine, self._max_tokens = engine, max_tokens
         self._seed, self._temperature = seed, temperature
         self.text, self.finished, self.stopped = "", False, False
         self.forgot = False
-        """The beginning of the conversation."""
+        """Whether the beginning of the conversation was dropped to fit the context."""
 
     def give(self, side: Side, prompt: Turns, tell: Tell) -> None:
         def heard(text: str) -> bool:
@@ -312,8 +313,8 @@ class _Answer:
 
 
 def _roomy(folder: Path, usual: int) -> int:
-    """Tokens for an answer in a conversation: more than in practice, at most half of what the model can
-    read."""
+    """Returns the maximum tokens of an answer in a conversation: more than in training, at most half of the
+    model's context."""
     try:
         reads = json.loads((folder / "config.json").read_bytes()).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):

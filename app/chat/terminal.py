@@ -1,5 +1,5 @@
-"""The conversation in a terminal: typed questions, and the answers as they grow, side by side, or below each
-other if there is no room."""
+"""The chat in a terminal: reads questions and shows the answers of both sides as they grow, side by side, or
+below each other if the terminal is narrow."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ Type something, or
   /forget                    start a new conversation
   /quit                      leave (also Ctrl-D); Ctrl-C stops an answer"""
 _SIDE_BY_SIDE = 76
-"""Minimum columns for both answers beside each other."""
+"""Minimum terminal width in columns for two answers side by side."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | None = None) -> int:
-    """Talks until the input ends. Returns the exit code; raises EngineError where there is no model."""
+    """Reads and answers lines until the input ends. Returns the exit code. Raises EngineError if the model
+    cannot be opened."""
     console = console or Console()
     with busy(console, "Loading the model"):
         chat = open_chat()
@@ -67,7 +68,7 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
 
 
 def _ask() -> str:
-    """A line, "" at the end of the input."""
+    """Reads a typed line with its line end; "" at the end of the input."""
     try:
         return input("\n› ") + "\n"
     except EOFError:
@@ -76,14 +77,14 @@ def _ask() -> str:
 
 
 class _Talk:
-    """Carries out each typed line."""
+    """Carries out typed lines: commands and questions."""
 
     def __init__(self, chat: Chat, console: Console, asks: bool) -> None:
         self._chat, self._console, self._asks = chat, console, asks
         self._sides: Sides = "both"
 
     def follow(self, number: int, line: str) -> bool:
-        """Carries out a line; returns whether to continue."""
+        """Carries out one line; returns whether to continue."""
         word, *rest = line.split() or [""]
         match word.lower():
             case "":
@@ -137,7 +138,7 @@ class _Talk:
             self._show(messages.Solve(number=number, puzzle=drawn.puzzle, sides=self._sides))
 
     def _show(self, request: messages.Request) -> messages.PuzzleDrawn | None:
-        """Shows the replies to a request; the puzzle that was drawn, if one was."""
+        """Carries out a request and shows its replies. Returns the puzzle, if one was drawn."""
         drawn: messages.PuzzleDrawn | None = None
         said: list[Said] = []
         growing: dict[Side, str] = {}
@@ -175,7 +176,7 @@ class _Talk:
 
 
 def only_puzzles() -> str:
-    """The sentence for somebody who talks to a model that can only solve puzzles."""
+    """Returns the sentence shown when someone talks to a model that can only solve puzzles."""
     talker = catalogue.entries()[0]
     return (
         "This model only solves puzzles: try /puzzle. To talk, get a bigger one: "
@@ -185,7 +186,8 @@ def only_puzzles() -> str:
 
 @contextlib.contextmanager
 def interruptible(wanted: bool) -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, which ends an answer where it is; a second one interrupts as ever."""
+    """Makes the first Ctrl-C set the yielded event, which stops an answer; the second one raises
+    KeyboardInterrupt. Does nothing unless `wanted`."""
     event = threading.Event()
 
     def note(signum: int, frame: FrameType | None) -> None:
@@ -224,7 +226,8 @@ def puzzle(drawn: messages.PuzzleDrawn) -> RenderableType:
 def answers(
     said: list[Said], width: int, growing: dict[Side, str] | None = None, height: int = 0
 ) -> RenderableType:
-    """The answers, of which growing ones show their last lines, at most `height` lines."""
+    """Lays out finished and growing answers; growing ones show their last lines, so that all fit into `height`
+    lines."""
     panels = [_answer(one) for one in said]
     beside = width >= _SIDE_BY_SIDE
     for side, text in (growing or {}).items():
@@ -264,7 +267,8 @@ def _answer(said: Said) -> Panel:
 def busy(
     console: Console, what: str, growing: Callable[[], RenderableType | None] = lambda: None
 ) -> Iterator[None]:
-    """Shows on a terminal what there is so far, or that something is under way, and for how long."""
+    """Shows a spinner with `what` and the elapsed seconds while the block runs, or the picture from `growing`
+    once there is one."""
     if not console.is_terminal:
         yield
         return

@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from app.cli._terminal import say
+from app.cli._terminal import WrongUsage, say
 from app.common import remedy
 from app.common.process.surroundings import make_usable
 
@@ -134,6 +134,9 @@ def _run(name: str, *arguments: str) -> int:
         os.umask(mask)
     try:
         code: int = command.main(parsed)
+    except WrongUsage as error:
+        say(f"shoal {name}: {error}", sys.stderr)
+        code = 2
     finally:
         os.umask(mask)
     return code

@@ -8,9 +8,7 @@ import getpass
 import ipaddress
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -196,24 +194,6 @@ async def announce(link: Invite, private: bool) -> None:
             await asyncio.Event().wait()
     except DiscoveryError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
-
-
-def end_with_stdin() -> None:
-    """Ends this process as SIGTERM does when standard input closes, because the process that started it has
-    gone."""
-
-    def wait() -> None:
-        try:
-            while os.read(0, 4096):
-                pass
-        except OSError:
-            pass
-        if os.name == "nt":
-            signal.raise_signal(signal.SIGTERM)
-        else:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, name="stdin", daemon=True).start()
 
 
 def _is_wildcard(host: str) -> bool:

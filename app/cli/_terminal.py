@@ -10,11 +10,10 @@ import shutil
 import signal
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from app.common.process.stopping import meant
+from app.common.process.stopping import meant, when_input_closes
 
 if TYPE_CHECKING:
     from app.common.job import Failed
@@ -27,10 +26,21 @@ def json_line(event: object) -> None:
     sys.stdout.buffer.flush()
 
 
-def agreed(question: str) -> bool | None:
-    """Whether the person said yes; None if nobody can answer."""
+class WrongUsage(Exception):
+    """A command line that makes no sense. The message is for the person; the command ends with exit code 2."""
+
+
+class UnansweredError(Exception):
+    """A question that nobody can answer."""
+
+
+def agreed(question: str, yes: bool) -> bool:
+    """Whether the person says yes; `yes`: that was said on the command line. Raises UnansweredError where there
+    is no terminal."""
+    if yes:
+        return True
     if not sys.stdin.isatty():
-        return None
+        raise UnansweredError(f"{question} No one can answer here: add --yes.")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
@@ -145,4 +155,4 @@ def stop_quietly(command: str, attached: bool) -> None:
     for number in meant():
         signal.signal(number, stop)
     if attached:
-        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()
+        when_input_closes(stop)

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.cli._terminal import json_line, say, told_failing
+from app.cli._terminal import WrongUsage, json_line, say, told_failing
 
 SUMMARY = "take your model to other programs"
 FORMATS = {
@@ -60,11 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
-        print("shoal export: --check needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
-        return 2
+        raise WrongUsage("--check needs --format merged-gguf, or gguf --with-base.")
     if args.ollama and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
-        print("shoal export: --ollama needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
-        return 2
+        raise WrongUsage("--ollama needs --format merged-gguf, or gguf --with-base.")
     if args.format == PUZZLES:
         return _puzzles(args)
     from app.common.home import home

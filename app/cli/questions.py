@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli._terminal import agreed, json_line
+from app.cli._terminal import WrongUsage, agreed, json_line
 from app.common import remedy
 from app.common.home import home as data_folder
 from app.node.data import question_sets
@@ -73,10 +73,7 @@ def main(args: argparse.Namespace) -> int:
         what = (
             "the file to add" if args.verb == "add" else "the set" + " and the file" * (args.verb == "export")
         )
-        print(
-            f"shoal questions: Name {what}; {remedy.command('questions --help')} tells more.", file=sys.stderr
-        )
-        return 2
+        raise WrongUsage(f"Name {what}; {remedy.command('questions --help')} tells more.")
     home = data_folder(args.home)
     if args.verb == "add":
         return _add(args, home)
@@ -258,12 +255,8 @@ def _share(args: argparse.Namespace, one: KeptSet) -> int:
 
 
 def _remove(args: argparse.Namespace, one: KeptSet) -> int:
-    if not args.yes:
-        said = agreed(f"Delete {one.made.name}? What your model learned from it stays.")
-        if said is None:
-            raise SetError("Add --yes to delete it without being asked.")
-        if not said:
-            return 1
+    if not agreed(f"What your model learned from it stays. Delete {one.made.name}?", args.yes):
+        return 1
     question_sets.remove(one)
     _tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)
     return 0

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import signal
 import sys
 import time
 import urllib.parse
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli import _joining, _operator
-from app.cli._terminal import say
+from app.cli._terminal import WrongUsage, say
+from app.common.process.stopping import when_input_closes
 from app.common.text import whole
 
 if TYPE_CHECKING:
@@ -96,11 +98,7 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.store.backplane import Backplane, BackplaneError
 
     if args.backplane == NATS and args.state is None:
-        print(
-            "shoal relay: A nats-server of its own keeps its files under --state DIR: name one.",
-            file=sys.stderr,
-        )
-        return 2
+        raise WrongUsage("A nats-server of its own keeps its files under --state DIR: name one.")
     try:
         joining = _joining.chosen(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
@@ -109,13 +107,12 @@ def main(args: argparse.Namespace) -> int:
         handout = _handout(args)
         seed = _operator.relay_key(args)
     except (AccessError, ValueError) as error:
-        print(f"shoal relay: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     except _operator.OperatorError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return error.code
     if args.until_stdin_closes:
-        _joining.end_with_stdin()
+        when_input_closes(_end)
     host = args.host or (_joining.ANYWHERE if args.lan else HOST)
     announcing: set[asyncio.Task[None]] = set()
 
@@ -186,6 +183,14 @@ def main(args: argparse.Namespace) -> int:
         return 1
     print("The relay is closed.", file=sys.stderr)
     return 0
+
+
+def _end() -> None:
+    """Ends this process as SIGTERM does."""
+    if os.name == "nt":
+        signal.raise_signal(signal.SIGTERM)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _handout(args: argparse.Namespace) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import say
+from app.cli._terminal import WrongUsage, say
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
@@ -32,12 +32,8 @@ def main(args: argparse.Namespace) -> int:
         say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(told(plan)))
         return 0
     if not args.everything:
-        print(
-            f"shoal remove: Nothing was removed: say what you mean with "
-            f"{remedy.command('remove --everything')}; --list tells what that is.",
-            file=sys.stderr,
-        )
-        return 2
+        meant = remedy.command("remove --everything")
+        raise WrongUsage(f"Nothing was removed: say what you mean with {meant}; --list tells what that is.")
     folder = home(args.home)
     plan = removal.plan(folder)
     for line in told(plan):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._terminal import WrongUsage
 from app.common import remedy
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
@@ -138,8 +139,7 @@ def main(args: argparse.Namespace) -> int:
         sets = question_sets.enabled(data_folder(args.home))
         plan = _settings(args, model, sets)
     except UsageError as error:
-        print(f"shoal run: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     home = folder(args.home)
     check_format(home)
     with held(home):

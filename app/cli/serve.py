@@ -80,7 +80,7 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
 
 
 async def _serve(args: argparse.Namespace, home: Path) -> int:
-    from app.common.process.stopping import when_asked_to_stop
+    from app.common.process.stopping import when_asked_to_stop, when_input_closes
     from app.models.catalogue import full_name
     from app.models.shelf import locate
     from app.serve.model import ModelProcess
@@ -95,7 +95,8 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     ended = asyncio.Event()
     when_asked_to_stop(ended.set)
     if args.attached:
-        asyncio.get_running_loop().run_in_executor(None, _until_closed, asyncio.get_running_loop(), ended)
+        loop = asyncio.get_running_loop()
+        when_input_closes(lambda: loop.call_soon_threadsafe(ended.set))
 
     def told(sentence: str) -> None:
         if args.json:
@@ -114,10 +115,3 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
         )
     await serve(listener, Server(process, name, secret), process, ended)
     return 0
-
-
-def _until_closed(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
-    """For a window: ends with standard input, however its other end goes."""
-    while sys.stdin.buffer.readline(4096):
-        pass
-    loop.call_soon_threadsafe(ended.set)

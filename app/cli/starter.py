@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._terminal import WrongUsage
+
 SUMMARY = "make, measure and look into the starter model"
 
 
@@ -68,8 +70,7 @@ def _measure(args: argparse.Namespace) -> int:
     try:
         levels = read_levels(args.levels or "") or settings.families
     except RegimeError as error:
-        print(f"shoal starter: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     engine = open_engine(folder)
     if args.adapter and not args.adapter.is_dir():
         print(f"shoal starter: There is no adapter in {args.adapter}: give its folder.", file=sys.stderr)
@@ -108,8 +109,7 @@ def _specialists(args: argparse.Namespace) -> int:
         for made in teach(folder, names, regime.levels, args.out, teaching, args.threads, tell):
             print(made)
     except RegimeError as error:
-        print(f"shoal starter: {error}", file=sys.stderr)
-        return 2
+        raise WrongUsage(str(error)) from error
     return 0
 
 

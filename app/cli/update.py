@@ -13,15 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import JobLines, agreed, json_line, stop_quietly, told_failing
+from app.cli._terminal import JobLines, UnansweredError, agreed, json_line, stop_quietly, told_failing
 from app.common import remedy
 from app.common.home import home
 from app.common.job import Reporter
 from app.common.text import in_bytes
 from app.install import InstallError
 from app.install.updates import asking, feed, handing, installed
-from app.install.updates import asking as known
-from app.install.updates import handing as bringing
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Feed, ReleaseFile, Trust, trust
 
@@ -55,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     tell: Tell = json_line if args.json else _UpdateLines().show
     if args.attached:
         stop_quietly("update", attached=True)
-    with told_failing(args.json, InstallError):
+    with told_failing(args.json, InstallError, UnansweredError):
         return _update(args, home(args.home), tell)
 
 
@@ -73,14 +71,14 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         found = asking.stored_list(folder, believe.keys, feed.now_utc())
     tell(_checked(offer))
     if offer is None or found is None:
-        bringing.clear_fetched(folder)
+        handing.clear_fetched(folder)
         return 0
     if args.check:
         return 0
     file = asking.file_for(found, form)
     if offer.obstacle or file is None:
         raise InstallError(offer.obstacle)
-    with known.one_at_a_time(folder):
+    with asking.one_at_a_time(folder):
         return _obtain(args, folder, believe, found, file, tell)
 
 
@@ -88,14 +86,14 @@ def _obtain(
     args: argparse.Namespace, folder: Path, believe: Trust, found: Feed, file: ReleaseFile, tell: Tell
 ) -> int:
     if args.install:
-        path = bringing.fetched_file(folder, file)
+        path = handing.fetched_file(folder, file)
         if path is None:
             raise InstallError(
                 f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
             )
     else:
         report = Reporter(tell)
-        path = bringing.fetch_update(
+        path = handing.fetch_update(
             folder,
             found,
             file,
@@ -106,7 +104,8 @@ def _obtain(
         tell({"event": "ready", "version": found.version, "file": str(path)})
     if args.fetch:
         return 0
-    if not args.install and not args.yes and not _agreed(found.version, path):
+    question = f"Version {found.version} lies in {path}. Install it now?"
+    if not args.install and not agreed(question, args.yes):
         print("shoal update: Nothing was installed.", file=sys.stderr)
         return 1
     program = args.program or Path(installed.program()[-1])
@@ -144,14 +143,6 @@ def _checked(offer: UpdateOffer | None) -> dict[str, object]:
     return {"event": "checked", "version": installed.version(), "offer": msgspec.to_builtins(offer)}
 
 
-def _agreed(version: str, path: Path) -> bool:
-    if (said := agreed(f"Install Shoal {version} now?")) is None:
-        raise InstallError(
-            f"Version {version} lies in {path}; installing asks first, and no one can answer here: add --yes."
-        )
-    return said
-
-
 class _UpdateLines(JobLines):
     """For people."""
 
@@ -162,7 +153,7 @@ class _UpdateLines(JobLines):
             case {"event": "checked", "version": version, "offer": dict(offer)}:
                 size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
                 self.say(f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}.")
-                self.say(*(f"  {line}" for line in known.notes_in(offer["notes"], [])))
+                self.say(*(f"  {line}" for line in asking.notes_in(offer["notes"], [])))
                 self.say(*[offer["obstacle"]] * bool(offer["obstacle"]))
             case {"event": "ready", "file": file}:
                 self.say(f"Downloaded and checked: {file}")

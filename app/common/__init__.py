@@ -1,3 +1,3 @@
-"""Helpers that every room needs, once: files that are whole or absent, foreign text made safe to show, waits
-between attempts, rates, and downloading a file. It imports nothing of app but itself; tests/common/test_once.py
-finds second implementations."""
+"""Helpers shared by all rooms, each implemented once: atomic file writes, untrusted text made safe to show,
+retry waits, rate limits, and file downloads. Imports nothing of app but itself; tests/common/test_once.py finds
+second implementations."""

@@ -1,8 +1,8 @@
-"""Which certificate authorities this computer trusts, for everything of ours that speaks TLS.
+"""The certificate authorities this computer trusts, for every TLS connection Shoal makes.
 
-An installed app brings its own OpenSSL, which looks for them where they were on the computer it was built on.
-Here they are where this system has them: in the stores of Windows and macOS, and on Linux in a file that every
-family of distributions keeps elsewhere. SSL_CERT_FILE and SSL_CERT_DIR take precedence."""
+An installed app brings its own OpenSSL, which looks for authorities at the paths of the computer it was built
+on. This module uses this system's own: the stores of Windows and macOS, and on Linux the bundle file, whose
+path differs between families of distributions. SSL_CERT_FILE and SSL_CERT_DIR take precedence."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @functools.cache
 def context() -> ssl.SSLContext:
-    """For a client: checks certificates and names. Shared; nobody may change it."""
+    """Returns the TLS context for clients, which checks certificates and host names. Cached and shared: callers
+    must not change it."""
     return _of_the_system() if sys.platform in ("win32", "darwin") else of_files(BUNDLES)
 
 
 def of_files(bundles: Sequence[str]) -> ssl.SSLContext:
-    """What OpenSSL finds by itself or was told, else the first of `bundles` that can be read."""
+    """Returns a context with the authorities that OpenSSL finds by itself or that SSL_CERT_FILE or SSL_CERT_DIR
+    names; if it finds none, with those of the first readable file in `bundles`."""
     made = ssl.create_default_context()
     if made.cert_store_stats()["x509_ca"] or any(os.environ.get(name) for name in VARIABLES):
         return made
@@ -48,7 +50,7 @@ def of_files(bundles: Sequence[str]) -> ssl.SSLContext:
 
 
 def problem(error: ssl.SSLError, host: str) -> str:
-    """Why a certificate was not accepted, and what to do, as a sentence."""
+    """Returns a sentence that says why the certificate of `host` was rejected and what to do."""
     code = getattr(error, "verify_code", 0)
     if code in (9, 10):  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
         when = "not valid yet" if code == 9 else "no longer valid"
@@ -68,12 +70,14 @@ def problem(error: ssl.SSLError, host: str) -> str:
 
 
 def _any() -> bool:
+    """Returns whether any authorities are available, so that a failed check can be the certificate's fault."""
     named = any(os.environ.get(name) for name in VARIABLES)
     return named or sys.platform in ("win32", "darwin") or bool(context().cert_store_stats()["x509_ca"])
 
 
 def _of_the_system() -> ssl.SSLContext:
-    """Checked by Windows or macOS itself: what is trusted there, by company policy too, is trusted here."""
+    """Returns a context whose checks Windows or macOS makes itself, so authorities added by company policy are
+    trusted too."""
     try:
         import truststore
     except ImportError:  # Windows' store as far as it is filled; macOS's is out of OpenSSL's reach
@@ -85,14 +89,15 @@ def _of_the_system() -> ssl.SSLContext:
 
 
 def system_proxy() -> str:
-    """The proxy that the environment or the system names, empty without one. May contain a password."""
+    """Returns the URL of the proxy set in the environment or the system, "" without one. May contain a
+    password."""
     proxies = urllib.request.getproxies()
     proxy = proxies.get("https") or proxies.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
 
 
 def without_password(proxy: str) -> str:
-    """
+    """Returns the proxy URL without the user name and password.
     >>> without_password("http://ann:secret@proxy:3128")
     'http://proxy:3128'
     """

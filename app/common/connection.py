@@ -1,4 +1,4 @@
-"""Requests to a file host: proxies, certificates, and errors as sentences."""
+"""HTTP requests to a file host: session set-up, proxies, certificates, and errors as sentences for the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.common import authorities
 from app.common.rate import RetryLimit
 
 READ_BYTES = 2**18
-"""Bytes read at a time."""
+"""Chunk size in bytes when reading a response."""
 PROXY_LOGIN = (
     "The proxy asks for a name and a password: put them into its address "
     "(HTTPS_PROXY=http://name:password@proxy:port), then try again."
@@ -21,9 +21,10 @@ PROXY_LOGIN = (
 
 
 class Fault(Exception):
-    """A failed attempt. `again`: retrying may help; otherwise only another host can. `damaged`: the content was
-    not what was promised. `gone`: the host has no such file. `status` is the host's HTTP status, 0 for none,
-    and `code` its own error word."""
+    """A failed download attempt; the message is a sentence for the user. `again`: retrying may help, otherwise
+    only another host can. `damaged`: the content does not match its digest. `gone`: the host has no such file.
+    `wait_s`: the host's Retry-After. `status` is the HTTP status, 0 for none, and `code` the host's own error
+    word."""
 
     def __init__(
         self,
@@ -42,8 +43,8 @@ class Fault(Exception):
 
 
 def session(patience: RetryLimit, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """Reveals nothing about this computer but "shoal" and `headers`, whose Authorization goes to no other host;
-    follows no redirect from https to http."""
+    """Opens an HTTP session that sends nothing about this computer but the user agent "shoal" and `headers`,
+    whose Authorization goes to no other host. Redirects from https to http raise Fault."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_followed)
     return aiohttp.ClientSession(
@@ -67,7 +68,7 @@ async def _followed(_: aiohttp.ClientSession, __: object, hop: aiohttp.TraceRequ
 
 
 def check_status(response: aiohttp.ClientResponse, address: str) -> None:
-    """Raises Fault for a status without content."""
+    """Raises Fault unless the response has status 200 or 206 and is not a web page."""
     host, status, code = host_of(address), response.status, response.headers.get("X-Error-Code", "")
     if status in (200, 206):
         if response.content_type == "text/html":
@@ -99,7 +100,7 @@ def check_status(response: aiohttp.ClientResponse, address: str) -> None:
 
 
 def fault(error: Exception, address: str) -> Fault:
-    """A network error as a sentence."""
+    """Converts any network error into a Fault with a sentence for the user."""
     host = host_of(address)
     if isinstance(error, Fault):
         return error
@@ -141,4 +142,5 @@ def _login() -> Fault:
 
 
 def host_of(address: str) -> str:
+    """Returns the host name of a URL, or its first 100 characters if it has none."""
     return urlsplit(address).hostname or address[:100]

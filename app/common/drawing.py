@@ -1,4 +1,4 @@
-"""A curve as a picture without Qt (SVG), and where an axis has its marks. Pure."""
+"""Draws a curve as an SVG card without Qt, and computes axis ticks. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDE, HIGH = 960, 576
-"""Pixels of a card."""
+"""Width and height of a card in pixels."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 24, 110, 46
 _DOTS = 80
-"""Up to this many points each have a dot."""
+"""Maximum number of points that are each drawn with a dot."""
 _FISH = "M9.6 0C6.4-4.6-.6-6-5-1.1L-9.6-4.6C-8.6-1.6-8.6 1.6-9.6 4.6L-5 1.1C-.6 6 6.4 4.6 9.6 0Z"
 _SCHOOL = ((75, 37, 1.5, 1.0), (56, 51, 1.2, 0.55), (80, 64, 1.3, 0.78))
 """Fish of Shoal's mark: x, y, scale, opacity."""
 
 
 def linear(low: float, high: float, about: int) -> list[float]:
-    """Round numbers between low and high, about `about` of them.
+    """Returns about `about` round tick values between low and high.
 
     >>> linear(0, 160, 5), linear(0, 0.52, 4)
     ([0, 50, 100, 150], [0.0, 0.2, 0.4])
@@ -34,7 +34,7 @@ def linear(low: float, high: float, about: int) -> list[float]:
 
 
 def whole(low: float, high: float, about: int) -> list[float]:
-    """As linear, but whole numbers only: there is no round 2.5.
+    """Like `linear`, but returns integers only, dropping ticks such as 2.5.
 
     >>> whole(0, 3, 6)
     [0, 1, 2, 3]
@@ -43,7 +43,8 @@ def whole(low: float, high: float, about: int) -> list[float]:
 
 
 def logarithmic(low: float, high: float) -> list[float]:
-    """1, 2, 5 times powers of ten between low and high (low at least 1); powers alone where there are many.
+    """Returns ticks at 1, 2 and 5 times powers of ten between low and high (low at least 1); only the powers if
+    there are many.
 
     >>> logarithmic(1, 60), logarithmic(1, 200_000)
     ([1, 2, 5, 10, 20, 50], [1, 10, 100, 1000, 10000, 100000])
@@ -54,7 +55,7 @@ def logarithmic(low: float, high: float) -> list[float]:
 
 
 def top(value: float) -> float:
-    """The upper end of an axis of shares that holds this value, at least 0.1, at most 1.
+    """Returns the upper end of an axis of shares that contains `value`: at least 0.1, at most 1.
 
     >>> top(0.03), top(0.335), top(0.97)
     (0.1, 0.4, 1.0)
@@ -71,9 +72,9 @@ def card(
     family: str = "system-ui, sans-serif",
     kind: str = "own",
 ) -> str:
-    """An SVG of shares in [0, 1] over rounds. `line_T` are (round, share, lower and upper end of the band),
-    `name` is the horizontal axis', `colours` are surface, text, text_soft, text_faint, line_strong, grid and
-    `kind`, as CSS writes them."""
+    """Returns an SVG card of shares in [0, 1] over rounds. `line_T` holds (round, share, lower and upper end of
+    the band), `name` labels the horizontal axis. `colours` has CSS values for surface, text, text_soft,
+    text_faint, line_strong, grid and `kind`, the colour of the curve."""
     first, last = line_T[0][0], line_T[-1][0]
     upper = top(max(place[3] for place in line_T))
     high, wide = HIGH - _TOP - _BOTTOM, WIDE - _LEFT - _RIGHT

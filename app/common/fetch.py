@@ -1,8 +1,8 @@
-"""Downloads files: resumed where they stopped, counted to the byte, and accepted by their digest.
+"""Downloads files: resumes where the last attempt stopped, and checks size and digest.
 
-A file grows as NAME.part and gets its name when its digest is right, so whatever ends this process, nothing
-that arrived is lost and nothing wrong is kept. Proxies are those of the system (HTTPS_PROXY and what Windows
-and macOS say)."""
+A file is written as NAME.DIGEST.part and gets its name once its digest matches, so a killed process loses
+nothing that arrived, and a wrong file is never kept. Proxies are the system's (HTTPS_PROXY and the settings of
+Windows and macOS)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from app.common.rate import RetryLimit
 
 
 class Piece(Protocol):
-    """A file of known size and digest: "sha256:..." of its bytes, or "git:...", the SHA-1 of its blob. `file`
-    is a plain name."""
+    """A file of known size and digest. `digest` is "sha256:..." of its bytes, or "git:...", the SHA-1 of its
+    git blob. `file` is a plain name without folders."""
 
     @property
     def file(self) -> str: ...
@@ -35,16 +35,16 @@ class Piece(Protocol):
 
 
 class PieceOrder(NamedTuple):
-    """A piece, and the addresses that may have it, in order of preference."""
+    """A file to download, and the URLs that may have it, in order of preference."""
 
     piece: Piece
     sources: Sequence[str]
 
 
 Heard = Callable[[Piece, int], object]
-"""Gets a piece, and how many of its bytes are here."""
+"""Called with a piece and the number of its bytes on disk."""
 Waiting = Callable[[str, float], object]
-"""Gets the reason of a pause and its length in seconds."""
+"""Called before a pause with its reason and its length in seconds."""
 
 
 def bring(
@@ -56,9 +56,9 @@ def bring(
     headers: Mapping[str, str] | None = None,
     came: Callable[[Piece], object] = lambda piece: None,
 ) -> None:
-    """Downloads all pieces into the folder `to`, one after another; existing ones are kept, also partial ones,
-    and `came` gets each that is complete. `headers` go only to the first host of an address. Raises Fault, and
-    OSError if the disk refuses."""
+    """Downloads all pieces into the folder `to`, one after another. Files already there are kept, and partial
+    ones resumed; `came` is called with each complete piece. `headers` are sent only to the first host of a URL,
+    not to redirects. Raises Fault, and OSError if the disk refuses."""
     chosen = patience or RetryLimit()
     to.mkdir(parents=True, exist_ok=True)
 
@@ -85,7 +85,7 @@ def ask(
     waiting: Waiting = lambda why, seconds: None,
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Downloads small files, each given as an address and its maximum bytes. Raises Fault."""
+    """Downloads small files, each given as (URL, maximum bytes), and returns their contents. Raises Fault."""
 
     async def work() -> list[bytes]:
         async with session(patience, headers) as client:
@@ -101,7 +101,8 @@ async def small(
     patience: RetryLimit,
     waiting: Waiting = lambda why, seconds: None,
 ) -> bytes:
-    """The content of a file of at most this many bytes. Raises Fault."""
+    """Downloads one file of at most `most` bytes and returns its content, retrying up to `patience`. Raises
+    Fault."""
     failures = 0
     while True:
         try:
@@ -114,7 +115,8 @@ async def small(
 
 
 def copy(source: Path, piece: Piece, to: Path) -> Path:
-    """Copies a piece from this disk into the folder `to`. Raises Fault if it is damaged, and OSError."""
+    """Copies a piece from a local file into the folder `to` and returns its path. Raises Fault if size or
+    digest differ, and OSError."""
     part = part_of(to, piece)
     shutil.copyfile(source, part)
     if not right(part, piece):
@@ -125,12 +127,13 @@ def copy(source: Path, piece: Piece, to: Path) -> Path:
 
 
 def part_of(folder: Path, piece: Piece) -> Path:
-    """The file in which a piece grows; another digest uses another file."""
+    """Returns the path of a piece's partial file. Its name contains the digest, so another version never
+    resumes it."""
     return folder / f"{piece.file}.{piece.digest.partition(':')[2][:12]}.part"
 
 
 def right(path: Path, piece: Piece) -> bool:
-    """Whether the file is there, of exactly this size."""
+    """Returns whether `path` exists with the piece's size and digest."""
     if not path.is_file() or path.stat().st_size != piece.size:
         return False
     with path.open("rb") as file:
@@ -138,7 +141,7 @@ def right(path: Path, piece: Piece) -> bool:
 
 
 class _Digest:
-    """The hash of what was read so far."""
+    """Incremental hash of the bytes read so far, compared with the piece's digest."""
 
     def __init__(self, piece: Piece) -> None:
         kind, _, self._wanted = piece.digest.partition(":")
@@ -164,7 +167,8 @@ async def _one(
     waiting: Waiting,
     patience: RetryLimit,
 ) -> None:
-    """One piece, from whichever source has it. Attempts that brought new bytes do not count as failures."""
+    """Downloads one piece from the first source that works. Attempts that brought new bytes reset the failure
+    count."""
     piece, sources = order.piece, list(order.sources)
     part, failures, damaged, at = part_of(to, piece), 0, 0, 0
     for old in to.glob(f"{piece.file}.*.part"):
@@ -197,7 +201,8 @@ async def _pause(caught: Fault, failures: int, patience: RetryLimit, waiting: Wa
 
 
 async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, part: Path, heard: Heard) -> None:
-    """Continues a part to its end. Raises Fault; the part is kept unless it is worthless."""
+    """Resumes a partial file from one source until it is complete and verified. Raises Fault; the partial file
+    is emptied if its content is wrong."""
     with part.open("ab+", buffering=0) as file:
         digest = _again(file, piece)
         if digest.bytes > piece.size:
@@ -249,7 +254,7 @@ async def _small(client: aiohttp.ClientSession, address: str, most: int) -> byte
 
 
 def _again(file: Any, piece: Piece) -> _Digest:
-    """The digest of the bytes that are already there."""
+    """Hashes the bytes already in a partial file."""
     digest = _Digest(piece)
     file.seek(0)
     while chunk := file.read(READ_BYTES):
@@ -258,7 +263,8 @@ def _again(file: Any, piece: Piece) -> _Digest:
 
 
 def _write(file: Any, chunk: bytes) -> None:
-    """Writes all bytes: a raw file may write fewer, on a disk that is nearly full."""
+    """Writes all bytes of `chunk`: an unbuffered file may write fewer, for example on a disk that is nearly
+    full."""
     view = memoryview(chunk)
     while view:
         view = view[file.write(view) :]

@@ -1,6 +1,5 @@
-"""Files that are whole or not there (engines.files, which engines use too), JSON that may be damaged, and
-changes of an SQLite file, all of it or nothing.
-"""
+"""Atomic file writes (re-exported from engines.files), JSON files that may be damaged, and SQLite
+transactions."""
 
 from __future__ import annotations
 
@@ -29,12 +28,13 @@ from engines.files import write as write
 from engines.files import write_json as write_json
 
 LOG_BYTES = 2**20
-"""A log longer than this is rotated; one older file is kept."""
+"""Maximum size of a log file in bytes before it is rotated; one older file is kept."""
 Content = TypeVar("Content")
 
 
 def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
-    """The content, and a sentence about a damaged file, which is moved aside. None if there is no file."""
+    """Reads a JSON file. Returns (content, ""), (None, "") if there is no file, or (None, sentence) for a
+    damaged one, which is renamed out of the way."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind), ""
     except FileNotFoundError:
@@ -50,8 +50,8 @@ def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
 
 
 def log_with_room(log: Path) -> Path:
-    """The log's path, with its folder created; an overlong log is rotated, and a link is removed, since its
-    target is not a log. Raises OSError."""
+    """Prepares a log file for appending and returns its path: creates the folder, rotates an overlong log, and
+    removes a symbolic link, whose target is not a log. Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.is_symlink():
         log.unlink()
@@ -61,7 +61,8 @@ def log_with_room(log: Path) -> Path:
 
 
 def unwritable(error: OSError, path: Path, other: str = "") -> str:
-    """Why the disk refused, and what to do, as a sentence; `other` is another place that can be chosen.
+    """Returns a sentence that says why `path` cannot be written and what to do; `other` names an alternative,
+    such as choosing another folder.
 
     >>> print(unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("hub")))
     The disk that holds hub is full: free up some space, then try again. Nothing is lost.
@@ -82,8 +83,8 @@ def unwritable(error: OSError, path: Path, other: str = "") -> str:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Takes the write lock, commits at the end, and undoes everything when the block or the commit fails. `db`
-    is opened with `isolation_level=None`. Raises what the block or SQLite raised."""
+    """Takes the write lock, commits at the end of the block, and rolls back if the block or the commit fails.
+    `db` must be opened with `isolation_level=None`. Raises what the block or SQLite raised."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -95,14 +96,14 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def sole_writer(db: sqlite3.Connection) -> None:
-    """Makes this the only process that can write, with commits that survive a power cut. The lock is released
-    with the process."""
+    """Makes this process the only one that can write the database, with commits that survive a power cut. The
+    lock is released when the process ends."""
     for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
         db.execute(f"PRAGMA {setting}")
 
 
 def tables(db: sqlite3.Connection, schema: str, version: int) -> bool:
-    """Creates the tables in an empty file, in one transaction. Returns whether the file has this version."""
+    """Creates the tables of `schema` in an empty database. Returns whether the database has this version."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found == 0:
         for statement in schema.split(";"):

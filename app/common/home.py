@@ -1,9 +1,8 @@
-"""Where a node stores its data: the platform's folder for it, another one that its owner moved it to, or,
-before both, SHOAL_HOME or --home.
+"""Finds the data folder of this computer's node: --home or SHOAL_HOME first, then the folder the user moved it
+to, then the platform's default.
 
-Where it was moved to is recorded in a small file in the platform's place for settings, because the data folder
-itself can be on a removable disk.
-"""
+The new location after a move is recorded in a small file in the platform's settings folder, because the data
+folder itself can be on a removable disk."""
 
 from __future__ import annotations
 
@@ -18,30 +17,32 @@ from app.common import files
 
 POINTER = "data-folder.json"
 UMASK = 0o077
-"""The umask of every process that writes into the data folder: nobody else can read what is in it."""
+"""Umask of every process that writes into the data folder: other users can read nothing in it."""
 
 
 class HomeError(Exception):
-    """The data folder is not where it was moved to. The message says what to do."""
+    """The data folder was moved to a place that does not exist now. The message says what to do."""
 
 
 class MovedHome(NamedTuple):
-    """`leaving` is the folder it came from, while that still has to be emptied."""
+    """The location the data folder was moved to. `leaving` is the old folder while it still has to be
+    emptied."""
 
     to: Path
     leaving: Path | None = None
 
 
 def home(chosen: str | os.PathLike[str] | None = None) -> Path:
-    """The data folder of this computer's node, absolute; `chosen` is the value of --home. Creates nothing.
-    Raises HomeError if it was moved to a disk that is missing."""
+    """Returns the absolute path of the data folder; `chosen` is the value of --home. Creates nothing. Raises
+    HomeError if it was moved to a disk that is missing."""
     if chosen or os.environ.get("SHOAL_HOME"):
         return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
     return usual()
 
 
 def usual() -> Path:
-    """Where it is without --home and SHOAL_HOME. Raises HomeError."""
+    """Returns the data folder as used without --home and SHOAL_HOME. Raises HomeError if it was moved to a disk
+    that is missing."""
     found = moved()
     if found is None:
         return platform_place()
@@ -54,12 +55,12 @@ def usual() -> Path:
 
 
 def platform_place() -> Path:
-    """The platform's own, wherever it may have been moved to."""
+    """Returns the platform's default data folder, ignoring SHOAL_HOME and any move."""
     return resolve(None, sys.platform, {**os.environ, "SHOAL_HOME": ""}, Path.home()).absolute()
 
 
 def moved() -> MovedHome | None:
-    """Where it was moved to. None for an invalid file."""
+    """Reads where the data folder was moved to. None if it was not, or if the record is invalid."""
     try:
         said = json.loads(pointer().read_text(encoding="utf-8"))
         to, leaving = Path(said["home"]), said.get("leaving")
@@ -71,7 +72,7 @@ def moved() -> MovedHome | None:
 
 
 def remember(where: MovedHome | None) -> None:
-    """Records it, as a whole or not at all; None deletes the record. Raises OSError."""
+    """Writes the record of a move in one step; None deletes it. Raises OSError."""
     path = pointer()
     if where is None:
         path.unlink(missing_ok=True)
@@ -81,12 +82,12 @@ def remember(where: MovedHome | None) -> None:
 
 
 def pointer() -> Path:
-    """The file with the record."""
+    """Returns the path of the file that records a move."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 
 def settings_place(platform: str, environment: Mapping[str, str], user: Path) -> Path:
-    """The platform's place for settings, below the person's folder `user`."""
+    """Returns the platform's settings folder for Shoal; `user` is the user's home folder."""
     if platform in ("win32", "darwin"):
         return resolve(None, platform, {**environment, "SHOAL_HOME": ""}, user)
     configuration = environment.get("XDG_CONFIG_HOME", "")
@@ -96,9 +97,9 @@ def settings_place(platform: str, environment: Mapping[str, str], user: Path) ->
 def resolve(
     chosen: str | os.PathLike[str] | None, platform: str, environment: Mapping[str, str], user: Path
 ) -> Path:
-    """`chosen` first, then SHOAL_HOME, then the platform's own place below the user's folder `user`. Empty
-    variables count as unset, and a relative XDG_DATA_HOME is ignored (XDG base directory specification).
-    """
+    """Returns `chosen` if given, else SHOAL_HOME, else the platform's default below the home folder `user`.
+    Empty variables count as unset, and a relative XDG_DATA_HOME is ignored (XDG base directory
+    specification)."""
     named = os.fspath(chosen) if chosen else environment.get("SHOAL_HOME", "")
     if named:
         return user / named[2:] if named.startswith("~/") else Path(named)

@@ -1,6 +1,7 @@
-"""What a command says while it works, for the window and for other programs: one JSON object a line, of four
-kinds. Downloads, engine packs, new versions and exports all speak it; each may add kinds of its own, which
-readers of these four pass over."""
+"""Progress events that a command prints for the window and other programs: one JSON object per line.
+
+Downloads, engine packs, updates and exports all use the four kinds here. A job may add kinds of its own;
+readers of the four skip them."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ import msgspec
 from app.common.rate import TransferSpeed
 
 TELL_S = 0.25
-"""Minimum seconds between two reports of progress, except at the end."""
+"""Minimum seconds between two progress reports, except the last."""
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """One line; `event` names its kind."""
+    """Base of all events, one per line; the field `event` names the kind."""
 
 
 class Progress(JobEvent, frozen=True, kw_only=True):
-    """`have` of `total` bytes of this `stage`, now those of `file`; `share` (0 to 1) or `percent` of the whole
-    job is done. The rate and the seconds left are None until they are known."""
+    """`have` of the `total` bytes of the current `stage`, now reading `file`; `share` (0 to 1) or `percent` of
+    the whole job is done. `per_second` (bytes) and `left_s` are None until they are known."""
 
     have: int = 0
     total: int = 0
@@ -35,21 +36,21 @@ class Progress(JobEvent, frozen=True, kw_only=True):
 
 
 class Waiting(JobEvent, frozen=True, kw_only=True):
-    """Nothing arrives at the moment; the job continues by itself in `seconds`."""
+    """The job is paused; it continues by itself in `seconds`."""
 
     sentence: str
     seconds: float
 
 
 class Done(JobEvent, frozen=True, kw_only=True):
-    """The job succeeded; kinds of jobs add what came of it."""
+    """The job succeeded; subclasses add its result."""
 
     sentence: str = ""
 
 
 class Failed(JobEvent, frozen=True, kw_only=True):
-    """What has arrived is kept; `sentence` says why it failed and what to do. `model` is the one that was
-    wanted, if any."""
+    """The job failed; `sentence` says why and what to do, and what has arrived is kept. `model` is the
+    requested model, if any."""
 
     sentence: str
     model: str = ""
@@ -59,7 +60,7 @@ Read = Progress | Waiting | Done | Failed
 
 
 def read(line: bytes) -> Read | None:
-    """The event of a line; None for a line that holds no Progress, Waiting, Done or Failed."""
+    """Decodes a line as Progress, Waiting, Done or Failed; returns None for any other line."""
     try:
         return msgspec.json.decode(line, type=Read)
     except msgspec.MsgspecError:
@@ -70,13 +71,14 @@ Tell = Callable[[JobEvent], None]
 
 
 class Reporter:
-    """Tells how far a download is, with its rate, no more often than every TELL_S."""
+    """Reports the progress and speed of a download, at most once every TELL_S seconds."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell, self._speed, self._last = tell, TransferSpeed(), 0.0
 
     def progress(self, have: int, total: int, file: str = "", at_once: bool = False) -> None:
-        """`have` of `total` bytes are on the disk. `at_once`: however short a time ago the last report was."""
+        """Reports that `have` of `total` bytes are on disk. `at_once` reports even if the last report was less
+        than TELL_S ago."""
         now = time.monotonic()
         if not at_once and now - self._last < TELL_S and have < total:
             return
@@ -85,5 +87,6 @@ class Reporter:
         self._tell(Progress(have=have, total=total, file=file, per_second=per_second, left_s=left_s))
 
     def waiting(self, sentence: str, seconds: float) -> None:
+        """Reports a pause and restarts the measurement of the speed."""
         self._tell(Waiting(sentence=sentence, seconds=seconds))
         self._speed.restart()

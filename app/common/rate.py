@@ -1,11 +1,9 @@
-"""How fast, and when again: token buckets (so much in a minute, and so much saved up), the speed of what comes,
-and the waits between attempts.
+"""Rate limits and retry waits: token buckets, transfer speed, and exponential back-off.
 
-Of many sources each bucket is kept as a single number, the moment at which it will be full again (the
-generic cell rate algorithm of ATM, ITU-T I.371): taking n tokens moves that moment n / rate later, and it may
-lie at most burst / rate ahead. A full bucket needs no number at all, so memory grows with what was used
-lately, and never beyond a bound. `now` is seconds of one clock.
-"""
+With many sources each bucket is stored as a single number, the time at which it will be full again (the generic
+cell rate algorithm of ATM, ITU-T I.371): taking n tokens moves that time by n / rate, and it may lie at most
+burst / rate ahead. A full bucket is not stored, so memory grows only with recently used buckets, and never
+beyond a bound. `now` is in seconds of one clock."""
 
 from __future__ import annotations
 
@@ -19,13 +17,14 @@ from math import inf
 import msgspec
 
 WINDOW_S = 10.0
-"""Seconds over which speed is measured."""
+"""Seconds over which transfer speed is measured."""
 _LEAST = 1e-9
-"""Tokens a minute of a bucket that is not refilled."""
+"""Minimum refill rate in tokens per minute, in place of 0."""
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Tokens a minute, and how many can be saved up. Raises ValueError unless both are positive."""
+    """Refill rate in tokens per minute, and capacity (`burst`) in tokens. Raises ValueError unless both are
+    positive."""
 
     per_min: float
     burst: float
@@ -40,13 +39,13 @@ class Rate(msgspec.Struct, frozen=True):
 
     @property
     def depth_s(self) -> float:
-        """Seconds from empty to full."""
+        """Seconds to refill from empty to full."""
         return self.burst / self.per_s
 
 
 class Buckets:
-    """One bucket of one rate for each source, full until first used. At most `sources` are remembered; beyond
-    that the one unused for longest is taken to be full."""
+    """Token buckets of one rate, one per source, each full until first used. At most `sources` are stored;
+    beyond that the least recently used is dropped and counts as full."""
 
     __slots__ = ("_burst", "_depth_s", "_full_at", "_per_s", "_sources", "rate")
 
@@ -57,7 +56,8 @@ class Buckets:
         self._full_at: OrderedDict[bytes | str, float] = OrderedDict()
 
     def wait(self, source: bytes | str, amount: float, now: float) -> float:
-        """Seconds until `amount` tokens will be there, 0 if they are; infinite for more than the bucket holds.
+        """Returns the seconds until `amount` tokens are available, 0 if they are; infinity for more than the
+        burst.
 
         >>> buckets = Buckets(Rate(60, 10), sources=100)
         >>> buckets.take("ann", 10, now=0.0), buckets.wait("ann", 3, now=1.0), buckets.wait("ann", 11, now=1.0)
@@ -70,7 +70,7 @@ class Buckets:
         return wait if wait > 0.0 else 0.0
 
     def take(self, source: bytes | str, amount: float, now: float) -> None:
-        """Takes tokens that `wait` has found to be there. A bucket never holds less than 0."""
+        """Takes tokens after `wait` has returned 0. A bucket never falls below 0."""
         known, per_s, latest = self._full_at, self._per_s, now + self._depth_s
         full_at = known.get(source)
         if full_at is not None and full_at > now:
@@ -84,7 +84,7 @@ class Buckets:
             known.popitem(last=False)
 
     def left(self, source: bytes | str, now: float) -> float:
-        """Tokens there now, between 0 and the burst."""
+        """Returns the tokens available at `now`, between 0 and the burst."""
         owed_s = self._full_at.get(source, now) - now
         left = (self._depth_s - owed_s if owed_s > 0.0 else self._depth_s) * self._per_s
         return left if left > 0.0 else 0.0
@@ -94,16 +94,24 @@ class Buckets:
 
 
 class Bucket:
-    """One bucket, full at first, for clocks that may be set back: that neither costs nor gives tokens."""
+    """A single token bucket, full at first. Tolerates clocks that are set back: that neither costs nor adds
+    tokens. With `owes` it may fall below 0, for costs that are known only afterwards.
 
-    __slots__ = ("_at", "_tokens", "burst", "per_min")
+    >>> bucket = Bucket(60, 4, owes=True)
+    >>> bucket.take(7, now=0.0)
+    >>> bucket.left(now=2.0), bucket.left(now=5.0)
+    (-1.0, 2.0)
+    """
 
-    def __init__(self, per_min: float, burst: float) -> None:
+    __slots__ = ("_at", "_least", "_tokens", "burst", "per_min")
+
+    def __init__(self, per_min: float, burst: float, owes: bool = False) -> None:
         self.per_min, self.burst = max(per_min, _LEAST), float(burst)
+        self._least = -inf if owes else 0.0
         self._tokens, self._at = self.burst, -inf
 
     def left(self, now: float) -> float:
-        """Tokens there now.
+        """Returns the tokens available at `now`.
 
         >>> bucket = Bucket(60, 4)
         >>> bucket.take(4, now=0.0)
@@ -114,33 +122,35 @@ class Bucket:
         return min(self.burst, self._tokens + gained)
 
     def take(self, amount: float, now: float) -> None:
-        """Takes tokens; the bucket never holds less than 0."""
-        self._tokens = max(0.0, self.left(now) - amount)
+        """Takes tokens; the bucket never falls below 0, unless it `owes`."""
+        self._tokens = max(self._least, self.left(now) - amount)
         self._at = now
 
     def wait_s(self, amount: float, now: float) -> float:
-        """Seconds until this many tokens are there; for more than the bucket holds, until it is full."""
+        """Returns the seconds until `amount` tokens are available; for more than the burst, until the bucket is
+        full."""
         return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
 
     def empty(self, now: float) -> None:
-        """Empties it, because the other side, which counts too, found it empty."""
+        """Sets the bucket to empty, for example after the relay's own count refused a message."""
         self._tokens, self._at = 0.0, now
 
     def refill(self, per_min: float, now: float) -> None:
-        """Changes the rate from now on; the tokens in it stay."""
+        """Changes the refill rate from `now` on; the tokens in the bucket stay."""
         self.take(0, now)
         self.per_min = max(per_min, _LEAST)
 
 
 class TransferSpeed:
-    """Bytes a second over the last seconds."""
+    """Measures transfer speed in bytes per second over the last WINDOW_S seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
 
     def at(self, have: int, total: int) -> tuple[float | None, float | None]:
-        """Call it with the bytes so far: returns the speed, and the seconds left; None until they are known.
+        """Records that `have` of `total` bytes have arrived. Returns (bytes per second, seconds left); both
+        None until they are known.
 
         >>> moments = iter([0.0, 0.1, 2.0, 4.0])
         >>> speed = TransferSpeed(lambda: next(moments))
@@ -158,21 +168,25 @@ class TransferSpeed:
         return rate, (total - have) / rate
 
     def restart(self) -> None:
+        """Forgets earlier measurements, for example after a pause."""
         self._seen.clear()
 
 
 SHORTEST_S = 0.5
 LONGEST_S = 40.0
-"""With the way there, a node is back within a minute of its relay or its network."""
+"""Maximum wait before reconnecting, in seconds: short enough for a node to be back within a minute of its relay
+or network."""
 JITTER_SHARE = 0.1
-"""A relay that sends everybody away for ten seconds gets them back over the eleventh, not all at once."""
+"""Maximum random part added to a relay's retry-after, so that its nodes do not all reconnect at the same
+moment."""
 _MOST_ASKED_S = 300.0
 _GROWS = 64
-"""Failures after which a wait stops growing, so that its power does not overflow."""
+"""Failures after which a wait stops growing, so that the power does not overflow."""
 
 
 def wait_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2.0) -> float:
-    """Seconds to wait after `failures` failures in a row (1 or more): the one back-off curve.
+    """Returns the seconds to wait after `failures` failures in a row (1 or more): exponential back-off from
+    `first_s` to `longest_s`.
 
     >>> [wait_s(n, first_s=0.5, longest_s=30.0, growth=4.0) for n in (1, 2, 3, 4, 10**9)]
     [0.5, 2.0, 8.0, 30.0, 30.0]
@@ -181,10 +195,11 @@ def wait_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2
 
 
 def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> float:
-    """Seconds until a relay is tried again after `failures` failures in a row, doubling from 0.5 to 40.
+    """Returns the seconds to wait before reconnecting to a relay after `failures` failures in a row, doubling
+    from 0.5 to 40.
 
-    Half of the wait is fixed and half follows `chance`, a uniform draw from [0, 1). A relay's `retry_after_ms`
-    is never undercut, however long it is.
+    Half of the wait is fixed and half is scaled by `chance`, a uniform draw from [0, 1). The result is never
+    less than the relay's `retry_after_ms`, however long that is.
 
     >>> delay_s(1, 0.0), delay_s(1, 1.0), delay_s(4, 0.5), delay_s(99, 1.0), delay_s(1, 1.0, 10_000)
     (0.5, 1.0, 6.0, 40.0, 11.0)
@@ -195,20 +210,21 @@ def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> 
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive failures, and until when to wait. `now` and `until` are seconds of one monotonic clock."""
+    """Number of consecutive failures, and the time until which to wait. `now` and `until` are in seconds of one
+    monotonic clock."""
 
     failures: int = 0
     until: float = float("-inf")
 
     def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
-        """Counts a failure. A longer wait that was ordered before still applies."""
+        """Returns the state after one more failure. A longer wait that is already set still applies."""
         failures = self.failures + 1
         return Backoff(
             failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms))
         )
 
     def worked(self) -> Backoff:
-        """Resets the count; a wait that was ordered before still applies."""
+        """Returns the state after a success: failures reset to 0; a wait that is already set still applies."""
         return Backoff(until=self.until)
 
     def wait_s(self, now: float) -> float:
@@ -217,8 +233,8 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class RetryLimit:
-    """How long a download is retried: `attempts` in a row that bring no new byte, with growing pauses.
-    `silent_s` seconds without a byte end an attempt."""
+    """Limits on retrying a download: at most `attempts` in a row that bring no new byte, with growing pauses
+    from `first_s` to `longest_s` seconds. An attempt ends after `silent_s` seconds without a byte."""
 
     attempts: int = 6
     first_s: float = 1.0
@@ -227,7 +243,8 @@ class RetryLimit:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause_s(self, failures: int, asked: float | None) -> float:
-        """
+        """Returns the seconds to pause after `failures` failures; `asked` is the host's Retry-After in seconds,
+        honoured up to 300.
         >>> [RetryLimit().pause_s(failures, None) for failures in (1, 3, 9)], RetryLimit().pause_s(1, 7.0)
         ([1.0, 4.0, 30.0], 7.0)
         """

@@ -1,4 +1,4 @@
-"""The commands that people are told to run (engines.remedy, where engines find them too)."""
+"""The commands that users are told to run; re-exported from engines.remedy, where engines find them too."""
 
 from engines.remedy import PACK_FILE as PACK_FILE
 from engines.remedy import VARIABLE as VARIABLE

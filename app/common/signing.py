@@ -1,7 +1,6 @@
-"""Ed25519 through libsodium, for nodes and relays alike, so that both agree on every signature.
+"""Ed25519 signatures through libsodium, for nodes and relays alike, so that both agree on every signature.
 
-OpenSSL takes a forged signature under a small-order key for any message; libsodium refuses such keys.
-"""
+OpenSSL accepts a forged signature under a small-order key for any message; libsodium refuses such keys."""
 
 from __future__ import annotations
 
@@ -15,17 +14,18 @@ SIGNATURE_BYTES = 64
 
 
 def public_key(seed: bytes) -> bytes:
-    """The 32-byte public key of a 32-byte seed. Raises ValueError for another length."""
+    """Returns the 32-byte public key of a 32-byte seed. Raises ValueError for another length."""
     return bytes(_key(seed).verify_key)
 
 
 def sign(seed: bytes, message: bytes) -> bytes:
-    """The 64-byte signature of a message; the same every time. Raises ValueError for another seed length."""
+    """Returns the 64-byte signature of a message; deterministic. Raises ValueError for another seed length."""
     return _key(seed).sign(message).signature
 
 
 def verifies(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the owner of `key` signed `message`. Never raises: wrong lengths verify as False."""
+    """Returns whether `signature` is valid for `message` under `key`. Never raises: wrong lengths give
+    False."""
     if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     try:

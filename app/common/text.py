@@ -1,6 +1,7 @@
-"""Words for people: foreign text made safe to show, spans of time, and bytes (from engines.files); and numbers
-on a command line. The window says the same in its owner's language (app.ui.language.texts).
-"""
+"""Text for users: untrusted text made safe to show, durations and byte counts (the latter from engines.files),
+and an argparse type for integers.
+
+The window has its own, translated versions (app.ui.language.texts)."""
 
 from __future__ import annotations
 
@@ -12,16 +13,17 @@ from engines.files import in_bytes as in_bytes
 from engines.files import scaled as scaled
 
 MAX_SHOWN = 20_000
-"""Maximum characters shown of one text."""
+"""Maximum characters shown of one untrusted text."""
 MAX_QUOTED = 200
-"""Maximum characters shown of a text by a relay or another program."""
+"""Maximum characters quoted from a relay or another program."""
 _JOINERS = "\u200c\u200d"
-"""Used between letters and pictures in many scripts; they do not change the direction."""
+"""Zero-width joiners, needed by many scripts and emoji; they do not change the writing direction."""
 
 
 def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
-    """The text with its lines, and with a dot for every control character and every mark that turns the
-    direction of writing: nothing in it that a terminal or a display would obey.
+    """Returns the text with its line breaks, and with a dot for every control character and every mark that
+    changes the writing direction, so that a terminal or display obeys nothing in it. Texts longer than `most`
+    characters are cut.
 
     >>> safe("4-1=3\\u202e #3\\x1b[2J\\r\\n\\tyes\\n")
     '4-1=3· #3·[2J\\n    yes'
@@ -33,7 +35,7 @@ def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
 
 
 def safe_line(text: str, most: int = MAX_SHOWN) -> str:
-    """The same on one line, with single blanks.
+    """Like `safe`, on one line with single blanks.
 
     >>> safe_line("4-1=3\\n #3\\x1b[2J"), safe_line("far too long", 3)
     ('4-1=3 #3·[2J', 'far…')
@@ -42,7 +44,7 @@ def safe_line(text: str, most: int = MAX_SHOWN) -> str:
 
 
 def coarse(seconds: float) -> tuple[str, str]:
-    """A span of time as a number and its unit: s, min, h or days.
+    """Returns a duration as a rounded number and its unit: s, min, h or days.
 
     >>> coarse(40.2), coarse(95), coarse(7300), coarse(200_000)
     (('40', 's'), ('2', 'min'), ('2', 'h'), ('2', 'days'))
@@ -62,7 +64,7 @@ def span(seconds: float) -> str:
 
 
 def exact_span(seconds: float) -> str:
-    """In its two largest units, rounded down.
+    """Returns a duration in its two largest units, rounded down.
 
     >>> [exact_span(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
     ['4 s', '1 min', '1 h', '1 h 6 min', '1 d 3 h', '10 d']
@@ -88,7 +90,8 @@ def stopwatch(seconds: float) -> str:
 
 
 def whole(least: int, most: int | None = None, wanted: str = "") -> Callable[[str], int]:
-    """Reads a whole number for argparse; `wanted` says what it must be, where that needs other words.
+    """Returns an argparse type that reads an integer from `least` to `most`; `wanted` replaces the error
+    message.
 
     >>> whole(0)("12"), whole(1, 9)("9")
     (12, 9)

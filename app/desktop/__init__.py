@@ -1,9 +1,8 @@
-"""Facts about the computer: input idle time, power, screen, load, heat, and starting at login.
+"""Facts about the computer: input idle time, power, full-screen programs, load, temperature, and starting at
+login.
 
-Every fact has a small interface with one class per platform and a null version; what cannot be found out is
-unknown, and the rules (app.node.rules.rules) take unknown for "in use". No Qt in here, and nothing that talks
-to a network.
-"""
+Every fact has a small interface with one class per platform and a null version. What cannot be read is unknown,
+and the rules (app.node.rules.rules) treat unknown as "in use". No Qt and no network here."""
 
 from app.desktop.choose import autostart
 from app.desktop.facts import DesktopFacts

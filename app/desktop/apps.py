@@ -1,4 +1,4 @@
-"""Which processes are ours, and which of the owner's listed programs is running."""
+"""Finds Shoal's own processes, and which of the user's listed programs is running."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ import psutil
 _PROC = Path("/proc")
 
 BUILDER = Path(sys.prefix) / "shoal-llamacpp.pid"
-"""Process id file, written by app.install.launcher.optional while it builds."""
+"""Process id file, written by app.install.launcher.optional while it builds llama.cpp."""
 
 
 def own_processes(root: int | None = None) -> set[int]:
-    """`root` (by default this process) and all its descendants; empty when it has ended."""
+    """Returns the ids of process `root` and its descendants; empty if it has ended. Without `root`: of this
+    process and of a background build of llama.cpp."""
     if root is not None:
         return _tree(root)
     return _tree(os.getpid()) | builder()
 
 
 def builder(file: Path = BUILDER) -> set[int]:
-    """The processes that build llama.cpp in the background. A killed one's process id may be another program's
-    by now, so its command line is checked."""
+    """Returns the processes that build llama.cpp in the background. The command line is checked, because the id
+    of a killed build may have been reused by another program."""
     try:
         pid = int(file.read_text(encoding="ascii"))
         ours = "app.install.launcher.optional" in psutil.Process(pid).cmdline()
@@ -45,8 +46,8 @@ def _tree(root: int) -> set[int]:
 
 
 def _through_kernel(root: int) -> set[int]:
-    """Children by the kernel's own lists of a thread's children, which takes a few files instead of one for
-    every process."""
+    """Finds the descendants through the kernel's lists of each thread's children: a few files instead of one
+    per process on the system."""
     found: set[int] = set()
     to_ask = [root]
     while to_ask:
@@ -66,14 +67,15 @@ def _through_kernel(root: int) -> set[int]:
 
 
 _AFRESH = 30
-"""Readings after which all processes are asked again, since a process id is reused after its process has
-ended."""
+"""Readings after which the names of all processes are read again, since process ids are reused."""
 _SETTLED = 3
-"""A process is asked for its name at this many readings, because it may begin as a shell and become a game."""
+"""Number of readings at which a new process is asked for its name: it may start as a shell and become a
+game."""
 
 
 class ExclusiveApps:
-    """Asks only new processes for their name, which is fast even with hundreds of processes."""
+    """Watches for the user's listed programs. Reads the names of new processes only, which is fast even with
+    hundreds of processes."""
 
     name = "programs that want the computer for themselves"
 
@@ -83,12 +85,12 @@ class ExclusiveApps:
         self._readings = 0
 
     def watch(self, names: Iterable[str]) -> None:
-        """The owner's list, as names of programs with or without ".exe"."""
+        """Sets the user's list of program names, with or without ".exe"."""
         self.wanted = frozenset(filter(None, map(program, names)))
 
     def read(self) -> str:
-        """The first running program of the list in alphabetical order, "" for none. Our own processes do not
-        count: an owner who lists "python" means another one."""
+        """Returns the first running program of the list in alphabetical order, "" if none runs. Shoal's own
+        processes do not count, so that a user can list "python"."""
         wanted = self.wanted
         if not wanted:
             return ""
@@ -108,7 +110,7 @@ class ExclusiveApps:
 
 
 def program(name: str) -> str:
-    """A name in the form in which it is compared: without folder, case and ".exe".
+    """Normalises a program name for comparison: no folder, lower case, no ".exe".
 
     >>> program(r"C:\\Games\\Doom.EXE"), program("/usr/bin/blender"), program("  ")
     ('doom', 'blender', '')

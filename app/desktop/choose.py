@@ -1,5 +1,5 @@
-"""Which source is asked for which fact on this system; decided once, from the platform and the session's
-environment."""
+"""Chooses the source of each desktop fact on this system, once, from the platform and the session's environment
+variables."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ from app.desktop.x11 import X11Idle, X11Screen
 
 
 def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, FactSource]:
-    """One source for every field of Facts; `platform` is sys.platform. Nothing is asked yet.
+    """Returns one source for every field of DesktopFacts; `platform` is sys.platform. Nothing is read yet.
 
-    Every source is asked from a thread of its own, so each has its own bus and its own X connection.
-    """
+    Every source is read from its own thread, so each gets its own D-Bus and X connection."""
     nvml = Nvml()
     found: dict[str, FactSource] = {
         "exclusive_app": apps,
@@ -67,11 +66,10 @@ def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) 
 
 
 def session(environment: Mapping[str, str]) -> str:
-    """ "wayland", "x11" or "none" (a text console, a service, a login over the network).
+    """Returns the kind of session: "wayland", "x11" or "none" (a text console, a service, a remote login).
 
-    What the login says comes first: under Wayland there is an X server too, and asking that one for the idle
-    time gives wrong answers or none. A session begun by startx says "tty" and has a local display.
-    """
+    The login's own statement comes first: under Wayland there is an X server too, which gives a wrong idle time
+    or none. A session started by startx says "tty" and has a local display."""
     kind = environment.get("XDG_SESSION_TYPE", "")
     if kind == "wayland" or environment.get("WAYLAND_DISPLAY"):
         return "wayland"
@@ -106,7 +104,7 @@ def _linux_saver() -> FactSource:
 
 
 class NoAutostart:
-    """For a system that has no known way to start programs at login."""
+    """Null version for a system without a known way to start programs at login."""
 
     where = ""
 
@@ -121,7 +119,7 @@ class NoAutostart:
 
 
 def autostart(platform: str = sys.platform) -> Autostart:
-    """How this system starts something at login."""
+    """Returns the class that handles starting at login on this system."""
     if platform == "win32":
         from app.desktop.login import WindowsAutostart
 

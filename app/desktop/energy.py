@@ -1,11 +1,11 @@
-"""The energy that our own processes take, in joules: measured where the system allows, else estimated.
+"""The energy used by Shoal's own processes, in joules: measured where the system allows, else estimated.
 
     measured   joules of all processor packages x our share of the processor's busy time,
                and all of an NVIDIA card that we compute on
     estimated  our processor seconds x CORE_W
 
-The share is of busy time, so what an idle computer takes anyway is divided among those who keep it awake.
-"""
+The share is of busy time, so the energy an idle computer uses is divided among the processes that keep it
+busy."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from app.desktop.facts import SourceError
 from app.desktop.nvidia import GpuPower, Nvml, card_power
 
 CORE_W = 8.0
-"""Watts of a busy core: laptops take 4 to 8 (15 to 28 W on 4 cores), desktops 6 to 15 (65 to 125 W on 8 to 12).
+"""Watts of a busy core: laptops use 4 to 8 (15 to 28 W on 4 cores), desktops 6 to 15 (65 to 125 W on 8 to 12).
 An estimate may be off by half."""
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE = "intel-rapl:[0-9]*"
-"""Whole packages; their parts (intel-rapl:0:0) are in them already. AMD's counters have the same name."""
+"""Pattern for whole processor packages, which include their parts (intel-rapl:0:0). AMD's counters have the
+same name."""
 
 
 class EnergyReading(NamedTuple):
-    """Energy since the last reading. `measured` is False if a part is an estimate."""
+    """Energy since the last reading. `measured` is False if any part is an estimate."""
 
     joules: float
     measured: bool
 
 
 class EnergyCounter:
-    """One counter of microjoules that wraps around at `most`."""
+    """A counter in microjoules that wraps around at `most`."""
 
     def __init__(self, file: Path, most: Path) -> None:
         self._file, self._most = file, int(most.read_text())
         self._last = self._now()
 
     def joules(self) -> float:
-        """Joules since the last call. Raises OSError and ValueError."""
+        """Returns the joules since the last call. Raises OSError and ValueError."""
         now = self._now()
         spent = now - self._last if now >= self._last else now - self._last + self._most
         self._last = now
@@ -53,7 +54,8 @@ class EnergyCounter:
 
 
 def packages(folder: Path = POWERCAP) -> list[EnergyCounter]:
-    """The processor's energy counters; empty if it has none, or if only the administrator may read them."""
+    """Returns the processor's energy counters; empty if there are none, or if only the administrator may read
+    them."""
     found = []
     for place in sorted(folder.glob(_PACKAGE)):
         if place.name.count(":") == 1:
@@ -65,15 +67,16 @@ def packages(folder: Path = POWERCAP) -> list[EnergyCounter]:
 
 
 class GpuCounters:
-    """The NVIDIA cards' own counters, for those that our processes compute on. Nothing is opened where the
-    system lets cards sleep (laptops): that would keep them awake."""
+    """The energy counters of NVIDIA cards, counted for cards that Shoal's processes compute on. Not opened on
+    laptops whose cards can sleep, because that would keep them awake."""
 
     def __init__(self, nvml: Nvml | None = None, power: Callable[[], GpuPower] = card_power) -> None:
         self._nvml, self._power = nvml or Nvml(), power
         self._last: dict[int, float] = {}
 
     def joules(self, own: set[int]) -> float:
-        """Since the last call, of the cards on which a process of `own` computes; the first call returns 0."""
+        """Returns the joules since the last call of the cards on which a process of `own` computes; 0 at the
+        first call."""
         try:
             cards, library = ([], None) if self._power().dynamic else self._nvml.cards()
         except SourceError:  # a card, and no library to ask it by
@@ -94,7 +97,8 @@ class GpuCounters:
 
 
 class EnergyMeter:
-    """`read` blocks for some milliseconds; the first reading only sets the starting point."""
+    """Meters the energy of Shoal's processes. `read` blocks for some milliseconds; it measures from the
+    previous call, at first from the construction."""
 
     def __init__(
         self,
@@ -107,7 +111,7 @@ class EnergyMeter:
         self._last = self._taken()
 
     def read(self) -> EnergyReading:
-        """Joules since the last reading."""
+        """Returns the energy since the last reading."""
         ours_before, busy_before = self._last
         ours, busy = self._last = self._taken()
         ours_s, busy_s = max(0.0, ours - ours_before), max(0.0, busy - busy_before)
@@ -117,7 +121,7 @@ class EnergyMeter:
         return EnergyReading(processor + card, counted is not None)
 
     def _counted(self) -> float | None:
-        """Joules of the whole processor."""
+        """Returns the joules of the whole processor, None if it has no readable counters."""
         if self._counters:
             try:
                 return sum(counter.joules() for counter in self._counters)
@@ -126,7 +130,7 @@ class EnergyMeter:
         return None
 
     def _taken(self) -> tuple[float, float]:
-        """Processor seconds of our processes, and of all."""
+        """Returns the processor seconds of Shoal's processes, and of all processes."""
         times = psutil.cpu_times()
         unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
         guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
@@ -134,7 +138,7 @@ class EnergyMeter:
 
 
 def part(joules: float, ours_s: float, busy_s: float) -> float:
-    """Our share of the processor's energy.
+    """Returns our share of the processor's energy.
 
     >>> part(90.0, ours_s=2.0, busy_s=6.0), part(90.0, ours_s=0.0, busy_s=0.0)
     (30.0, 0.0)
@@ -143,7 +147,7 @@ def part(joules: float, ours_s: float, busy_s: float) -> float:
 
 
 def _spent_s(pid: int) -> float:
-    """Processor seconds, including those of children that have ended."""
+    """Returns a process's processor seconds, including those of children that have ended."""
     try:
         return float(sum(psutil.Process(pid).cpu_times()[:4]))
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""The facts that the computer reports about itself at one moment, and the interface of a source of one such
+"""The facts that the computer reports about itself at one moment, and the interface of a source for one
 fact."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Absent(Enum):
-    """A source's answer if this computer or system has no such thing: no battery, no sensor."""
+    """A source's answer if this computer has nothing to measure: no battery, no sensor."""
 
     ABSENT = "absent"
 
@@ -24,36 +24,37 @@ Value = float | bool | str
 
 
 class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """None means unknown, unless the field's name is in `absent`: then there is nothing to know.
+    """All facts at one moment. None means unknown, unless the field's name is in `absent`: then this computer
+    has no such thing.
 
-    Shares are in [0, 1]. "Others" are all processes but our own: this one and those it started.
-    """
+    Shares are in [0, 1]. "Others" are all processes except Shoal's own: this one and those it started."""
 
     idle_s: float | None = None
-    """Seconds without a key, a click or a movement of the pointer."""
+    """Seconds without keyboard or pointer input."""
     on_battery: bool | None = None
     saver: bool | None = None
     """Whether the system's own battery saver or low-power mode is on."""
     full_screen: bool | None = None
-    """Whether a program fills the screen, or keeps it awake as film players and presentations do."""
+    """Whether a program fills the screen, or keeps it awake as video players and presentations do."""
     exclusive_app: str | None = None
-    """The program of the owner's list that is running, "" if none is."""
+    """The running program from the user's list, "" if none runs."""
     cpu_others: float | None = None
-    """Share of all cores that others use."""
+    """Share of all cores used by others."""
     gpu_others: float | None = None
-    """Share of the busiest graphics card that others use."""
+    """Share of the busiest graphics card used by others."""
     memory_free: float | None = None
-    """Share of the memory that programs could still get without swapping."""
+    """Share of the memory that programs can still get without swapping."""
     memory_stalled: float | None = None
-    """Share of the last ten seconds in which some program waited for memory (Linux: pressure stall)."""
+    """Share of the last ten seconds in which some program waited for memory (Linux pressure stall
+    information)."""
     temperature_c: float | None = None
-    """The hottest of processor and graphics card."""
+    """The higher of processor and graphics card temperature, in degrees Celsius."""
     too_hot: bool | None = None
-    """Whether the system itself reports that it is too hot (macOS: thermal state serious or critical)."""
+    """Whether the system reports that it is too hot (macOS: thermal state serious or critical)."""
     absent: frozenset[str] = frozenset()
 
     def unknown(self, field: str) -> bool:
-        """Whether a fact that this computer should have is unknown."""
+        """Returns whether a fact that this computer should have could not be read."""
         return getattr(self, field) is None and field not in self.absent
 
 
@@ -61,23 +62,23 @@ FIELDS: tuple[str, ...] = tuple(name for name in DesktopFacts.__struct_fields__ 
 
 
 class SourceError(Exception):
-    """A fact could not be found out. The message is one sentence for the owner."""
+    """A fact could not be read. The message is one sentence for the user."""
 
 
 class FactSource(Protocol):
-    """Reads one fact. `read` may take a while and is only ever called from one thread."""
+    """Reads one fact. `read` may block for a while and is only called from one thread."""
 
     @property
     def name(self) -> str:
         """What it reads, for `doctor` and the log: "input idle time (X11)"."""
 
     def read(self) -> Value | Absent:
-        """The fact now. Raises SourceError, or whatever its library raises, if it cannot be read."""
+        """Returns the fact now. Raises SourceError, or whatever its library raises, if it cannot be read."""
 
 
 class NoSource:
-    """The null version. `absent` where this computer has nothing to ask about, otherwise a fact stays
-    unknown, and unknown counts as in use."""
+    """Null version of a source. `absent`: the computer has no such thing. Otherwise the fact stays unknown,
+    which counts as in use."""
 
     def __init__(self, name: str, why: str, absent: bool) -> None:
         self.name = name
@@ -91,9 +92,8 @@ class NoSource:
 
 
 class FirstThatAnswers:
-    """Several ways to read the same fact: the first that works is kept, until it fails. `otherwise` is the
-    answer if none works; without it the fact is unknown, with the last reason.
-    """
+    """Combines several sources of the same fact: the first that works is used until it fails. `otherwise` is
+    the answer if none works; without it, `read` raises the last SourceError."""
 
     def __init__(self, *sources: FactSource, otherwise: Absent | None = None) -> None:
         self._sources = sources
@@ -128,8 +128,8 @@ class FirstThatAnswers:
 
 
 def steady_s() -> float:
-    """Seconds from an arbitrary moment. Setting the clock does not change it, sleeping does: a snooze of an
-    hour also passes while the lid is closed."""
+    """Returns seconds since an arbitrary moment. Unaffected by setting the clock, but includes sleep: a snooze
+    of one hour also passes while the lid is closed."""
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     if sys.platform == "darwin":
@@ -142,7 +142,7 @@ def steady_s() -> float:
 
 
 def shared(file: str) -> ctypes.CDLL:
-    """A shared library. Raises SourceError if it is missing."""
+    """Loads a shared library. Raises SourceError if it is missing."""
     try:
         return ctypes.CDLL(file)
     except OSError as error:
@@ -152,7 +152,7 @@ def shared(file: str) -> ctypes.CDLL:
 
 
 def windows(name: str) -> Any:
-    """A library of Windows, called as Windows' own functions are. Raises SourceError anywhere else."""
+    """Loads a Windows library with the stdcall convention. Raises SourceError on other systems."""
     loader = getattr(ctypes, "WinDLL", None)
     if loader is None:
         raise SourceError(f"{name} is a library of Windows, and this is another system.")

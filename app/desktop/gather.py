@@ -1,4 +1,4 @@
-"""All facts together, without waiting: every source is read in a thread of its own."""
+"""Collects all desktop facts without blocking: every source is read in its own thread."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ PERIODS_S: Mapping[str, float] = {
     "temperature_c": 3.0,
     "too_hot": 3.0,
 }
-"""Seconds between two readings of each fact, so that the owner gets the computer back within five seconds."""
+"""Seconds between two readings of each fact, short enough that the user gets the computer back within five
+seconds."""
 TIME_OUT_S = 2.5
-"""A source that takes longer than this counts as unknown until it answers."""
+"""Seconds after which a source without an answer counts as unknown until it answers."""
 _HANGS_S = 60.0
-"""A source that takes longer than this is reported; on a busy computer each is late now and then."""
+"""Seconds after which a source without an answer is reported; on a busy computer a source is late now and
+then."""
 _MOST_TOLD = 8
 
 
 class FactRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One fact for `doctor` and the diagnostics. `why` says why it is unknown, "" where it is not."""
+    """One fact for `doctor` and the diagnostics. `why` says why it is unknown; "" if it is known."""
 
     field: str
     source: str
@@ -47,10 +49,9 @@ class FactRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gatherer:
-    """Not for several threads. `gather` never waits; close it when done.
+    """Collects the facts from all sources. Not thread-safe; call `close` when done.
 
-    `tell` gets one sentence when a fact cannot be found out, once for every sentence of a source.
-    """
+    `tell` is called with a sentence when a fact cannot be read, once per sentence and source."""
 
     def __init__(
         self,
@@ -66,13 +67,12 @@ class Gatherer:
         self._askers = [_Asker(field, source, tell, time_out_s) for field, source in chosen.items()]
 
     def watch_apps(self, names: Iterable[str]) -> None:
-        """The owner's list of programs that want the computer for themselves."""
+        """Sets the user's list of programs that want the computer for themselves."""
         self._apps.watch(names)
 
     def start(self, wait_s: float = 2.0) -> None:
-        """Reads all sources and waits until all have answered, at most `wait_s`. Blocks: about half a second.
-        Without it the first facts are unknown, which counts as in use.
-        """
+        """Reads all sources and waits until all have answered, at most `wait_s` seconds; usually about half a
+        second. Without this call the first facts are unknown, which counts as in use."""
         end = time.monotonic() + wait_s
         while True:
             self.gather()
@@ -81,7 +81,7 @@ class Gatherer:
             time.sleep(0.01)
 
     def gather(self) -> DesktopFacts:
-        """What is known now. Takes well under a millisecond."""
+        """Returns the facts as last read, without waiting; takes well under a millisecond."""
         now = self._clock()
         values: dict[str, Any] = {}
         absent: set[str] = set()
@@ -94,18 +94,18 @@ class Gatherer:
         return DesktopFacts(**values, absent=frozenset(absent))
 
     def rows(self) -> tuple[FactRow, ...]:
-        """What is known and from which source, in the order of the fields."""
+        """Returns each fact with its source, in the order of the fields."""
         rows = {asker.field: asker.row(self._clock()) for asker in self._askers}
         return tuple(rows[field] for field in FIELDS if field in rows)
 
     def close(self) -> None:
-        """Lets the threads end. One that hangs in its source ends with the process."""
+        """Ends the threads. A thread that hangs in its source ends with the process."""
         for asker in self._askers:
             asker.close()
 
 
 class _Asker:
-    """One source, its thread and its last answer."""
+    """One source with its thread and its last answer."""
 
     def __init__(self, field: str, source: FactSource, tell: Callable[[str], None], time_out_s: float) -> None:
         self.field = field
@@ -125,7 +125,7 @@ class _Asker:
         self._thread.start()
 
     def value(self, now: float) -> Value | Absent | None:
-        """The latest answer, None before the first. Reads again when it is time."""
+        """Returns the latest answer, None if there is none. Starts the next reading when it is due."""
         answer, self._answer = self._answer, None
         if answer is not None:
             self._known, self._why = answer

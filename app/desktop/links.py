@@ -1,8 +1,8 @@
-"""Which program opens shoal:// links. Installers register it; what is left to do at run time is here, one class
-per system.
+"""Registers the program that opens shoal:// links. Installers do so themselves; what remains to be done at run
+time is here, one class per system.
 
-A single file has no installer: it registers itself, with a desktop entry of its owner's and an icon. On Windows
-the registration follows if the program's folder was moved. macOS reads the app's own property list."""
+A single-file app has no installer: it registers itself with a desktop entry and an icon of the user. On Windows
+the registration is updated if the program's folder was moved. macOS reads the app's own property list."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from app.common import files
 from app.desktop.login import NAME, AutostartError, CurrentUser, Registry, exec_line, read_entry, split
 
 FILE = "shoal-file.desktop"
-"""Not shoal.desktop: that is the package's, which it would hide."""
+"""Different from shoal.desktop, the package's entry, which a user's file of that name would hide."""
 ICON = Path("icons") / "hicolor" / "scalable" / "apps" / "shoal-file.svg"
 KEY = r"Software\Classes\shoal\shell\open\command"
 _DRAWING = Path(__file__).parents[2] / "resources" / "icons" / "shoal.svg"
 
 
 class Links(Protocol):
+    """Registration for shoal:// links on one system."""
+
     @property
     def where(self) -> tuple[str, ...]:
-        """What "remove everything" lists."""
+        """The files listed by "remove everything"."""
 
     def follow(self, program: Sequence[str]) -> bool:
-        """Makes `program` (full path first) open links, if the registered program no longer exists. Returns
-        whether something was written. Never raises, because links must not prevent a start."""
+        """Makes `program` (full path first) open links if the registered program no longer exists. Returns
+        whether anything was written. Never raises, so that it cannot prevent a start."""
 
     def forget(self) -> None:
-        """Removes what `follow` or `register` wrote."""
+        """Removes what `follow` wrote."""
 
 
 class NoLinks:
-    """The installer does everything."""
+    """Null version for systems where the installer does everything."""
 
     where: tuple[str, ...] = ()
 
@@ -51,7 +53,7 @@ class NoLinks:
 
 
 class DesktopEntry:
-    """The menu's entry of a single file, on Linux. `register`: also where there is no entry yet."""
+    """The menu entry of a single-file app on Linux. `register`: also create it if there is none."""
 
     def __init__(self, register: bool, data: Path | None = None) -> None:
         self._register = register
@@ -87,7 +89,8 @@ class DesktopEntry:
             self._tell()
 
     def _tell(self) -> None:
-        """The desktop's list of who opens what; where its tool is missing, it is made at the next login."""
+        """Updates the desktop's list of which program opens what; if its tool is missing, the list is updated
+        at the next login."""
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(
                 ["update-desktop-database", "-q", str(self._file.parent)],
@@ -99,7 +102,7 @@ class DesktopEntry:
 
 
 class WindowsClass:
-    """The value that the installer wrote under the owner's classes; its uninstaller removes it."""
+    """The registry value written by the installer under the user's classes; the uninstaller removes it."""
 
     where: tuple[str, ...] = ()
 
@@ -120,7 +123,8 @@ class WindowsClass:
 
 
 def links(platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> Links:
-    """The class for this system. A single file recognises itself by its starter's environment variable."""
+    """Returns the class for this system. A single-file app is recognised by its starter's environment
+    variable."""
     if not getattr(sys, "frozen", False):
         return DesktopEntry(register=False) if platform.startswith("linux") else NoLinks()
     if platform == "win32":
@@ -131,8 +135,8 @@ def links(platform: str = sys.platform, environment: Mapping[str, str] = os.envi
 
 
 def entry(program: Sequence[str]) -> str:
-    """The desktop entry by which a single file opens links and is found in menus. Raises AutostartError for a
-    path that an entry cannot hold."""
+    """Returns the desktop entry by which a single-file app opens links and appears in menus. Raises
+    AutostartError for a path that an entry cannot contain."""
     return "\n".join(
         [
             "[Desktop Entry]",
@@ -153,6 +157,6 @@ def entry(program: Sequence[str]) -> str:
 
 
 def data_folder(environment: Mapping[str, str], user: Path) -> Path:
-    """The folder for a user's own desktop entries and icons (XDG base directory specification)."""
+    """Returns the folder for a user's own desktop entries and icons (XDG base directory specification)."""
     data = environment.get("XDG_DATA_HOME", "")
     return Path(data) if data.startswith("/") else user / ".local" / "share"

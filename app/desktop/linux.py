@@ -1,6 +1,5 @@
-"""What Linux tells, over its message bus and in /sys: input idle time, power, battery saver, and programs that
-keep the screen awake.
-"""
+"""Desktop facts on Linux, from D-Bus and /sys: input idle time, power, battery saver, and programs that keep
+the screen awake."""
 
 from __future__ import annotations
 
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 # Questions to services on the D-Bus of a Linux system. One connection, opened when first needed.
 
 ANSWER_S = 1.0
-"""Seconds to wait for an answer: services on the same computer answer within milliseconds, unless they hang."""
+"""Seconds to wait for an answer: local services answer within milliseconds unless they hang."""
 
 
 class Service(msgspec.Struct, frozen=True):
-    """The address of a service: bus name, object path, interface."""
+    """The D-Bus address of a service: bus name, object path, interface."""
 
     name: str
     path: str
@@ -33,15 +32,15 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class Bus:
-    """Not for several threads. Never starts a service that is not running, because reading must not change
-    anything."""
+    """A D-Bus connection, opened when first used. Not thread-safe. Never starts a service that is not running,
+    because reading must not change anything."""
 
     def __init__(self, kind: Literal["SESSION", "SYSTEM"]) -> None:
         self.kind = kind
         self._connection: DBusConnection | None = None
 
     def ask(self, service: Service, method: str, signature: str | None = None, *arguments: object) -> object:
-        """The first value of the answer. Raises SourceError."""
+        """Calls a method and returns the first value of the answer. Raises SourceError."""
         from jeepney import DBusAddress, MessageFlag, MessageType, new_method_call
 
         address = DBusAddress(service.path, bus_name=service.name, interface=service.interface)
@@ -58,7 +57,7 @@ class Bus:
         return answer.body[0] if answer.body else None
 
     def property(self, service: Service, name: str) -> object:
-        """The value of a property. Raises SourceError."""
+        """Returns the value of a property. Raises SourceError."""
         asked = Service(service.name, service.path, "org.freedesktop.DBus.Properties")
         value = self.ask(asked, "Get", "ss", service.interface, name)
         if not isinstance(value, tuple) or len(value) != 2:
@@ -94,14 +93,14 @@ class Bus:
 
 
 def number(answer: object, service: Service) -> int:
-    """The value as a whole number. Raises SourceError for anything else."""
+    """Returns the answer as an integer. Raises SourceError if it is not one."""
     if not isinstance(answer, int) or isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than a number.")
     return answer
 
 
 def truth(answer: object, service: Service) -> bool:
-    """The value as a truth value. Raises SourceError for anything else."""
+    """Returns the answer as a bool. Raises SourceError if it is not one."""
     if not isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than yes or no.")
     return answer
@@ -122,10 +121,9 @@ class LinuxPower:
         self._folder = folder
 
     def read(self) -> bool | Absent:
-        """Whether the computer runs on its battery. Raises SourceError if it has one that does not say. A
-        plugged-in supply decides; otherwise one discharging battery does. The battery of a mouse or a headset
-        (scope "Device") does not count.
-        """
+        """Returns whether the computer runs on battery. A plugged-in supply means no; otherwise one discharging
+        battery means yes. Batteries of mice and headsets (scope "Device") do not count. Raises SourceError if a
+        battery does not report its state."""
         try:
             supplies = sorted(self._folder.iterdir())
         except FileNotFoundError:
@@ -168,7 +166,7 @@ PLATFORM = Path("/sys/firmware/acpi/platform_profile")
 
 
 class ProfileSaver:
-    """Asks one name of the daemon."""
+    """Reads the power profile from the daemon under one of its names."""
 
     name = "power profile (desktop)"
 
@@ -177,7 +175,7 @@ class ProfileSaver:
         self._service = service
 
     def read(self) -> bool:
-        """Raises SourceError."""
+        """Returns whether the profile is power-saver. Raises SourceError."""
         profile = self._bus.property(self._service, "ActiveProfile")
         if not isinstance(profile, str):
             raise SourceError(f"{self._service.name} answered something else than a profile.")
@@ -185,7 +183,7 @@ class ProfileSaver:
 
 
 class PlatformSaver:
-    """Asks the firmware, where no daemon runs."""
+    """Reads the power profile from the firmware, for systems without the daemon."""
 
     name = "power profile (firmware)"
 
@@ -213,7 +211,7 @@ class MutterIdle:
         self._bus = bus
 
     def read(self) -> float:
-        """Seconds without input. Raises SourceError."""
+        """Returns the seconds without input. Raises SourceError."""
         return max(0, number(self._bus.ask(MUTTER, "GetIdletime"), MUTTER)) / 1000
 
 
@@ -229,7 +227,8 @@ class LogindIdle:
         self._bus = bus
 
     def read(self) -> float:
-        """Seconds without input in any session, 0 until the desktop has said "idle". Raises SourceError."""
+        """Returns the seconds without input in any session; 0 until the desktop reports "idle". Raises
+        SourceError."""
         if not truth(self._bus.property(LOGIND, "IdleHint"), LOGIND):
             return 0.0
         since_us = number(self._bus.property(LOGIND, "IdleSinceHintMonotonic"), LOGIND)
@@ -241,7 +240,7 @@ class LogindIdle:
 
 GNOME = Service("org.gnome.SessionManager", "/org/gnome/SessionManager", "org.gnome.SessionManager")
 _MAKES_IDLE = 8
-"""Flag of IsInhibited: marking the session as idle."""
+"""IsInhibited flag for "inhibits marking the session as idle"."""
 KDE = Service(
     "org.freedesktop.PowerManagement.Inhibit",
     "/org/freedesktop/PowerManagement/Inhibit",
@@ -256,7 +255,7 @@ class GnomeAwake:
         self._bus = bus
 
     def read(self) -> bool:
-        """Raises SourceError."""
+        """Returns whether a program keeps the screen awake. Raises SourceError."""
         return truth(self._bus.ask(GNOME, "IsInhibited", "u", _MAKES_IDLE), GNOME)
 
 
@@ -267,5 +266,5 @@ class KdeAwake:
         self._bus = bus
 
     def read(self) -> bool:
-        """Raises SourceError."""
+        """Returns whether a program keeps the screen awake. Raises SourceError."""
         return truth(self._bus.ask(KDE, "HasInhibit"), KDE)

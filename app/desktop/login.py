@@ -1,4 +1,4 @@
-"""Starting at login: off until the owner turns it on. One class per system behind one interface."""
+"""Starts Shoal at login: off until the user turns it on. One class per system behind one interface."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ COMMENT = "Lets a small reasoning model learn while nobody uses this computer"
 
 
 class AutostartError(Exception):
-    """The system refused the change. The message is one sentence for the owner."""
+    """The system refused the change. The message is one sentence for the user."""
 
 
 class Autostart(Protocol):
-    """All three methods raise AutostartError if the system refuses."""
+    """Starting at login on one system. All three methods raise AutostartError if the system refuses."""
 
     where: str
     """What "remove everything" lists: a file, or a registry key."""
 
     def command(self) -> list[str] | None:
-        """The command that starts at login, None if none does (also if the owner switched it off elsewhere)."""
+        """Returns the command that starts at login; None if there is none, also if the user disabled it in the
+        system's settings."""
 
     def turn_on(self, command: Sequence[str]) -> None:
         """Starts `command` (full path first) at every login from the next one on."""
@@ -37,7 +38,8 @@ class Autostart(Protocol):
 
 
 class InFile:
-    """Uses a file that the system reads at login: `read` parses its command, `make` writes one."""
+    """Autostart through a file that the system reads at login. `read` parses the command from the file's
+    content, `make` returns the content for a command."""
 
     def __init__(
         self, file: Path, read: Callable[[bytes], list[str] | None], make: Callable[[Sequence[str]], bytes]
@@ -71,13 +73,13 @@ class InFile:
 
 FILE = "shoal.desktop"
 _DELAY_S = 10
-"""Seconds after the login, so that a tray exists (GNOME honours it)."""
+"""Seconds to wait after login, so that the system tray exists (honoured by GNOME)."""
 _RESERVED = re.compile(r"[\s\"'\\><~|&;$*?#()`]")
 _ESCAPES = {"s": " ", "n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 def folder(environment: Mapping[str, str], user: Path) -> Path:
-    """The folder for a user's autostart entries. A relative XDG_CONFIG_HOME is ignored, as the standard
+    """Returns the folder for a user's autostart entries. A relative XDG_CONFIG_HOME is ignored, as the standard
     says."""
     config = environment.get("XDG_CONFIG_HOME", "")
     return (Path(config) if config.startswith("/") else user / ".config") / "autostart"
@@ -93,8 +95,8 @@ class LinuxAutostart(InFile):
 
 
 def entry(command: Sequence[str]) -> str:
-    """The desktop entry that starts `command`, which desktops leave out once its program is gone (TryExec).
-    Raises AutostartError for one that an entry cannot hold."""
+    """Returns the desktop entry that starts `command`; desktops skip it if the program no longer exists
+    (TryExec). Raises AutostartError for a command that an entry cannot contain."""
     return "\n".join(
         [
             "[Desktop Entry]",
@@ -113,7 +115,7 @@ def entry(command: Sequence[str]) -> str:
 
 
 def read_entry(text: str) -> list[str] | None:
-    """The command of an entry, None if it is switched off (by GNOME's or KDE's settings)."""
+    """Returns the command of a desktop entry, None if it is disabled (by GNOME's or KDE's settings)."""
     keys: dict[str, str] = {}
     group = ""
     for line in text.splitlines():
@@ -128,7 +130,8 @@ def read_entry(text: str) -> list[str] | None:
 
 
 def exec_line(command: Sequence[str]) -> str:
-    """The value of Exec: every word quoted where it must be, "%" doubled, and then escaped as every string is.
+    """Returns the value of Exec: every word quoted where needed, "%" doubled, then escaped like every string.
+    Raises AutostartError for a command that cannot be written.
 
     >>> print(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b"]))
     "/opt/my shoal/shoal" --share 50%% "a\\\\$b"
@@ -145,12 +148,12 @@ def exec_line(command: Sequence[str]) -> str:
 
 
 def _string(value: str) -> str:
-    """A value that is no command line: only backslashes are escaped."""
+    """Escapes a value that is not a command line: backslashes only."""
     return value.replace("\\", "\\\\")
 
 
 def read_exec(value: str) -> list[str]:
-    """The words of an Exec value. Field codes, which stand for files to open, are left out.
+    """Splits an Exec value into words. Field codes, which stand for files to open, are left out.
 
     >>> read_exec(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b", ""]))
     ['/opt/my shoal/shoal', '--share', '50%', 'a$b', '']
@@ -171,7 +174,8 @@ LABEL = "shoal.background"
 
 
 class MacAutostart(InFile):
-    """Does not see what the owner switched off under System Settings > Login Items: only launchd knows that."""
+    """Autostart through a macOS LaunchAgent. Cannot see what the user disabled under System Settings > Login
+    Items: only launchd knows that."""
 
     def __init__(self, folder: Path | None = None) -> None:
         file = (folder or Path.home() / "Library" / "LaunchAgents") / f"{LABEL}.plist"
@@ -179,7 +183,7 @@ class MacAutostart(InFile):
 
 
 def agent(command: Sequence[str]) -> bytes:
-    """The property list that starts `command` once at login, in a session with a screen only. Raises
+    """Returns the LaunchAgent plist that starts `command` once at login, in graphical sessions only. Raises
     AutostartError."""
     if not command or not command[0].startswith("/"):
         raise AutostartError("Starting at login needs the full path of the program.")
@@ -196,7 +200,8 @@ def agent(command: Sequence[str]) -> bytes:
 
 
 def read_agent(data: bytes) -> list[str] | None:
-    """The command of an agent, None where it starts nothing or is no property list."""
+    """Returns the command (ProgramArguments) of a macOS LaunchAgent plist. None if `data` is not a plist, or
+    the agent is disabled or has no command."""
     try:
         keys = plistlib.loads(data)
     except (plistlib.InvalidFileException, ValueError, OSError):
@@ -212,11 +217,11 @@ def read_agent(data: bytes) -> list[str] | None:
 RUN_KEY = r"Software\Microsoft\Windows\CurrentVersion\Run"
 APPROVED_KEY = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
 _LONGEST = 260
-"""Maximum characters of a Run value that Windows carries out (its documentation of the Run keys)."""
+"""Maximum characters of a Run value that Windows executes (documentation of the Run keys)."""
 
 
 class Registry(Protocol):
-    """Values of keys below HKEY_CURRENT_USER. All raise OSError."""
+    """Access to values of keys below HKEY_CURRENT_USER. All methods raise OSError."""
 
     def get(self, key: str, name: str) -> str | bytes | None: ...
     def set(self, key: str, name: str, value: str | bytes) -> None: ...
@@ -262,7 +267,8 @@ class WindowsAutostart:
 
 
 def approved(switch: str | bytes | None) -> bool:
-    """Whether Task Manager lets the program start at login: a missing value or an even first byte means yes.
+    """Returns whether Task Manager lets the program start at login: a missing value or an even first byte means
+    yes.
 
     >>> approved(None), approved(bytes([2]) + bytes(11)), approved(bytes([3]) + bytes(11))
     (True, True, False)
@@ -271,7 +277,7 @@ def approved(switch: str | bytes | None) -> bool:
 
 
 def split(line: str) -> list[str]:
-    """The words of a command line, by the rules of Microsoft's C run-time, which list2cmdline writes by.
+    """Splits a command line by the rules of Microsoft's C run-time, as list2cmdline writes it.
 
     >>> split(subprocess.list2cmdline([r"C:\\My Apps\\shoal.exe", "--background", 'a"b']))
     ['C:\\\\My Apps\\\\shoal.exe', '--background', 'a"b']
@@ -304,7 +310,7 @@ def split(line: str) -> list[str]:
 
 
 class CurrentUser:
-    """The real registry."""
+    """Registry access through winreg."""
 
     def __init__(self) -> None:
         import winreg

@@ -1,4 +1,4 @@
-"""Whether the owner asked the system for less motion."""
+"""Reads whether the user asked the system for reduced motion."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _STILL = (
     ("org.gnome.desktop.interface", "enable-animations", "False"),
     ("org.kde.kdeglobals.KDE", "AnimationDurationFactor", "0"),
 )
-"""(namespace, key, the value that asks for less motion): the portal's own, GNOME's and KDE's."""
+"""(namespace, key, value that asks for reduced motion): the portal's own setting, GNOME's and KDE's."""
 _CLIENT_AREA_ANIMATION = 0x1042
 """SPI_GETCLIENTAREAANIMATION of Windows: "Show animations"."""
 _ANSWER_S = 2.0
 
 
 def reduced() -> bool:
-    """Whether the owner asked for less motion. False if the system cannot be asked. Blocks for at most some
-    seconds."""
+    """Returns whether the user asked for reduced motion. False if the system cannot be asked. Blocks for a few
+    seconds at most."""
     try:
         if sys.platform == "win32":
             return _windows()
@@ -34,7 +34,7 @@ def reduced() -> bool:
 
 
 def linux(bus: Bus) -> bool:
-    """By the desktop's portal."""
+    """Reads the setting through the desktop portal."""
     try:
         return any(_says(bus, namespace, key) == still for namespace, key, still in _STILL)
     finally:
@@ -42,7 +42,7 @@ def linux(bus: Bus) -> bool:
 
 
 def _says(bus: Bus, namespace: str, key: str) -> str:
-    """The value of a setting, empty if the desktop does not have it."""
+    """Returns the value of a setting, "" if the desktop does not have it."""
     try:
         answer = bus.ask(_PORTAL, "ReadOne", "ss", namespace, key)
     except SourceError:

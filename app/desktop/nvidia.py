@@ -1,4 +1,5 @@
-"""How busy other programs keep the NVIDIA cards, and their temperature. Cards of other makers are not asked."""
+"""How much other programs use the NVIDIA cards, and access to their sensors. Cards of other makers are not
+read."""
 
 from __future__ import annotations
 
@@ -19,22 +20,23 @@ _WINDOWS_DRIVER = Path("C:/Windows/System32/nvml.dll")
 
 
 def card_present() -> bool:
-    """Whether an NVIDIA driver runs here. Only looks at files, so that no driver is woken up."""
+    """Returns whether an NVIDIA driver runs here. Looks at files only, which wakes no driver."""
     if sys.platform == "win32":
         return _WINDOWS_DRIVER.exists()
     return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
 
 
 class GpuPower(NamedTuple):
-    """How the system lets the NVIDIA cards sleep: `dynamic` when it switches them off while unused (laptops),
-    `asleep` when all are off now."""
+    """How the system lets NVIDIA cards sleep. `dynamic`: it powers unused cards down (laptops); `asleep`: all
+    are off now."""
 
     dynamic: bool
     asleep: bool
 
 
 def card_power(folder: Path = Path("/sys/bus/pci/drivers/nvidia")) -> GpuPower:
-    """Reads the kernel's files, which wakes no card. Without them (Windows) cards are taken to be awake."""
+    """Reads the power state from the kernel's files, which wakes no card. Without them (Windows) cards count as
+    awake."""
     controls = [_word(file) for file in folder.glob("*:*/power/control")]
     states = [_word(file) for file in folder.glob("*:*/power/runtime_status")]
     return GpuPower("auto" in controls, bool(states) and all(state == "suspended" for state in states))
@@ -48,12 +50,12 @@ def _word(file: Path) -> str:
 
 
 class Nvml:
-    """NVIDIA's own library, opened when first asked, shared by load and temperature.
+    """NVIDIA's management library (NVML), opened when first used and shared by the load and temperature
+    sources.
 
-    An open library keeps a laptop's card awake, so it is closed as soon as the card has nothing to do and
-    stays so for half a minute, in which the system can switch the card off; a card that is off is never asked.
-    `library` is the module pynvml of the package nvidia-ml-py; None looks for it.
-    """
+    An open library keeps a laptop's card awake, so it is closed as soon as the card is idle, and stays closed
+    for half a minute, in which the system can power the card down. A card that is off is never asked. `library`
+    is the module pynvml of the package nvidia-ml-py; None imports it."""
 
     def __init__(
         self,
@@ -71,8 +73,8 @@ class Nvml:
         self._rests_until = float("-inf")
 
     def cards(self) -> tuple[list[Any], Any]:
-        """The cards' handles and the library; no cards where there is none or all of them sleep. Raises
-        SourceError where there is one that cannot be asked."""
+        """Returns the cards' handles and the library, opening it if needed; ([], None) if there is no card or
+        all of them sleep. Raises SourceError if there is a card that cannot be asked."""
         if not self.present() or self._clock() < self._rests_until:
             return [], None
         if self._power().asleep:
@@ -84,12 +86,14 @@ class Nvml:
             return self._open
 
     def opened(self) -> tuple[list[Any], Any]:
-        """The same without opening anything: for questions that are not worth waking a card."""
+        """Returns the cards' handles and the library if it is already open, else ([], None): for readings not
+        worth waking a card."""
         with self._lock:
             return self._open or ([], None)
 
     def nothing_to_do(self) -> None:
-        """The cards are idle: lets them sleep, where the system does that."""
+        """Called when the cards are idle: closes the library for _REST_S seconds if the system can power the
+        cards down."""
         if self._power().dynamic:
             self.close()
             self._rests_until = self._clock() + _REST_S
@@ -126,7 +130,7 @@ class GpuOfOthers:
         self._since: dict[int, int] = {}
 
     def read(self) -> float | Absent:
-        """The busiest card's share; 0 for cards that sleep. Raises SourceError."""
+        """Returns the busiest card's share used by others; 0 for cards that sleep. Raises SourceError."""
         if not self._nvml.present():
             return ABSENT
         cards, library = self._nvml.cards()
@@ -165,10 +169,11 @@ class GpuOfOthers:
 
 
 def load_of_others(samples: Iterable[tuple[int, int]], own: set[int], exists: Callable[[int], bool]) -> float:
-    """Share of a card, from (process, percent) samples: for each process its highest.
+    """Returns the share of a card used by others, from (process, percent) samples; for each process the highest
+    sample counts.
 
-    A process that does not exist has just ended, or lives outside our container, where the driver's numbers
-    mean nothing to us: it is left out, for it may be our own.
+    A process that does not exist has just ended, or runs outside our container, whose process ids are
+    different. It is left out, because it may be our own.
 
     >>> load_of_others([(7, 60), (8, 20), (8, 30), (9, 5), (999, 90)], own={7}, exists=lambda pid: pid < 100)
     0.35

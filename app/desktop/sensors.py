@@ -1,5 +1,5 @@
-"""What psutil and the kernel report on every system: load of other programs, memory, temperature, battery or
-mains."""
+"""Desktop facts that psutil and the kernel provide on every system: load of other programs, memory,
+temperature, battery or mains."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from app.desktop.nvidia import Nvml
 # How busy others keep this computer: processor and memory.
 
 _FIRST_S = 0.5
-"""Seconds that the first reading waits: a load is a difference of two."""
+"""Seconds to wait in the first reading: a load is the difference of two readings."""
 _CONSERVED = os.name == "posix" and Path("/proc/self/stat").exists()
-"""Here a parent inherits the time of the children that it has waited for, so nothing is lost with a process."""
+"""Whether a parent's processor time includes that of children it has waited for, so that none is lost when a
+process ends."""
 
 
 class CpuOfOthers:
-    """All that the system did at ordinary priority, less what we did, since the last reading.
+    """Share of the processor used by others at normal priority since the last reading.
 
-    Without the subtraction a node would take its own training for somebody else's work and never run. What runs
-    at low priority gives way by itself, as we do: no one waits for it.
-    """
+    Shoal's own time is subtracted; otherwise a node would count its own training as another program's work and
+    never run. Work at low priority is left out, because it yields like ours."""
 
     name = "processor load of others"
 
@@ -53,9 +53,9 @@ class CpuOfOthers:
 
 
 def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> float:
-    """Processor seconds that our processes spent between two readings of {process: seconds}. `conserved`: a
-    parent's figure includes that of the children it has waited for, so the sums' difference is right even if
-    some ended. Elsewhere what a process did after the last reading before its end is lost.
+    """Returns the processor seconds that our processes used between two readings of {process: seconds}.
+    `conserved`: a parent's figure includes the children it has waited for, so the difference of the sums is
+    right even if some ended. Otherwise what a process used between the last reading and its end is lost.
 
     >>> own_s({1: 5.0, 2: 3.0}, {1: 8.5, 3: 0.5}, conserved=True)  # 1 inherited the 3.0 of 2
     1.0
@@ -68,7 +68,8 @@ def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> f
 
 
 def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
-    """In [0, 1]; all three in processor seconds. 0 if no time has passed.
+    """Returns the share in [0, 1] of the processor used by others; all three arguments in processor seconds. 0
+    if no time has passed.
 
     >>> share_of_others(busy_s=3.0, all_s=8.0, ours_s=1.0)
     0.25
@@ -77,8 +78,8 @@ def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
 
 
 def _spent(pid: int) -> float | None:
-    """Processor seconds at ordinary priority, of a process and of its children that have ended. Of time at low
-    priority only the system's own part counts, as in the system's statistics."""
+    """Returns the processor seconds at normal priority of a process and its ended children; None if it has
+    ended. Of time at low priority only the system part counts, as in the system's own statistics."""
     try:
         process = psutil.Process(pid)
         user, system, of_children, system_of_children = process.cpu_times()[:4]
@@ -97,7 +98,8 @@ class MemoryFree:
 
 
 class MemoryStalled:
-    """Linux tells how long programs wait for memory, which a full cache does not make them do."""
+    """How long programs wait for memory (Linux pressure stall information). Unlike free memory, it is
+    unaffected by a full disk cache."""
 
     name = "memory pressure (Linux)"
 
@@ -105,7 +107,7 @@ class MemoryStalled:
         self._file = file
 
     def read(self) -> float | Absent:
-        """Raises SourceError for a file of another shape."""
+        """Returns the share of the last ten seconds. Raises SourceError if the file has an unknown format."""
         try:
             text = self._file.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -114,7 +116,7 @@ class MemoryStalled:
 
 
 def stalled(text: str) -> float:
-    """Share of the last ten seconds, from /proc/pressure/memory. Raises SourceError.
+    """Parses /proc/pressure/memory and returns the share of the last ten seconds. Raises SourceError.
 
     >>> stalled("some avg10=2.50 avg60=0.00 avg300=0.00 total=12\\nfull avg10=0.00")
     0.025
@@ -129,10 +131,10 @@ def stalled(text: str) -> float:
 # The hottest of processor and graphics cards.
 
 CPU_DRIVERS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
-"""Drivers that measure the processor (Intel, AMD twice, boards with ARM). Others measure disks and radios,
-whose limits are others."""
+"""Drivers that measure the processor (Intel, AMD twice, ARM boards). Other drivers measure disks and radios,
+which have other limits."""
 _POSSIBLE_C = range(1, 131)
-"""Plausible degrees Celsius: broken sensors say 0, -128 or 255."""
+"""Plausible degrees Celsius: broken sensors report 0, -128 or 255."""
 
 
 class Temperature:
@@ -142,7 +144,8 @@ class Temperature:
         self._nvml = nvml
 
     def read(self) -> float | Absent:
-        """Degrees Celsius. Raises SourceError where a graphics card stops answering."""
+        """Returns the highest temperature in degrees Celsius. Raises SourceError if a graphics card stops
+        answering."""
         sensors: dict[str, Any] = getattr(psutil, "sensors_temperatures", dict)()  # Linux and FreeBSD alone
         found = processor_c(sensors) + self._cards_c()
         return max(found) if found else ABSENT
@@ -162,7 +165,7 @@ class Temperature:
 
 
 def processor_c(sensors: Mapping[str, Iterable[Any]]) -> list[float]:
-    """The plausible readings of the processor's sensors."""
+    """Returns the plausible readings of the processor's sensors, in degrees Celsius."""
     readings = [reading.current for name in CPU_DRIVERS for reading in sensors.get(name, ())]
     return [float(value) for value in readings if value is not None and int(value) in _POSSIBLE_C]
 
@@ -171,7 +174,8 @@ class PsutilPower:
     name = "power supply"
 
     def read(self) -> bool | Absent:
-        """Whether the computer runs on its battery. Raises SourceError where it has one that does not say."""
+        """Returns whether the computer runs on battery. Raises SourceError if the battery does not report its
+        state."""
         battery = psutil.sensors_battery()
         if battery is None:
             return ABSENT

@@ -1,8 +1,9 @@
-"""What Windows tells: input idle time, its battery saver, and whether a program fills the screen. And how a
-process becomes another one there: it starts that one, lends it its pipes, and waits.
+"""Windows: input idle time, battery saver, full-screen programs, console-less programs, and running a command
+in place of this process.
 
-So that both are one to the process that started the first, what ends the first ends the other: they share a job
-object, which Windows ends when the last handle of it closes, and only the first has one."""
+Windows has no exec: the process starts the command, lends it its pipes, and waits. To the parent both look like
+one process, so ending the first must end the second. They share a job object, which Windows ends when its last
+handle closes, and only the first process has one."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ MOST_LINES = 20
 
 
 class LastLines(io.TextIOBase):
-    """Keeps the last lines of what is written."""
+    """A text stream that keeps the last lines written to it."""
 
     encoding = "utf-8"
 
@@ -43,7 +44,7 @@ class LastLines(io.TextIOBase):
         return len(text)
 
     def said(self) -> str:
-        """Its last lines.
+        """Returns the last MOST_LINES lines.
 
         >>> heard = LastLines()
         >>> print("shoal: It is so.", file=heard)
@@ -54,8 +55,9 @@ class LastLines(io.TextIOBase):
 
 
 def run_without_console(run: Callable[[], None]) -> None:
-    """Runs it; what goes wrong is shown where no one reads it. Nothing is left to PyInstaller, which would show
-    a traceback for every child process too, and let that live until somebody has closed it."""
+    """Calls `run`; if it fails and nobody reads standard error, shows the error in a message box. PyInstaller
+    would instead show a traceback for every child process too, and keep the process until somebody closes
+    it."""
     heard = provide_streams()
     try:
         run()
@@ -71,8 +73,8 @@ def run_without_console(run: Callable[[], None]) -> None:
 
 
 def provide_streams() -> LastLines | None:
-    """Gives standard streams to a process without any. The returned object collects errors that nobody else
-    would see; None if somebody reads them."""
+    """Opens the standard streams that are missing. Returns the object that collects what is written to standard
+    error, None if somebody reads that already."""
     missing = [
         number for number, name in enumerate(("stdin", "stdout", "stderr")) if getattr(sys, name) is None
     ]
@@ -93,7 +95,7 @@ def provide_streams() -> LastLines | None:
 
 
 def show_message(text: str) -> None:
-    """Shows it in a system window, until somebody has read it."""
+    """Shows the text in a system message box and waits until it is closed. Does nothing on other systems."""
     if sys.platform == "win32" and text:
         ctypes.windll.user32.MessageBoxW(None, text.removeprefix("shoal: "), "Shoal", _ERROR)
 
@@ -102,7 +104,7 @@ def show_message(text: str) -> None:
 
 _ROUND_MS = 2**32
 _RACE_MS = 60_000
-"""Input between our two calls makes the last input lie "after" now by a few milliseconds."""
+"""Tolerance in ms: input between our two calls puts the last input a few milliseconds "after" now."""
 
 
 class _LastInput(ctypes.Structure):
@@ -112,7 +114,7 @@ class _LastInput(ctypes.Structure):
 
 
 def elapsed_ms(now: int, then: int) -> int:
-    """Milliseconds between two readings of the 32-bit counter, which starts again after 49.7 days.
+    """Returns the milliseconds between two readings of the 32-bit tick counter, which wraps after 49.7 days.
 
     >>> elapsed_ms(5_000, 2_000), elapsed_ms(1_000, 2**32 - 500), elapsed_ms(5_000, 5_003)
     (3000, 1500, 0)
@@ -122,8 +124,8 @@ def elapsed_ms(now: int, then: int) -> int:
 
 
 class WindowsIdle:
-    """`user32` and `kernel32` are the system's libraries, loaded when first asked. Does not work in a service's
-    session, which has no input of its own."""
+    """Input idle time. `user32` and `kernel32` are the system's libraries, loaded when first used. Does not
+    work in a service's session, which has no input."""
 
     name = "input idle time (Windows)"
 
@@ -132,7 +134,7 @@ class WindowsIdle:
         self._kernel32 = kernel32
 
     def read(self) -> float:
-        """Seconds without input. Raises SourceError."""
+        """Returns the seconds without input. Raises SourceError."""
         self._user32 = self._user32 or windows("user32")
         self._kernel32 = self._kernel32 or windows("kernel32")
         last = _LastInput(ctypes.sizeof(_LastInput), 0)
@@ -164,7 +166,7 @@ class WindowsSaver:
         self._kernel32 = kernel32
 
     def read(self) -> bool:
-        """Raises SourceError."""
+        """Returns whether the battery saver is on. Raises SourceError."""
         self._kernel32 = self._kernel32 or windows("kernel32")
         status = _PowerStatus()
         if not self._kernel32.GetSystemPowerStatus(ctypes.byref(status)):
@@ -183,7 +185,7 @@ class WindowsScreen:
         self._shell32 = shell32
 
     def read(self) -> bool:
-        """Raises SourceError."""
+        """Returns whether a program fills the screen. Raises SourceError."""
         self._shell32 = self._shell32 or windows("shell32")
         state = ctypes.c_int(0)
         failed = self._shell32.SHQueryUserNotificationState(ctypes.byref(state))
@@ -196,7 +198,7 @@ _KILL_ON_CLOSE = 0x2000
 _EXTENDED_LIMITS = 9
 """JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE and JobObjectExtendedLimitInformation (winnt.h)."""
 NO_WINDOW = 0x08000000
-"""CREATE_NO_WINDOW (winbase.h): without it a program for consoles opens one, when it is started by a window."""
+"""CREATE_NO_WINDOW (winbase.h): without it, a console program started from a window opens a console."""
 
 
 class BasicLimits(ctypes.Structure):
@@ -229,7 +231,7 @@ class JobLimits(ctypes.Structure):
 
 
 def end_together(kernel32: Any = None) -> bool:
-    """From here on everything that this process starts ends with it, however it ends. False where Windows
+    """Makes every process started from here on end with this one, however it ends. Returns False if Windows
     refuses; then a child ends when its pipes close. The job's handle is left open on purpose."""
     kernel32 = kernel32 or windows("kernel32")
     kernel32.CreateJobObjectW.restype = ctypes.c_void_p
@@ -246,8 +248,9 @@ def end_together(kernel32: Any = None) -> bool:
 
 
 def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
-    """Runs the command with this process's own standard streams and returns its exit code. Ctrl-C reaches it
-    directly, and it decides how to react. Raises OSError if it does not start."""
+    """Runs the command with this process's standard streams, waits, and returns its exit code: a substitute for
+    exec. Ctrl-C reaches the command directly, which decides how to react. Raises OSError if it does not
+    start."""
     kernel32 = kernel32 or windows("kernel32")
     end_together(kernel32)
     hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
@@ -261,14 +264,14 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
 
 
 def step_out(bundle: str, kernel32: Any = None) -> None:
-    """Makes child processes find their own libraries, not those of PyInstaller's folder `bundle`, where this
-    process and, by inheritance, its children would look."""
+    """Makes child processes find their own libraries instead of those in PyInstaller's folder `bundle`, where
+    this process and, by inheritance, its children would look first."""
     (kernel32 or windows("kernel32")).SetDllDirectoryW(None)
     os.environ["PATH"] = outside(os.environ.get("PATH", ""), bundle)
 
 
 def outside(path: str, bundle: str) -> str:
-    """A PATH without the folders of the bundle, which PyInstaller puts first.
+    """Returns a PATH without the bundle's folders, which PyInstaller puts first.
 
     >>> outside(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
     'C:\\\\Windows'
@@ -279,7 +282,8 @@ def outside(path: str, bundle: str) -> str:
 
 
 def signed(code: int) -> int:
-    """An exit code as sys.exit takes it: what Windows ends a crashed program with is larger than 2**31.
+    """Converts an exit code to the signed 32-bit form that sys.exit takes: codes of crashed programs exceed
+    2**31.
 
     >>> signed(1), signed(0xC0000005)
     (1, -1073741819)

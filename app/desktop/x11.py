@@ -1,4 +1,5 @@
-"""What X11 tells: input idle time, and whether a program fills the screen (the active window's state, EWMH)."""
+"""Desktop facts on X11: input idle time, and whether a program fills the screen (the active window's state,
+EWMH)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def _on_io_error(_display: int) -> int:
 
 
 def _wait_for_ever(_display: int) -> int:
-    """For a libX11 before 1.7, which ends the process when this handler returns: gives this thread up."""
+    """I/O error handler for libX11 before 1.7, which ends the process when this handler returns: blocks the
+    thread instead."""
     while True:
         time.sleep(3600)
 
@@ -49,7 +51,7 @@ _library: ctypes.CDLL | None = None
 
 
 def libx11() -> ctypes.CDLL:
-    """Xlib, with the types of what we call. Raises SourceError where the system has none."""
+    """Loads Xlib and declares the types of the functions used. Raises SourceError if the system has none."""
     global _library
     with _lock:
         if _library is None:
@@ -82,7 +84,7 @@ def _load() -> ctypes.CDLL:
 
 
 class Display:
-    """A connection that is used by one thread. Raises SourceError where no server answers."""
+    """A connection to an X server, used by one thread. Raises SourceError if no server answers."""
 
     def __init__(self, name: str) -> None:
         self.x = libx11()
@@ -96,11 +98,11 @@ class Display:
 
     @property
     def lost(self) -> bool:
-        """The server has gone: only a new connection helps, and this one is left as it is."""
+        """Whether the server has gone. Only a new connection helps then; this one is not closed."""
         return bool(self._lost.value)
 
     def numbers(self, window: int, name: bytes) -> list[int]:
-        """A window's property of 32-bit items, empty where there is none."""
+        """Returns a window property of 32-bit items; empty if there is none."""
         kind, form = ctypes.c_ulong(), ctypes.c_int()
         count, left, data = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.c_void_p()
         out: list[Any] = [ctypes.byref(place) for place in (kind, form, count, left, data)]
@@ -125,20 +127,21 @@ class Display:
 
 
 class DisplayConnection:
-    """A display that is opened when first asked for, and again after its server has gone."""
+    """Opens a display when first used, and again after its server has gone."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._display: Display | None = None
 
     def display(self) -> Display:
-        """Raises SourceError where no server answers."""
+        """Returns the open display. Raises SourceError if no server answers."""
         if self._display is None:
             self._display = Display(self.name)
         return self._display
 
     def check(self) -> None:
-        """To be called after every question: what a lost server "answered" is no answer. Raises SourceError."""
+        """Raises SourceError if the server has gone. Call it after every request: what a lost server "answered"
+        is invalid."""
         if self._display is not None and self._display.lost:
             self._display = None
             raise SourceError(f"The X server {self.name} has gone away.")
@@ -169,7 +172,7 @@ class X11Idle:
         self._info: Any = None
 
     def read(self) -> float:
-        """Seconds without input. Raises SourceError."""
+        """Returns the seconds without input. Raises SourceError."""
         display = self._connected.display()
         saver = self._saver()
         found = saver.XScreenSaverQueryInfo(display.pointer, display.root, self._info)
@@ -195,7 +198,8 @@ class X11Screen:
         self._connected = DisplayConnection(display)
 
     def read(self) -> bool:
-        """Without a window manager no window is active, and none fills the screen. Raises SourceError."""
+        """Returns whether the active window is full-screen; False without a window manager. Raises
+        SourceError."""
         display = self._connected.display()
         active = display.numbers(display.root, b"_NET_ACTIVE_WINDOW")
         states = display.numbers(active[0], b"_NET_WM_STATE") if active and active[0] else []

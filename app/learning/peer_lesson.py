@@ -11,17 +11,8 @@ A lesson must be broad: a hundred answers of one form make a model forget its ow
 to talk, three hundred of eight families do not (LOG.md). In a family that a lesson opened and that is still
 weak, lessons go on with further answers: they bring more than rounds in which one answer in ten is right.
 
-Imitation is a wider door than weighing: wrong work before a right answer, an advertisement, a foreign alphabet
-would be learned word for word. So `answers` takes only what several authors have in common:
-
-- right answers that ended by themselves: those first whose work has the question's numbers, and of these one of
-  each question before any second one;
-- no false equation in its work (`app.sapo.reading.expression.miscounts`);
-- plain characters, or ones that its question contains;
-- no word but those of its question, of the result that was checked, single letters, and words that more than
-  half of the family's authors write;
-- no three neighbouring characters, numbers and words taken as one, but those of its question and such as more
-  than half of the authors write: a dash or a second space in front would be learned as well.
+Which answers may be imitated, `app.learning.agreement` tells. Of these the first are those whose work has the
+question's numbers, and of these one of each question before any second one.
 
 Left out: the source's log-probabilities (a claim that a peer can invent), and wrong answers, whose weight
 needs a policy that could have written them. Pure functions."""
@@ -29,16 +20,17 @@ needs a policy that could have written them. Pure functions."""
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 import msgspec
 
+from app.learning.agreement import numbers, right_answers, teachable
 from app.learning.choosing import PeerGroup
 from app.learning.placement import FamilyTrial, LessonResult, OwnExample, Placement
-from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import ScoredGroup, lone
+from app.sapo.asking import shows_work
+from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
@@ -55,6 +47,9 @@ SEEN, ASKED = 3, 5
 """SEEN: right answers of a waiting family from which on a few are read at once. ASKED: once more families than
 this were read, peers are asked only for the ASKED whose answers are likeliest: a node fetches a few groups a
 minute, and a lesson in far families costs as much as in close ones and brings nothing."""
+TURNS = 3
+"""Further families that are asked for, others in each round: two keys with a few short answers in ASKED
+families would always decide what is asked for."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
 and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
@@ -166,45 +161,60 @@ def unfinished(found: Placement) -> tuple[str, ...]:
     )
 
 
-def first_answers(groups: Iterable[PeerGroup], families: Container[str]) -> PeerLesson:
-    """Some right answers of each of the `families` that has SEEN of them, at the lowest level that does: to be
-    read (`ANSWERS_READ`), never to be taught, so no author has to agree with another."""
-    found: dict[tuple[int, str], list[PeerAnswer]] = {}
+def first_answers(
+    groups: Iterable[PeerGroup], families: Container[str], vouched: Callable[[str], bool]
+) -> PeerLesson:
+    """Some right answers of each of the `families` that has SEEN of them by two authors or one who is vouched
+    for, at the lowest level that does, of the authors in turn: to be read (`ANSWERS_READ`), never to be taught,
+    so no author has to agree with another."""
+    found: dict[tuple[int, str], dict[str, list[PeerAnswer]]] = {}
     for group in groups:
         at = group.scored.group.coordinates
         if at.family in families:
-            found.setdefault((at.level, at.family), []).extend(
+            found.setdefault((at.level, at.family), {}).setdefault(group.key, []).extend(
                 PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
-                for completion in sorted(_right(group.scored))
+                for completion in sorted(right_answers(group.scored))
             )
     parts: dict[str, FamilyAnswers] = {}
-    for (level, family), some in sorted(found.items(), key=lambda one: one[0]):
-        if len(some) >= SEEN:
+    for (level, family), by_author in sorted(found.items(), key=lambda one: one[0]):
+        some = [one for turn in zip_longest(*by_author.values()) for one in turn if one is not None]
+        if len(some) >= SEEN and (len(by_author) >= MIN_AUTHORS or any(map(vouched, by_author))):
             parts.setdefault(
                 family, FamilyAnswers(family=family, level=level, answers=tuple(some[:ANSWERS_READ]))
             )
     return PeerLesson(parts=tuple(parts.values()))
 
 
-def asked_for(families: Sequence[str], nats: Mapping[str, float]) -> tuple[str, ...]:
+def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
     """The waiting `families` that peers are asked for: all of them until more than ASKED were read, then those
-    of the least `nats` (see `closest`).
+    of the least `nats` (see `closest`) and TURNS others, the next ones in each `turn`.
 
-    >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0})
+    >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
-    >>> asked_for("abcdefgh", dict(zip("abcdefg", (90.0, 81.0, 50.0, 64.0, 92.0, 46.0, 60.0))))
-    ('f', 'c', 'g', 'd', 'b')
+    >>> nats = dict(zip("abcdefg", (90.0, 81.0, 50.0, 64.0, 92.0, 46.0, 60.0)))
+    >>> ["".join(asked_for("abcdefghijk", nats, turn)) for turn in (0, 1, 2)]
+    ['fcgdbaeh', 'fcgdbijk', 'fcgdbaeh']
     """
     known = sorted((one for one in families if one in nats), key=lambda one: nats[one])
-    return tuple(known[:ASKED]) if len(known) > ASKED else tuple(families)
+    if len(known) <= ASKED:
+        return tuple(families)
+    others = [one for one in families if one not in known[:ASKED]]
+    start = TURNS * turn % max(1, len(others))
+    return (*known[:ASKED], *(others + others)[start : start + min(TURNS, len(others))])
 
 
 def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
     """The lesson cut down to FAMILIES, those whose answers are likeliest to the model: `nats` is, by family,
-    the mean of minus the log-probability of a whole answer; families that could not be read come last. New
-    ones are taught only up to MOST_ACTIVE, and beside families in which lessons go on only NEW_BESIDE of them:
-    what is far costs as many steps as what is near, and gains nothing yet (LOG.md)."""
-    parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
+    the mean of minus the log-probability of a whole answer; families that could not be read come last, and
+    behind them those whose answers show no work, which are short and so always likely. New ones are taught only
+    up to MOST_ACTIVE, and beside families in which lessons go on only NEW_BESIDE of them: what is far costs as
+    many steps as what is near, and gains nothing yet (LOG.md)."""
+
+    def distance(part: FamilyAnswers) -> tuple[bool, float]:
+        worked = sum(shows_work(one.completion) for one in part.answers)
+        return 2 * worked < len(part.answers), nats.get(part.family, math.inf)
+
+    parts = sorted(lesson.parts, key=distance)
     new = [one for one in parts if one.family not in found.in_play]
     room = MOST_ACTIVE - len(found.in_play)
     over = new[max(0, room if len(new) == len(parts) else min(room, NEW_BESIDE)) :]
@@ -259,12 +269,10 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:
         return ()
-    common: dict[_Features, set[str]] = {of: _agreed(groups, authors, of) for of in (words, forms)}
+    kept = teachable(groups, trusted)
     by_author: dict[str, list[tuple[tuple[bool, int], PeerAnswer]]] = {}
     for group in groups:
-        if lone(group.scored.rewards_G):
-            continue
-        for place, completion in enumerate(_usable(group, common)):
+        for place, completion in enumerate(kept.get(group.id, ())):
             one = PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
             by_author.setdefault(group.key, []).append(((not _follows(one), place), one))
     dealt: list[tuple[tuple[bool, int], PeerAnswer]] = []
@@ -284,7 +292,7 @@ def _follows(one: PeerAnswer) -> bool:
     """Whether the answer shows work that uses all numbers of the question's last line: a small model is often
     right by chance, with work on other numbers."""
     last = one.question.strip().splitlines()[-1]
-    return shows_work(one.completion) and set(_NUMBER.findall(last)) <= set(_NUMBER.findall(one.completion))
+    return shows_work(one.completion) and numbers(last) <= numbers(one.completion)
 
 
 def opens(tried: FamilyTrial) -> bool:
@@ -375,74 +383,3 @@ def after_lesson(
     others = [one for one in found.lessons if one.family not in lesson.levels]
     opened = {one.family: one.level for one in results if one.opened}
     return msgspec.structs.replace(found, lessons=(*others, *results), joined=opened | found.joined)
-
-
-def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]:
-    """A group's right answers that may be taught, the shortest first: extra length is by chance, and every
-    token costs."""
-    right = _right(group.scored)
-    known = {of: found | set(of(group.question)) for of, found in common.items()}
-    letters = set(group.question)
-    return [
-        one
-        for one in sorted(right, key=lambda text: (len(text), text))
-        if not miscounts(one)
-        and all(character in letters or character in _PLAIN for character in one)
-        and all(len(word) == 1 or word in known[words] for word in words(_work(one)))
-        and all(form in known[forms] for form in forms(one))
-    ]
-
-
-def _right(scored: ScoredGroup) -> set[str]:
-    """The right answers of a group that ended by themselves."""
-    return {
-        completion
-        for completion, reward, finished in zip(
-            scored.group.completions_G, scored.rewards_G, scored.group.finished_G, strict=True
-        )
-        if reward and finished
-    }
-
-
-def _agreed(groups: Sequence[PeerGroup], authors: set[str], of: _Features) -> set[str]:
-    """What more than half of the authors have in their right answers; everything of a single author."""
-    by_author: dict[str, set[str]] = {}
-    for group in groups:
-        for completion, reward in zip(group.scored.group.completions_G, group.scored.rewards_G, strict=True):
-            if reward:
-                by_author.setdefault(group.key, set()).update(of(completion))
-    counts = Counter(feature for own in by_author.values() for feature in own)
-    return {feature for feature, number in counts.items() if 2 * number > len(authors)}
-
-
-def _work(completion: str) -> str:
-    """The answer's text without the result, which was checked; in families of words the result is a word that
-    the question lacks."""
-    result = extract_answer(completion)
-    at = completion.rfind(result) if result else -1
-    return completion[:at] + completion[at + len(result or "") :] if at >= 0 else completion
-
-
-def words(text: str) -> list[str]:
-    """Runs of letters, in lower case.
-
-    >>> words("So 3 x 4 = 12. It's done #12")
-    ['so', 'x', 'it', 's', 'done']
-    """
-    return _WORD.findall(text.lower())
-
-
-def forms(text: str) -> list[str]:
-    """All runs of three neighbouring characters in a text in which a number is written "0" and a word "a".
-
-    >>> forms("54=2*27 #2")
-    ['^0=', '0=0', '=0*', '0*0', '*0 ', '0 #', ' #0', '#0$']
-    """
-    form = f"^{_NUMBER.sub('0', _WORD.sub('a', text))}$"
-    return [form[at : at + 3] for at in range(len(form) - 2)]
-
-
-_Features = Callable[[str], list[str]]
-_NUMBER = re.compile(r"\d+")
-_WORD = re.compile(r"[^\W\d_]+")
-_PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\n\u00d7\u00f7\u2212")

@@ -1,3 +1,2 @@
-"""Downloading models from a hub, in a process of its own. engines.models reads a model's files and knows what
-it needs.
-"""
+"""The models on this computer: download from a hub, the catalogue, the local store, memory fit, and export.
+engines.models reads a model's files."""

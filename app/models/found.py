@@ -1,5 +1,5 @@
-"""Models that other programs on this computer have downloaded: Hugging Face's tools, LM Studio, Ollama, Jan,
-GPT4All, llama.cpp, browsers. Looks at names, sizes and headers; loads nothing, changes nothing, opens no
+"""Finds models that other programs on this computer have downloaded: Hugging Face's tools, LM Studio, Ollama,
+Jan, GPT4All, llama.cpp, browsers. Looks at names, sizes and headers only; changes nothing and opens no
 socket."""
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from engines.models.folder import Shape
 from engines.sound import sound
 
 _MOST = 200
-"""Maximum files of one program that are looked at, to keep the list fast."""
+"""Maximum files per program that are inspected, to keep the list fast."""
 _DEEP = 4
 _MODEL_LAYER = "application/vnd.ollama.image.model"
 _PART = re.compile(r"mmproj|-(?!0*1-of-)\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 """Vision parts of a model, and later pieces of a split one: not models themselves."""
 _FIRST = re.compile(r"-0*1-of-(?!0*1\.)\d{5}\.gguf$", re.IGNORECASE)
-"""The first piece of a split model. Its header says so after the vocabulary, which a list doesn't read."""
+"""The first piece of a split model. Its header says so after the vocabulary, which is not read for a list."""
 _MODEL = re.compile(r"\.gguf$|^config\.json$", re.IGNORECASE)
 _DOWNLOADS = "Downloads"
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One model: `name` is an argument of --model, `program` downloaded it. `problem` says why it cannot learn
-    here, else `shape` says what it needs."""
+    """A model found on this computer: `name` is an argument of --model, `program` downloaded it. Either
+    `problem` says why it cannot be trained here, or `shape` holds its sizes."""
 
     name: str
     title: str
@@ -41,16 +41,16 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     bytes: int
     ready: bool
-    """Whether it can learn without conversion: a folder instead of a GGUF file."""
+    """Whether it can be trained without conversion: a model folder instead of a GGUF file."""
     shape: Shape | None = None
     problem: str = ""
 
 
 class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
-    """Where programs keep their models, by the program's name."""
+    """The folders where programs keep their models."""
 
     gguf: tuple[tuple[str, Path], ...]
-    """LM Studio stores folders for MLX there too."""
+    """(program, folder) pairs; LM Studio stores folders for MLX there too."""
     ollama: tuple[Path, ...]
     hugging_face: Path
 
@@ -58,7 +58,7 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
 def places(
     home: Path | None = None, variables: Mapping[str, str] = os.environ, system: str = sys.platform
 ) -> ModelFolders:
-    """The usual folders of this system, and those that the programs' own variables name."""
+    """Returns the usual model folders of this system, and those set by the programs' environment variables."""
     own = home or Path.home()
     local = Path(variables.get("LOCALAPPDATA") or own / "AppData" / "Local")
     roaming = Path(variables.get("APPDATA") or own / "AppData" / "Roaming")
@@ -95,7 +95,8 @@ class _StudioSettings(msgspec.Struct, frozen=True):
 
 
 def _lm_studio(own: Path) -> Iterator[Path]:
-    """Its folders of models: where its settings say, then the usual ones of its home, which a file can name."""
+    """Yields LM Studio's model folders: the one in its settings, then the usual ones of its home, which a
+    pointer file can change."""
     homes, pointer = [own / ".lmstudio", own / ".cache" / "lm-studio"], own / ".lmstudio-home-pointer"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if pointer.is_file() and (named := pointer.read_text("utf-8").strip()):
@@ -109,13 +110,13 @@ def _lm_studio(own: Path) -> Iterator[Path]:
 
 
 def lm_studio(where: ModelFolders | None = None) -> Path | None:
-    """Where LM Studio stores its models; None if it is not on this computer."""
+    """Returns the folder where LM Studio stores its models; None if it is not installed."""
     roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
     return next((root for root in roots if root.is_dir()), None)
 
 
 def find(where: ModelFolders | None = None) -> list[FoundModel]:
-    """Every model, each file once, in the order of the programs and of their names."""
+    """Returns every model found, each file once, ordered by program and name."""
     where = where or places()
     seen: set[Path] = set()
     found: list[FoundModel] = []
@@ -137,8 +138,8 @@ def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[FoundModel]:
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    """GGUF files, and the config.json of model folders, in a folder and those below it; links to folders are
-    not followed."""
+    """Yields the GGUF files, and the config.json of model folders, in a folder and down to `depth` levels below
+    it; links to folders are not followed."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:
@@ -153,7 +154,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _ollama(roots: tuple[Path, ...]) -> Iterator[FoundModel]:
-    """Ollama names a model in a manifest, and its file by the file's digest."""
+    """Yields Ollama's models; a manifest names the model, and its file is named by digest."""
     for root in roots:
         for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MOST):
             with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
@@ -178,8 +179,8 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
-    """What a GGUF file's header says; None if there is no such file. A bad file does not keep others from being
-    listed."""
+    """Describes a GGUF file from its header; None if the file does not exist. A bad file gets a `problem`
+    instead of raising."""
     from engines.models.gguf import config, header, tokenizer  # here: an installed app's node does without gguf
 
     try:
@@ -213,8 +214,8 @@ class _Config(msgspec.Struct, frozen=True):
 
 
 def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
-    """A whole model as a folder; None if it doesn't answer in text. MLX's quantised ones are listed with the
-    reason why they cannot learn."""
+    """Describes a model folder; None if it is incomplete or not a text model. MLX's quantised models are listed
+    with the reason why they cannot be trained."""
     from engines.models.folder import open_folder, read_architecture
 
     kinds = (read_json(folder / "config.json", _Config) or _Config()).architectures
@@ -241,7 +242,7 @@ def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
 
 
 def _hugging_face(cache: Path) -> Iterator[FoundModel]:
-    """Whole models in Hugging Face's own cache, and GGUF files, which llama.cpp keeps there too."""
+    """Yields the complete models in Hugging Face's cache, and GGUF files, which llama.cpp keeps there too."""
     for place in islice(sorted(cache.glob("models--*--*")), _MOST):
         with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):
             main = place / "refs" / "main"

@@ -1,8 +1,8 @@
-"""Where the folders made from GGUF files are: HOME/hub/gguf/NAME-DIGEST, each made once.
+"""The model folders converted from GGUF files: HOME/hub/gguf/NAME-DIGEST, each converted once.
 
-`gguf.json` (Origin) beside the model's files records which file it was made from. The same file under another
-name is not converted again, and a changed file is noticed by its size and time, then by its digest. A folder
-gets its name only when all of it is there; what a killed process left is removed by the next."""
+`gguf.json` (Origin) beside the model's files records the source file. The same file under another name is not
+converted again; a changed file is noticed by its size and time, then by its digest. A folder gets its name only
+when it is complete; what a killed process left is removed by the next conversion."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan
 
 HUB_FOLDER = "hub"
-"""The folder of all models, in the data folder; app.models.shelf says what lies there."""
+"""Name of the folder with all models in the data folder; app.models.shelf describes its layout."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1
-"""Version of the conversion: a folder of another version is made again."""
+"""Version of the conversion: folders of another version are converted again."""
 _READ = 2**22
 _MAKING = ".making-"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The file a folder was made from: its path, bytes and time as they were, and its SHA-256."""
+    """The file that a folder was converted from: its path, bytes and modification time at that moment, and its
+    SHA-256."""
 
     path: str
     title: str
@@ -44,14 +45,14 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MadeModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that is here, and what it was made of."""
+    """A converted model folder and its source file."""
 
     folder: Path
     origin: Origin
 
 
 def is_gguf(name: str | Path) -> bool:
-    """Whether it is a GGUF file, by its name; Ollama's files are named by their digest.
+    """Returns whether a name is that of a GGUF file; Ollama's files are named by their digest.
 
     >>> is_gguf("~/Model-Q8_0.GGUF"), is_gguf("starter"), is_gguf("blobs/sha256-" + 64 * "0")
     (True, False, True)
@@ -60,13 +61,13 @@ def is_gguf(name: str | Path) -> bool:
 
 
 class GgufShelf:
-    """The converted files of one data folder. No folder is created before it is needed."""
+    """The converted models of one data folder. Creates no folder before it is needed."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / HUB_FOLDER / FOLDER
 
     def made(self) -> list[MadeModel]:
-        """All of them, by name."""
+        """Returns all converted models, sorted by name."""
         return sorted(self._made(), key=lambda one: one.folder.name)
 
     def _made(self) -> Iterator[MadeModel]:
@@ -77,8 +78,8 @@ class GgufShelf:
                     yield MadeModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:
-        """The folder made from a file, which may itself be gone; None if it was never converted or has
-        changed."""
+        """Returns the folder converted from `file`, even if the file no longer exists; None if it was never
+        converted or has changed."""
         path = file.expanduser().absolute()
         for one in self._made():
             if one.origin.path == str(path) and _same(path, one.origin):
@@ -86,8 +87,8 @@ class GgufShelf:
         return None
 
     def take(self, file: Path, tell: Callable[[float], None] | None = None) -> Path:
-        """The folder made from a file, converting it first if needed; `tell` gets the share that is done.
-        Raises EngineError, one sentence, and then leaves nothing behind."""
+        """Returns the folder converted from a file, converting it first if needed; `tell` is called with the
+        share done. Raises EngineError, one sentence, and leaves nothing behind then."""
         path = file.expanduser().absolute()
         if found := self.find(path):
             return found
@@ -142,8 +143,8 @@ class GgufShelf:
         return folder
 
     def remove(self, name: str) -> int | None:
-        """Deletes the folder made of a file, by the file's path, and returns the bytes freed; the file itself
-        stays. None where there is none."""
+        """Deletes the folder converted from the file at path `name` and returns the bytes freed; the file
+        itself stays. None if there is no such folder."""
         path = Path(name).expanduser().absolute()
         for one in self._made():
             if one.origin.path == str(path):
@@ -153,7 +154,7 @@ class GgufShelf:
         return None
 
     def _clear(self, making: Path) -> None:
-        """Removes what a killed process has left, here and beside."""
+        """Removes unfinished conversions of killed processes."""
         shutil.rmtree(making, ignore_errors=True)
         for left in self.root.glob(f"{_MAKING}*"):
             if left.is_dir() and left != making:
@@ -171,6 +172,7 @@ class GgufShelf:
 
 
 def _same(path: Path, origin: Origin) -> bool:
+    """Returns whether a file has the size and time recorded at its conversion; True if it no longer exists."""
     try:
         found = path.stat()
     except OSError:

@@ -1,5 +1,5 @@
-"""Requests to a hub, or a mirror of it. They contain "shoal" and the access token, and nothing else of the
-owner's."""
+"""Requests to a model hub or a mirror of it. They send "shoal" and the access token, and nothing else about the
+user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engines.remedy import command
 
 HUB_URL = "https://huggingface.co"
 MAX_DESCRIPTION_BYTES = 16 * 2**20
-"""Most bytes of a model's description."""
+"""Maximum bytes of a model's description."""
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
 _WEIGHTS = re.compile(r"(?!adapter|optimizer|consolidated)[\w.-]+\.safetensors")
 _SMALL = frozenset(
@@ -35,11 +35,12 @@ _LEGAL = re.compile(r"(LICEN[CS]E|NOTICE)(\.txt|\.md)?", re.IGNORECASE)
 
 
 class HubError(EngineError):
-    """A hub refused something, or was not reached."""
+    """The hub refused a request or could not be reached."""
 
 
 class HubFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: `digest` is "sha256:..." of a large one, "git:..." (its blob's SHA-1) of a small one."""
+    """A file on the hub. `digest` is "sha256:..." for large files, "git:..." (the SHA-1 of the git blob) for
+    small ones."""
 
     file: str
     size: int
@@ -47,7 +48,8 @@ class HubFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DownloadPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All files of a model at one commit, small ones first: what is wrong with a model shows there."""
+    """All files of a model at one commit, smallest first, so that problems show up before the large
+    downloads."""
 
     id: str
     commit: str
@@ -82,17 +84,17 @@ class _Description(msgspec.Struct):
 
 
 def question(endpoint: str, id: str, revision: str) -> str:
-    """The address of a model's description."""
+    """Returns the URL of a model's description."""
     return f"{endpoint}/api/models/{id}/revision/{quote(revision, safe='')}?blobs=true"
 
 
 def address(endpoint: str, id: str, commit: str, file: str) -> str:
-    """The address of one of its files."""
+    """Returns the URL of `file` in model repository `id` at `commit`."""
     return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
 
 
 def read(host: str, id: str, description: bytes) -> DownloadPlan:
-    """The files to fetch. Raises HubError."""
+    """Decodes a model's description into the files to download. Raises HubError."""
     try:
         found = msgspec.json.decode(description, type=_Description)
     except (msgspec.MsgspecError, UnicodeError) as error:
@@ -109,7 +111,7 @@ def read(host: str, id: str, description: bytes) -> DownloadPlan:
 
 
 def needed(names: list[str]) -> set[str]:
-    """The files of a repository that an engine reads, all in its top folder.
+    """Returns the files of a repository that an engine reads, all in its top folder.
 
     >>> sorted(needed(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
     ['config.json', 'model.safetensors']
@@ -124,7 +126,7 @@ def needed(names: list[str]) -> set[str]:
 
 
 def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
-    """Raises HubError for a model that cannot be used here, before a byte of it is downloaded."""
+    """Raises HubError for a model that cannot be used here, before any of its files is downloaded."""
     chosen = {piece.file for piece in pieces}
     if not any(name.endswith(".safetensors") for name in chosen):
         if any(name.endswith(PICKLES) for name in names):
@@ -147,7 +149,8 @@ def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
 
 
 def checked_endpoint(endpoint: str) -> str:
-    """The address of a mirror, or of the hub itself. Raises HubError for an invalid address."""
+    """Returns the URL of a mirror, or the hub's own if `endpoint` is empty. Raises HubError for an invalid
+    URL."""
     text = (endpoint or HUB_URL).strip().rstrip("/")
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
@@ -156,7 +159,8 @@ def checked_endpoint(endpoint: str) -> str:
 
 
 def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
-    """What a status means here, as a sentence; empty if nothing special. `code` is the hub's own error word."""
+    """Returns a sentence for an HTTP status of the hub; "" if the general one will do. `code` is the hub's own
+    error word."""
     gated, page = code == "GatedRepo", f"huggingface.co/{id}"
     if status == 401 and signed_in:
         return f"{host} doesn't know the access token: make a new one and save it again."
@@ -175,7 +179,8 @@ def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
 
 
 class Hub:
-    """`token` is sent to this hub alone, and only over an encrypted line. Raises HubError."""
+    """Client of a model hub. `token` is sent only to this hub, and only over https or to loopback. Raises
+    HubError."""
 
     def __init__(self, endpoint: str = "", token: str | None = None) -> None:
         self.endpoint = checked_endpoint(endpoint)
@@ -187,7 +192,7 @@ class Hub:
             raise HubError("HF_HUB_OFFLINE is set, which forbids every download: unset it and try again.")
 
     def plan(self, id: str, revision: str, patience: RetryLimit, waiting: fetch.Waiting) -> DownloadPlan:
-        """The files to download. Raises HubError."""
+        """Returns the files to download. Raises HubError."""
         with self._sentences(id):
             asked = question(self.endpoint, id, revision)
             (description,) = fetch.ask([(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers)
@@ -202,7 +207,7 @@ class Hub:
         patience: RetryLimit,
         came: Callable[[fetch.Piece], object],
     ) -> None:
-        """Downloads all of a plan's files (see app.common.fetch). Raises HubError, and OSError."""
+        """Downloads all files of a plan (see app.common.fetch). Raises HubError, and OSError."""
         orders = [fetch.PieceOrder(piece, [self._address(plan, piece)]) for piece in plan.pieces]
         with self._sentences(plan.id):
             fetch.bring(orders, to, heard, waiting, patience, self.headers, came)
@@ -212,6 +217,7 @@ class Hub:
 
     @contextmanager
     def _sentences(self, id: str) -> Iterator[None]:
+        """Converts download errors in the block into HubError."""
         try:
             yield
         except Fault as caught:

@@ -1,7 +1,7 @@
-"""A Modelfile, with which Ollama imports a GGUF file: how a turn is written, where an answer ends.
+"""Writes the Modelfile with which Ollama imports a GGUF file: the chat template and the stop tokens.
 
-Ollama's templates are Go's. The one written here is derived from the model's own chat template, by rendering it
-with marks in place of the texts, so it works for any template that puts texts between fixed words."""
+Ollama uses Go templates. The one written here is derived from the model's own chat template by rendering that
+with marks in place of the texts, so it works for any template that puts texts between fixed strings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from engines.models.folder import Folder, read_architecture
 from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
-"""Marks from the area of Unicode that no one writes with."""
+"""Marks from Unicode's private use area, which no real text contains."""
 _MOST_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
 class TemplateTurns:
-    """The words around texts: `opening`, and where the template takes one, `before_system` SYSTEM
-    `after_system`; then for each turn `before_user` USER `before_answer` ANSWER `after_answer`."""
+    """The fixed strings around the texts of a chat: `opening`, and if the template has a system message,
+    `before_system` SYSTEM `after_system`; then for each turn `before_user` USER `before_answer` ANSWER
+    `after_answer`."""
 
     opening: str
     before_system: str
@@ -34,7 +35,7 @@ class TemplateTurns:
     system: bool
 
     def template(self) -> str:
-        """Ollama's TEMPLATE, which it fills in once for each turn."""
+        """Returns Ollama's TEMPLATE, which it renders once for each turn."""
         first = _go(self.opening)
         if self.system:
             first = (
@@ -48,7 +49,8 @@ class TemplateTurns:
 
 
 def turns(tokenizer: ChatTokenizer) -> TemplateTurns:
-    """Raises EngineError if the template refuses or changes the texts it is given."""
+    """Derives the fixed strings from a model's chat template. Raises EngineError if the template refuses or
+    changes the texts it is given."""
     alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
     after_answer, before_user = "", alone
     answered = _render(tokenizer, ("user", _USER), ("assistant", _ANSWER), answering=False)
@@ -78,9 +80,8 @@ def _around(text: str, mark: str) -> tuple[str, str]:
 
 
 def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool = True) -> str:
-    """Without the token that begins a text, where Ollama puts it there by itself: as the tokenizer does.
-    SmolLM2's doesn't, and its template begins each turn with that very token. Empty where the template
-    refuses."""
+    """Renders a chat without the BOS token if Ollama adds one itself, as the tokenizer does. (SmolLM2's does
+    not, and its template starts each turn with that very token.) Returns "" if the template refuses."""
     try:
         rendered = tokenizer.render([{"role": role, "content": text} for role, text in texts], answering)
     except TemplateError:
@@ -91,9 +92,8 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
 
 
 def write(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
-    """The text of a Modelfile for the GGUF file `source` (a path beside it) and an `adapter`'s.
-
-    `system` is the instruction that the model was trained with; left out where its template knows none."""
+    """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both as paths
+    beside it. `system` is the system message used in training; left out if the template has none."""
     tokenizer = ChatTokenizer(model)
     shape = read_architecture(model.config)
     lines = [f"FROM {source}"]
@@ -121,11 +121,12 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
 
 
 def _quoted(text: str) -> str:
+    """Returns a text in the Modelfile's triple quotes."""
     return f'"""{text}"""'
 
 
 def _go(text: str) -> str:
-    """Words in a Go template: brackets of its own, and quotes that would end the text in the Modelfile, are
+    """Escapes a string for a Go template in a Modelfile: braces, and quotes that would end the text, are
     printed by an action.
 
     >>> print(_go('{{ say "this" and ""'))

@@ -28,8 +28,8 @@ SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
 
 
 class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model came from. `revision` was asked for, `commit` is what it was; `digests` are SHA-256 of
-    large files and git's own of small ones, by name."""
+    """Where a model was downloaded from. `revision` was requested, `commit` is what it resolved to; `digests`
+    maps file names to SHA-256 for large files and git blob SHA-1 for small ones."""
 
     id: str
     revision: str
@@ -41,8 +41,8 @@ class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedDownload(msgspec.Struct, frozen=True, kw_only=True):
-    """A download in progress or interrupted. `sentence` says why it stopped, empty while it runs and if it was
-    killed."""
+    """State of a download in progress or interrupted. `sentence` says why it stopped; empty while it runs, and
+    if it was killed."""
 
     id: str
     revision: str
@@ -52,8 +52,8 @@ class UnfinishedDownload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstalledModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that is here: its name for `locate`, its folder, its bytes on disk; `local` if the folder, or the
-    GGUF file that it was made from, is the owner's own."""
+    """A model on this computer: its name for `locate`, its folder, its bytes on disk. `local`: the folder, or
+    the GGUF file it was converted from, is the user's own."""
 
     name: str
     folder: str
@@ -64,7 +64,8 @@ class InstalledModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartialDownload(msgspec.Struct, frozen=True, kw_only=True):
-    """`have` of `total` bytes are here; `running` while a process downloads it."""
+    """A download that is not complete: `have` of `total` bytes are on disk; `running` while a process downloads
+    it."""
 
     id: str
     have: int
@@ -74,21 +75,22 @@ class PartialDownload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shelf:
-    """The models of one data folder. No folder is created before it is needed."""
+    """The models of one data folder. Creates no folder before it is needed."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.root = home / HUB_FOLDER
 
     def place(self, id: str) -> Path:
-        """Where a hub's model lies, or would."""
+        """Returns the folder of a hub model, which need not exist."""
         return self.root / f"models--{_flat(id)}"
 
     def partial(self, id: str) -> Path:
+        """Returns the folder of a model's unfinished download, which need not exist."""
         return self.root / PARTIAL / _flat(id)
 
     def find(self, id: str) -> Path | None:
-        """The folder of a fetched model."""
+        """Returns the folder of a downloaded model, None if it is not here."""
         place = self.place(id)
         try:
             commit = (place / "refs" / "main").read_text("ascii").strip()
@@ -101,7 +103,8 @@ class Shelf:
         return read_json(self.place(id) / SOURCE, ModelSource)
 
     def installed(self) -> list[InstalledModel]:
-        """Fetched models by name, then the owner's own folders that still exist."""
+        """Returns the downloaded models by name, then those converted from GGUF files, then the user's own
+        folders."""
         found = []
         for place in sorted(self.root.glob("models--*--*")):
             id = _name(place.name.removeprefix("models--"))
@@ -125,7 +128,7 @@ class Shelf:
         return found
 
     def unfinished(self) -> list[PartialDownload]:
-        """Interrupted downloads, and those in progress."""
+        """Returns the downloads that are interrupted or in progress."""
         found = []
         for place in sorted((self.root / PARTIAL).glob("*--*")):
             state = read_json(place / STATE, UnfinishedDownload)
@@ -143,12 +146,13 @@ class Shelf:
         return found
 
     def folders(self) -> list[Path]:
-        """The owner's own model folders."""
+        """Returns the user's own model folders that still exist."""
         kept = read_json(self.root / FOLDERS, list[str]) or []
         return [Path(text) for text in kept if Path(text).is_dir()]
 
     def add_folder(self, folder: Path) -> Path:
-        """Records a folder as a model. Raises EngineError if it is not one, and OSError."""
+        """Registers a folder as a model and returns its resolved path. Raises EngineError if it is not a model,
+        and OSError."""
         from engines.models.folder import open_folder  # safetensors, which the window does without
 
         path = open_folder(folder.expanduser().resolve()).path
@@ -157,9 +161,9 @@ class Shelf:
         return path
 
     def remove(self, name: str) -> int:
-        """Deletes a downloaded model and its partial files, or forgets a folder of the owner's, which itself
-        stays. Returns the bytes freed. Raises EngineError if there is no such model, or while it is being
-        downloaded."""
+        """Deletes a downloaded or converted model with its partial files, or unregisters a folder of the
+        user's, which itself stays. Returns the bytes freed. Raises EngineError if there is no such model, or
+        while it is being downloaded."""
         folder = Path(name).expanduser()
         freed_of_file = GgufShelf(self.home).remove(name)
         if freed_of_file is not None:
@@ -186,7 +190,7 @@ class Shelf:
         return 0
 
     def tidy(self, id: str) -> None:
-        """After a model was put in its place: deletes what it was made from, and earlier versions of it."""
+        """Deletes a published model's partial files and its earlier versions."""
         discard(self.partial(id))
         folder = self.find(id)
         for other in self.place(id).glob("snapshots/*") if folder is not None else ():
@@ -194,12 +198,12 @@ class Shelf:
                 discard(other)
 
     def free(self) -> int:
-        """Bytes free on the disk that holds it."""
+        """Returns the bytes free on the disk that holds the models."""
         return free(self.root)
 
 
 def busy(partial: Path) -> bool:
-    """Whether a process is downloading this now."""
+    """Returns whether a process is downloading into the folder `partial` now."""
     if not lock_of(partial).exists() or not partial.is_dir():
         return False
     with held(partial) as ours:
@@ -229,11 +233,11 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 def locate(
     model: str | Path, home: Path | None = None, tell: Callable[[float], None] | None = None, make: bool = True
 ) -> Path:
-    """The folder of a model: "starter", a folder's path, or a hub's name (the catalogue has short ones): one
-    that was fetched into the data folder `home` or SHOAL_HOME, else one in Hugging Face's own cache.
-
-    Of a GGUF file it is the folder made of it in the data folder, where `tell` hears how far that is; with
-    `make` off, only one that is made already. Raises EngineError, one sentence, when there is none."""
+    """Returns the folder of a model: "starter", a folder's path, a GGUF file, or a hub name (or short name of
+    the catalogue), looked up in the data folder `home`, in SHOAL_HOME, and then in Hugging Face's own cache.
+    For a GGUF file it is the folder converted from it, converted now if needed, and `tell` is called with the
+    share done; with `make` off, only an existing conversion counts. Raises EngineError, one sentence, if there
+    is no such model."""
     name = str(model)
     if name == STARTER:
         return starter_folder()
@@ -251,7 +255,8 @@ def locate(
 
 
 def starter_folder() -> Path:
-    """The starter model in this installation's resources. Raises EngineError when it is not there."""
+    """Returns the folder of the starter model in this installation's resources. Raises EngineError if it is
+    missing."""
     folder = Path(__file__).resolve().parents[2] / "resources" / "starter"
     if not (folder / "config.json").is_file():
         raise EngineError("The starter model is missing from this installation: install Shoal again.")

@@ -191,12 +191,12 @@ class ActiveFamilies:
         candidates = self._healer.candidates
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.buffer.waiting_groups() if _family(group) in candidates]
-        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys())
+        found, vouches = self._found, self._swarm.buffer.vouches
+        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys(), vouches)
         if unread.parts:
             read = await unlikeliness(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
-        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats))
-        found, vouches = self._found, self._swarm.buffer.vouches
+        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
         return peer_lesson.next_lesson(waiting, found, state.round, vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:

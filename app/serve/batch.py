@@ -1,7 +1,8 @@
-"""Answers to several requests together: rows of one decoder, each with its own temperature, length and end.
+"""Generates answers to several requests together: rows of one decoder, each with its own temperature, length
+and end.
 
 Requests are answered in order of arrival. Those to the same side (trained or base) run together, as many as the
-engine has rows for; if it lets rows join, the next takes the place of one that has ended."""
+engine has rows for; if the engine lets rows join, a waiting request takes the place of a finished one."""
 
 from __future__ import annotations
 
@@ -20,22 +21,23 @@ from engines.llamacpp.sampler import TokenSampler
 from engines.models.tokens import ChatTokenizer
 
 MAX_ROWS = 16
-"""Maximum answers in progress. Beyond it a processor's tokens per second hardly grow."""
+"""Maximum answers in progress. With more, a processor's tokens per second barely increase."""
 USUAL_TOKENS = 1024
-"""Maximum length of an answer if a request names none."""
+"""Maximum tokens of an answer if the request sets none."""
 _LEAST_TOKENS = 512
 _FLUSH_S = 0.02
-"""Minimum seconds between two pieces of an answer."""
+"""Minimum seconds between two streamed pieces of an answer."""
 _BYTES_OF_CHARACTER = 4
 _MOST_LOGPROBS = 256
-"""Tokens whose log-probabilities are told in one message: each may come with 20 others."""
+"""Maximum tokens whose log-probabilities go into one message: each may come with 20 alternatives."""
 _TOO_LONG = "context_length_exceeded"
 _GREEDY = 1e-4
-"""Below this temperature the likeliest token is taken."""
+"""Below this temperature the most likely token is taken."""
 
 
 class Answer:
-    """One answer: its tokens and its text so far, of which `told` characters were passed on."""
+    """One answer in progress: its tokens and text so far, of which the first `_told` characters have been
+    sent."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Answer:
         self._logprobs: list[TokenChoice] = []
 
     def add(self, token: int, logprobs: TokenChoice | None) -> None:
-        """Appends a token; sets `reason` if it was the last."""
+        """Appends a token; sets `reason` ("stop" or "length") if it was the last."""
         self.tokens_T.append(token)
         if token in self._tokenizer.stops:
             self.reason = "stop"
@@ -68,7 +70,7 @@ class Answer:
         self._look_for_stop()
 
     def _grow(self, last: bool) -> None:
-        """Adds the text of the newest tokens; a character with missing bytes is held back."""
+        """Decodes the newest tokens into `text`; an incomplete UTF-8 character is held back."""
         before, after = self._tokenizer.texts(
             [self.tokens_T[self._kept : self._read], self.tokens_T[self._kept :]]
         )
@@ -79,6 +81,7 @@ class Answer:
         self._kept, self._read = self._read, len(self.tokens_T)
 
     def _look_for_stop(self) -> None:
+        """Cuts the text at the first stop sequence and ends the answer there."""
         longest = max(map(len, self.start.stop), default=0)
         since = max(0, self._told - longest)
         found = [at for stop in self.start.stop if (at := self.text.find(stop, since)) >= 0]
@@ -86,7 +89,7 @@ class Answer:
             self.text, self.reason = self.text[: min(found)], "stop"
 
     def news(self, now: float) -> Iterator[Reply]:
-        """What has to be reported now."""
+        """Yields the message that is due now, if any: Ended, or a Piece when streaming."""
         number, index = self.start.number, self.index
         if self.reason:
             text, self._told = self.text[self._told :], len(self.text)
@@ -107,7 +110,7 @@ class Answer:
 
 
 def _begun(text: str, stops: Sequence[str]) -> int:
-    """How many characters at the end of a text may be the beginning of a stop sequence.
+    """Returns how many characters at the end of a text may be the beginning of a stop sequence.
 
     >>> _begun("to be or EN", ["END", "!"]), _begun("to be", ["END"])
     (2, 0)
@@ -119,8 +122,9 @@ def _begun(text: str, stops: Sequence[str]) -> int:
 
 
 class Batch:
-    """`context` is the maximum tokens that the model reads. `refresh` loads what was learned meanwhile.
-    `prompt` turns a prompt into token ids, `grammar` GBNF into a grammar before its first token."""
+    """Generates several requests together on one engine. `context`: context length in tokens. `refresh()`:
+    loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt. `grammar`: compiles GBNF text
+    into a grammar in its initial state."""
 
     def __init__(
         self,
@@ -143,7 +147,7 @@ class Batch:
         return bool(self._waiting or self._going)
 
     def add(self, start: Start) -> Reply:
-        """Queues a request."""
+        """Queues a request. Returns Began, or Refused if a prompt is empty, too long or invalid."""
         try:
             prompts_P = [self._prompt(prompt) for prompt in start.prompts]
             grammars = [
@@ -167,7 +171,7 @@ class Batch:
         return Began(number=start.number, tokens=sum(map(len, prompts_P)))
 
     def drop(self, number: int) -> None:
-        """Stops a request's answers."""
+        """Stops all answers to a request."""
         self._waiting = deque(one for one in self._waiting if one.start.number != number)
         for one in self._going:
             if one.start.number == number:
@@ -175,7 +179,8 @@ class Batch:
         self._leave()
 
     def step(self) -> list[Reply]:
-        """Computes one token for each answer in progress. Returns what there is to report."""
+        """Generates one token for each answer in progress and starts waiting ones. Returns the messages to
+        send."""
         try:
             told = self._advance() if self._going else []
             while (joining := self._joining()) and self._decoder is not None:
@@ -189,7 +194,7 @@ class Batch:
             return self._fail(str(error))
 
     def _fail(self, sentence: str) -> list[Reply]:
-        """Refuses everything in progress."""
+        """Refuses every request, in progress or waiting, with this sentence."""
         numbers = {one.start.number for one in [*self._going, *self._waiting]}
         self._going, self._decoder = [], None
         self._waiting.clear()
@@ -201,7 +206,7 @@ class Batch:
         return self._draw(self._going, logits_RV)
 
     def _joining(self) -> list[Answer]:
-        """The requests that begin now, in order of arrival."""
+        """Returns the requests that start now, in order of arrival."""
         if not self._waiting:
             return []
         if not self._going:
@@ -222,7 +227,7 @@ class Batch:
         return one.start.plain == self._plain and len(one.prompt_T) + one.most <= self._room
 
     def _open(self) -> None:
-        """Opens a decoder for the first waiting request, with room for those after it."""
+        """Opens a decoder for the first waiting request, with room for those behind it."""
         self._plain = self._waiting[0].start.plain
         if not self._plain:
             self._refresh()
@@ -232,7 +237,8 @@ class Batch:
         self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._plain)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
-        """Draws a token for each of these rows, which are the last ones in progress."""
+        """Samples a token for each of these rows, which are the last ones in progress, and returns the messages
+        to send."""
         if self._drawer.vocabulary != logits_RV.shape[1]:
             self._drawer = TokenSampler(logits_RV.shape[1])
         heat_R = np.array([one.start.temperature for one in rows], np.float32)
@@ -259,9 +265,9 @@ class Batch:
         return told
 
     def _follow(self, one: Answer, grammar: Grammar, token: int, logits_V: NDArray[Any]) -> int:
-        """This token where the grammar allows it, else one drawn among those that it does allow: so each of
-        them comes as often as if the others had been left out before. To look at one token is a thousandth of
-        the work."""
+        """Returns `token` if the grammar allows it, else samples among the tokens it allows. The distribution
+        is the same as if the forbidden tokens had been masked first, and checking one token costs a thousandth
+        of masking all."""
         if not grammar.allows(token):
             allowed_V = grammar.allowed(logits_V)
             token = int(allowed_V.argmax())
@@ -276,6 +282,7 @@ class Batch:
         return token
 
     def _choice(self, token: int, logits_V: NDArray[Any], top: int) -> TokenChoice:
+        """Returns the token with its log-probability and the `top` most likely alternatives."""
         logits = logits_V.astype(np.float64)
         logp_V = logits - logits.max()
         logp_V -= np.log(np.exp(logp_V).sum())
@@ -301,8 +308,8 @@ class Batch:
 
 
 def nucleus(logits_V: NDArray[Any], share: float) -> NDArray[Any]:
-    """The logits of the fewest tokens that have at least this share of the probability; the others are -inf
-    (Holtzman et al. 2020, "The curious case of neural text degeneration").
+    """Returns the logits of the smallest set of tokens that holds at least the probability `share`, and -inf
+    for all others (Holtzman et al. 2020, "The curious case of neural text degeneration").
 
     >>> nucleus(np.log(np.array([0.2, 0.5, 0.3])), 0.6).round(2).tolist()
     [-inf, -0.69, -1.2]

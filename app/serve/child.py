@@ -1,5 +1,5 @@
-"""The process with the model: requests on standard input, answers on standard output, nothing else there. It
-ends when its input closes, so it outlives no server, not even one that was killed."""
+"""The process that holds the model: requests on standard input, replies on standard output, one JSON message
+per line. It ends when its input closes, so it never outlives the server."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from engines.models.folder import open_folder, read_architecture
 from engines.models.tokens import ChatTokenizer
 
 _READS = 2048
-"""Tokens that a model of an unknown architecture is taken to read."""
+"""Context length in tokens assumed for a model of unknown architecture."""
 _LOOKS_S = 1.0
-"""It is looked for what was learned no more often."""
+"""Minimum seconds between two checks for a newer checkpoint."""
 OpenEngine = Callable[[Path, int | None], Engine]
-"""(model folder, rank) to an engine."""
+"""Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 
 
 class ServedModel:
-    """One model, as it came and trained. Raises EngineError if it cannot be opened."""
+    """A model opened for serving, base and trained. Raises EngineError if it cannot be opened."""
 
     def __init__(self, model: str, home: Path, open_engine: OpenEngine) -> None:
         folder = locate(model, home)
@@ -54,25 +54,25 @@ class ServedModel:
 
     @property
     def round(self) -> int | None:
-        """The round of the newest checkpoint, None before the first."""
+        """The round of the newest checkpoint, None if there is none."""
         return None if self._state is None else self._state.round
 
     def refresh(self) -> None:
-        """Looks for what was learned meanwhile."""
+        """Loads a newer checkpoint if there is one, checking at most once every _LOOKS_S seconds."""
         now = time.monotonic()
         if now - self._looked_at > _LOOKS_S:
             self._looked_at = now
             self._state = self._learned.refresh(self.engine, self._state)
 
     def grammar(self, text: str) -> Grammar:
-        """Raises EngineError."""
+        """Compiles GBNF text into a grammar in its initial state. Raises EngineError."""
         if self._grammars is None:
             self._grammars = Grammars(self._folder)
         return self._grammars.begin(text)
 
     def prompt(self, prompt: messages.Prompt) -> list[int]:
-        """Token ids. A conversation without a system line gets the one that practice asks with, as an export
-        for Ollama does. Raises EngineError."""
+        """Tokenizes a prompt. A conversation without a system message gets the one used in training, as in an
+        export for Ollama. Raises EngineError, also TooLongError."""
         texts = (
             [prompt] if isinstance(prompt, str) else [one["content"] for one in prompt if isinstance(one, dict)]
         )
@@ -97,7 +97,8 @@ class ServedModel:
 
 
 def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
-    """Answers until the input closes, then ends the process: with exit code 1 where there is no model."""
+    """Answers requests until the input closes, then ends the process, with exit code 1 if the model cannot be
+    opened or fails."""
     channel = own_standard_output()
 
     def tell(*replies: messages.Reply) -> None:
@@ -130,7 +131,7 @@ def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
 
 
 def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Callable[..., None]) -> None:
-    """Reads requests, waiting if nothing is in progress, and computes the next token."""
+    """Reads the waiting requests, blocking if nothing is in progress, and generates the next token."""
     while not batch.busy or not requests.empty():
         match request := requests.get():
             case messages.Start():
@@ -141,7 +142,7 @@ def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Cal
 
 
 def _listen(requests: queue.SimpleQueue[messages.Request]) -> None:
-    """Passes the input on, message by message, and ends the process at its end."""
+    """Reads requests from standard input into `requests`, and ends the process at the end of input."""
     for line in sys.stdin.buffer:
         requests.put(messages.read_request(line))
     os._exit(0)

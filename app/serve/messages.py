@@ -1,14 +1,14 @@
-"""The messages between the server and the process with the model: typed JSON lines of limited size.
+"""Messages between the server and the process with the model, as typed JSON lines of limited size.
 
-A request has a number, and each of its answers an index. Refused, or one Ended for every index, is the last
-that is said about a request; after Drop nothing is."""
+A request has a number, and each of its answers an index. The last message about a request is Refused, or one
+Ended for every index; after Drop none is sent."""
 
 from __future__ import annotations
 
 import msgspec
 
 MAX_LINE = 2**22
-"""Bytes of one message: a request's body is smaller, and an answer with its log-probabilities too."""
+"""Maximum bytes of one message: more than a request's body or an answer with its log-probabilities takes."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower, omit_defaults=True):
@@ -20,9 +20,9 @@ Prompt = str | list[dict[str, str] | int]
 
 
 class Start(_Message, frozen=True):
-    """`n` answers to each of `prompts`. `stream`: pieces are wanted as they come. `logprobs`: None for no
-    log-probabilities, else how many alternatives are wanted with each token's own. `plain`: by the base
-    model. `grammar`: GBNF that answers have to follow, empty for no grammar."""
+    """Requests `n` answers to each of `prompts`. `stream`: send pieces as they are generated. `logprobs`: None
+    for no log-probabilities, else the number of alternatives per token. `plain`: use the base model. `grammar`:
+    GBNF that answers must follow, "" for none."""
 
     prompts: list[Prompt]
     n: int = 1
@@ -38,7 +38,7 @@ class Start(_Message, frozen=True):
 
 
 class Drop(_Message, frozen=True):
-    """The answers are no longer wanted."""
+    """Cancels a request."""
 
 
 Token = tuple[str, float]
@@ -46,14 +46,15 @@ Token = tuple[str, float]
 
 
 class TokenChoice(msgspec.Struct, frozen=True, array_like=True):
-    """A drawn token, and the likeliest ones in its place."""
+    """A sampled token, and the most likely tokens at its position."""
 
     token: Token
     top: list[Token] = []
 
 
 class ModelReady(_Message, frozen=True, tag="ready"):
-    """The model is loaded; `learned` is the round of its newest checkpoint. Answers no request: number 0."""
+    """The model is loaded; `learned` is the round of its newest checkpoint. Answers no request, so its number
+    is 0."""
 
     context: int
     engine: str
@@ -61,13 +62,13 @@ class ModelReady(_Message, frozen=True, tag="ready"):
 
 
 class Began(_Message, frozen=True):
-    """The request was accepted: token counts of all its prompts."""
+    """The request was accepted; `tokens` is the length of all its prompts together."""
 
     tokens: int
 
 
 class Piece(_Message, frozen=True):
-    """New text of an answer: where pieces are wanted, and where one message would hold too many
+    """New text of an answer, sent when streaming, and when one message would hold too many
     log-probabilities."""
 
     index: int
@@ -76,7 +77,7 @@ class Piece(_Message, frozen=True):
 
 
 class Ended(_Message, frozen=True):
-    """An answer's end and the rest of its text. `reason`: "stop" or "length"."""
+    """The end of an answer, with the rest of its text. `reason`: "stop" or "length"."""
 
     index: int
     text: str
@@ -86,8 +87,8 @@ class Ended(_Message, frozen=True):
 
 
 class Refused(_Message, frozen=True):
-    """The request failed, with one sentence; `code` is OpenAI's if it has one. `fault`: the error is ours, not
-    the request's. `final`: there is no model, and the process ends."""
+    """The request failed; `sentence` says why, `code` is OpenAI's error code if there is one. `fault`: the
+    error is the server's, not the request's. `final`: no model could be opened, and the process ends."""
 
     sentence: str
     code: str | None = None
@@ -100,7 +101,7 @@ Reply = ModelReady | Began | Piece | Ended | Refused
 
 
 def to_line(message: Request | Reply) -> bytes:
-    """One message as one line."""
+    """Encodes a message as one JSON line."""
     return msgspec.json.encode(message) + b"\n"
 
 

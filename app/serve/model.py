@@ -1,5 +1,5 @@
-"""The model as the server sees it: a process that is started by the first request and ended when it has been
-idle for a while, with requests that are answered or cancelled."""
+"""Manages the model process for the server: starts it at the first request, ends it when idle, and passes
+requests and replies."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, 
 from engines import waiting
 
 QUIET_S = 600.0
-"""Seconds after the last request for which the model stays in memory."""
+"""Idle seconds after which the model is unloaded."""
 MOST_REQUESTS = 64
-"""Maximum requests in progress or waiting; the next is told to come back later."""
+"""Maximum requests in progress or waiting; further ones are refused with BusyError."""
 _HEARTBEAT_S = 0.5
 _DIED = (
     "The model stopped, most likely because memory ran short. Nothing that was learned is lost: close other "
@@ -35,12 +35,12 @@ _DIED = (
 
 
 class BusyError(Exception):
-    """The maximum number of requests is waiting."""
+    """MOST_REQUESTS requests are already waiting."""
 
 
 class ModelError(Exception):
-    """There is no answer; the sentence says why. `code` is OpenAI's; `fault`: the error is ours, not the
-    request's."""
+    """The request has no answer; the sentence says why. `code` is OpenAI's error code; `fault`: the error is
+    the server's, not the request's."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.sentence)
@@ -48,8 +48,9 @@ class ModelError(Exception):
 
 
 class ModelProcess:
-    """`command` starts the process of app.serve.child. `told` gets a sentence when the model is loaded or
-    unloaded. While a request is in progress, a node of the data folder `home` pauses."""
+    """Starts and stops the process of app.serve.child with `command`, and sends it requests. `told` is called
+    with a sentence when the model is loaded or unloaded. While a request is in progress, a node of the data
+    folder `home` pauses."""
 
     def __init__(
         self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = QUIET_S
@@ -68,8 +69,8 @@ class ModelProcess:
         return self._process.pid if self._process else None
 
     async def ask(self, start: Start) -> AsyncGenerator[Began | Piece | Ended]:
-        """The messages about a request, until its last answer has ended. Raises BusyError and ModelError;
-        closing the iterator cancels its answers."""
+        """Sends a request and yields the messages about it until its last answer has ended. Raises BusyError
+        and ModelError; closing the iterator cancels the answers."""
         if len(self._open) >= MOST_REQUESTS:
             raise BusyError
         number, replies = next(self._numbers), asyncio.Queue[Reply]()
@@ -94,8 +95,8 @@ class ModelProcess:
                     await self._write(messages.Drop(number=number))
 
     async def run(self) -> None:
-        """Pauses the node while requests are in progress, and ends an idle model. Runs until cancelled; then
-        ends the process."""
+        """Keeps the node paused while requests are in progress, and unloads an idle model. Runs until
+        cancelled, then ends the process."""
         try:
             while True:
                 if self._open:
@@ -108,13 +109,14 @@ class ModelProcess:
             await self.end()
 
     def _show(self) -> None:
-        """Keeps the node away, which looks a few times a second."""
+        """Renews the mark in the data folder that makes the node pause."""
         now = time.monotonic()
         if now - self._shown_at > _HEARTBEAT_S / 2:
             self._shown_at = now
             show_serving(self._home)
 
     async def end(self) -> None:
+        """Kills the model process, if it runs, and waits for its end."""
         process, self._process = self._process, None
         if self._reading is not None:
             self._reading.cancel()
@@ -149,7 +151,7 @@ class ModelProcess:
         self._reading = asyncio.create_task(self._read(self._process))
 
     async def _read(self, process: Process) -> None:
-        """Passes on its messages, and tells all waiting requests when it is gone."""
+        """Passes the process's replies to their requests, and refuses all open requests when it ends."""
         assert process.stdout is not None
         last = Refused(number=0, sentence=_DIED, fault=True, final=True)
         try:

@@ -1,8 +1,9 @@
-"""OpenAI's requests and answers, as far as a small model here can serve them: /v1/chat/completions and
-/v1/completions (https://platform.openai.com/docs/api-reference), read strictly, with errors in its own form.
+"""OpenAI's requests and responses, as far as a small local model can serve them: /v1/chat/completions and
+/v1/completions (https://platform.openai.com/docs/api-reference), parsed strictly, with errors in OpenAI's
+format.
 
-What this model cannot do (tools, pictures) is refused instead of ignored; what only hints
-(`user`, `metadata`, `store`, `service_tier` and the like) is left aside."""
+Unsupported features (tools, images) are refused instead of ignored; mere hints (`user`, `metadata`, `store`,
+`service_tier` and the like) are ignored."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MOST_ANSWERS = 8
 """Maximum answers to one request, over all its prompts."""
 MOST_TOP = 20
 BASE_SUFFIX = ":before"
-"""Suffix of a model's name for the base model, without what it learned here."""
+"""Suffix of the model name that selects the base model, without its training here."""
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
@@ -30,7 +31,7 @@ TokenId = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
 class RequestError(Exception):
-    """Answered with `status` and OpenAI's error object."""
+    """A refused request; answered with HTTP `status` and OpenAI's error object."""
 
     def __init__(
         self, status: int, sentence: str, *, param: str | None = None, code: str | None = None
@@ -46,7 +47,7 @@ class RequestError(Exception):
 
 
 class TextPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a message: text is the one kind that this model reads."""
+    """A part of a message; text is the only kind this model reads."""
 
     type: Literal["text"]
     text: str
@@ -59,6 +60,7 @@ class ChatTurn(msgspec.Struct, frozen=True, kw_only=True):
     content: str | list[TextPart] | None = None
 
     def plain(self) -> dict[str, str]:
+        """Returns the message as a role and a plain text."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "".join(part.text for part in content)
@@ -79,7 +81,7 @@ class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StructuredOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """vLLM's: one of these texts is the answer. OpenAI's own API has no such list."""
+    """vLLM's extension: the answer must be one of these texts. OpenAI's own API has no such option."""
 
     choice: list[str]
 
@@ -119,7 +121,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _grammar(self) -> str:
-        """Of the answers that are wanted, empty where any will do."""
+        """Returns the GBNF grammar the answers must follow, "" if any text will do."""
         form, param = self.response_format, "response_format"
         try:
             if self.structured_outputs is not None:
@@ -137,7 +139,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(_Common, frozen=True, kw_only=True):
-    """POST /v1/chat/completions."""
+    """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatTurn], msgspec.Meta(min_length=1, max_length=512)]
     max_completion_tokens: Most | None = None
@@ -147,7 +149,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     functions: list[Any] | None = None
 
     def start(self) -> Start:
-        """What the model is asked. Raises RequestError."""
+        """Converts the request to a message for the model process. Raises RequestError."""
         if self.tools or self.functions:
             raise RequestError(400, "This model calls no tools: ask without them.", param="tools")
         if self.top_logprobs and not self.logprobs:
@@ -163,7 +165,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
 
 
 class TextRequest(_Common, frozen=True, kw_only=True):
-    """POST /v1/completions."""
+    """Body of POST /v1/completions."""
 
     prompt: str | list[str | TokenId | list[TokenId]]
     logprobs: Annotated[int, msgspec.Meta(ge=0, le=5)] | None = None
@@ -172,7 +174,7 @@ class TextRequest(_Common, frozen=True, kw_only=True):
     best_of: int | None = None
 
     def start(self) -> Start:
-        """What the model is asked. Raises RequestError."""
+        """Converts the request to a message for the model process. Raises RequestError."""
         if self.echo or self.suffix or self.best_of not in (None, self.n or 1):
             raise RequestError(400, "echo, suffix and best_of are not supported here: leave them out.")
         parts = self.prompt if isinstance(self.prompt, list) else [self.prompt]
@@ -187,7 +189,7 @@ Asked = ChatRequest | TextRequest
 
 
 def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
-    """Raises RequestError."""
+    """Decodes a request body. Raises RequestError."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -200,7 +202,7 @@ def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
 
 
 class ResponseWriter:
-    """Puts one request's answers into OpenAI's words."""
+    """Writes the answers to one request in OpenAI's response format."""
 
     def __init__(self, asked: Asked) -> None:
         self._chat = isinstance(asked, ChatRequest)
@@ -218,7 +220,7 @@ class ResponseWriter:
         self._prompt_tokens = began.tokens
 
     def whole(self, replies: Sequence[Piece | Ended]) -> bytes:
-        """All answers in one object."""
+        """Returns the response without streaming: all answers in one object."""
         ends = sorted((one for one in replies if isinstance(one, Ended)), key=lambda one: one.index)
         self._tokens = sum(one.tokens for one in ends)
         choices = []
@@ -238,7 +240,7 @@ class ResponseWriter:
         return msgspec.json.encode({**self._head, "object": kind, "choices": choices, "usage": self._usage()})
 
     def chunk(self, piece: Piece | Ended) -> bytes:
-        """One or two events of a stream."""
+        """Returns one or two events of a stream."""
         ended = piece if isinstance(piece, Ended) else None
         events = b""
         if piece.text or piece.logprobs or not ended:
@@ -263,7 +265,7 @@ class ResponseWriter:
         return self._line([choice], None)
 
     def last(self) -> bytes:
-        """The end of a stream, with the figures if they are wanted."""
+        """Returns the end of a stream, with the token counts if the request wants them."""
         return (self._line([], self._usage()) if self._usage_wanted else b"") + b"data: [DONE]\n\n"
 
     def _line(self, choices: list[dict[str, Any]], usage: dict[str, int] | None) -> bytes:
@@ -307,6 +309,6 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def models(names: Sequence[str], created: int) -> bytes:
-    """GET /v1/models."""
+    """Returns the body of GET /v1/models."""
     data = [{"id": name, "object": "model", "created": created, "owned_by": "shoal"} for name in names]
     return msgspec.json.encode({"object": "list", "data": data})

@@ -1,9 +1,10 @@
-"""A JSON schema as a grammar in GBNF, llama.cpp's notation
-(https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md): every answer that it allows is one that
-the schema allows, with keys in the schema's order. `oneOf` is read as `anyOf`.
+"""Compiles a JSON schema to a grammar in GBNF, llama.cpp's notation
+(https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md). Every answer the grammar allows is valid
+under the schema, with keys in the schema's order. `oneOf` is read as `anyOf`.
 
-What cannot be kept (a pattern, a minimum) is refused instead of ignored. A schema comes from another program:
-its size is bounded, and so are the ways in which one text may be read, which llama.cpp follows all at once."""
+Unsupported keywords (such as pattern and minimum) are refused instead of ignored. A schema comes from another
+program, so its size is bounded, and so is the number of ways in which one text can be parsed, because llama.cpp
+follows all of them at once."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ MOST_CHOICES = 256
 _MOST_RULES = 1000
 _DEEPEST = 24
 _LONGEST = 64 * 1024
-"""Characters of a grammar."""
+"""Maximum characters of a grammar."""
 _MOST_COUNT = 512
-"""Of minItems, maxItems, minLength and maxLength."""
+"""Maximum value of minItems, maxItems, minLength and maxLength."""
 _MOST_READINGS = 32
 
 _PRIMITIVES = {
@@ -49,17 +50,17 @@ _NOTES = {
     "$schema",
 }
 _NOTES |= {"$id", "$comment", "$defs", "definitions"}
-"""Keywords that forbid nothing."""
+"""Keywords that do not restrict the value."""
 _KNOWN = {"type", "enum", "const", "anyOf", "oneOf", "$ref", "properties", "required", "additionalProperties"}
 _KNOWN |= {"items", "minItems", "maxItems", "minLength", "maxLength"}
 
 
 class SchemaError(Exception):
-    """The schema asks for what cannot be kept here; one sentence says what."""
+    """The schema uses something unsupported; one sentence says what."""
 
 
 def choice(texts: Sequence[str]) -> str:
-    """A grammar of these answers alone. Raises SchemaError.
+    """Returns a grammar that allows only these texts. Raises SchemaError.
 
     >>> choice(["yes", "no"])
     'root ::= "yes" | "no"\\n'
@@ -70,12 +71,12 @@ def choice(texts: Sequence[str]) -> str:
 
 
 def any_object() -> str:
-    """A grammar of all JSON objects."""
+    """Returns a grammar that allows any JSON object."""
     return _written({**_BASE, "root": "object"})
 
 
 def grammar(schema: object) -> str:
-    """The grammar of a schema. Raises SchemaError."""
+    """Returns the grammar of a schema. Raises SchemaError."""
     made = _Rules(schema)
     root, _ = made.rule(schema, 0)
     if made.refers_to_itself and made.splits:
@@ -93,7 +94,8 @@ def _written(rules: dict[str, str]) -> str:
 
 
 def _literal(text: str) -> str:
-    """A text in quotes. Raises SchemaError for control characters, of which NUL would end the whole grammar."""
+    """Returns a text as a quoted GBNF literal. Raises SchemaError for control characters; NUL would cut off the
+    whole grammar."""
     if any(ord(one) < 32 and one not in "\n\t" for one in text):
         raise SchemaError("An answer can't hold control characters.")
     for plain, written in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
@@ -106,11 +108,11 @@ def _json(value: object) -> str:
 
 
 Rule = tuple[str, int]
-"""A rule's name, and in how many ways a text may be read by it at once."""
+"""A rule's name, and the maximum number of ways in which it can parse a text at once."""
 
 
 class _Rules:
-    """The rules of one schema. `splits`: somewhere several objects or lists are offered."""
+    """Collects the grammar rules of one schema. `splits`: some place offers several objects or lists."""
 
     def __init__(self, schema: object) -> None:
         self.rules: dict[str, str] = {}
@@ -120,6 +122,7 @@ class _Rules:
         self._referred: dict[str, Rule] = {}
 
     def rule(self, schema: object, depth: int) -> Rule:
+        """Adds the rules for a (sub)schema and returns its rule. Raises SchemaError."""
         if schema is True:
             return "value", 1
         if not isinstance(schema, dict) or depth > _DEEPEST:
@@ -209,7 +212,8 @@ class _Rules:
         return self._add(f'"[" ws {items if low else f"({items})?"} "]"'), readings
 
     def _object(self, schema: dict[str, Any], depth: int) -> Rule:
-        """Each property's rules: `first` where none was written before it, `next` behind others."""
+        """Adds the rules of an object. Each property has two rules: `first` if no property precedes it, `next`
+        after others."""
         properties, required = schema.get("properties") or {}, schema.get("required") or []
         if not isinstance(properties, dict) or not isinstance(required, list):
             raise SchemaError("properties is an object, and required a list.")

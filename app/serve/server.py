@@ -1,9 +1,9 @@
-"""The door for other programs on this computer: HTTP on loopback, as OpenAI's API.
+"""The HTTP server for other programs on this computer: OpenAI's API on loopback.
 
-Whatever web page is open on this computer can send requests to it too. So a request needs a Host of loopback
-(a name that a stranger's DNS bound to 127.0.0.1 is refused), no Origin but loopback's, a body called JSON
-(which a page may only send after a question that is never answered here: no CORS), and the token. Bodies,
-heads, connections and waiting requests are bounded."""
+Any web page open on this computer can send requests to it too. A request therefore needs a loopback Host (which
+rejects a foreign DNS name bound to 127.0.0.1), no Origin other than loopback, a JSON content type (which a page
+may only send after a CORS preflight, never granted here), and the token. The sizes of bodies and heads and the
+numbers of connections and waiting requests are bounded."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ PORT = 11777
 LOOPBACK = "127.0.0.1"
 MAX_BODY = 2**20
 BODY_S = 15.0
-"""In which a request's body must have come."""
+"""Maximum seconds to receive a request's body."""
 WRITE_S = 30.0
-"""A client that reads nothing for so long has gone."""
+"""Seconds without reading after which a client counts as gone."""
 HEAD_S = 20.0
-"""In which a connection must have sent a request."""
+"""Maximum seconds without a request before a connection is closed."""
 MOST_CONNECTIONS = 256
 _OUTBOUND = 64 * 1024
-"""Bytes that the system may hold of what a client has not read yet."""
+"""Socket send buffer in bytes, for data that a client has not read yet."""
 _LINGER_S = 1.0
-"""For which the rest of a refused body is read, so that its client can read why."""
+"""Seconds for which the rest of a refused body is read, so that the client can read the error."""
 _SILENT = logging.Logger("requests that are no HTTP", logging.CRITICAL + 1)
-"""aiohttp would log a traceback of each."""
+"""A logger that drops everything: aiohttp would log a traceback for each request that is not HTTP."""
 _TRIES = 20
-"""Ports that are tried where the first is taken."""
+"""Number of ports tried from PORT on."""
 
 _FILE = "serving.json"
-"""In the data folder: the token, so that programs that were given it find the door open again."""
+"""File in the data folder with the token, so that it stays valid after a restart."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -58,7 +58,7 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def token(home: Path) -> str:
-    """The token of this data folder, made at the first time. Raises OSError."""
+    """Returns the token of this data folder, creating it the first time. Raises OSError."""
     kept = files.read_json(home / _FILE, _Kept, 4096)
     if kept is None or not kept.token.startswith("sk-"):
         kept = _Kept(token=f"sk-shoal-{secrets.token_urlsafe(24)}")
@@ -67,7 +67,8 @@ def token(home: Path) -> str:
 
 
 class Server:
-    """One model's server, `name` as clients call it. Without a `token` none is asked for."""
+    """The HTTP application for one model; `name` is the model name for clients. An empty `token` disables the
+    token check."""
 
     def __init__(self, model: ModelProcess, name: str, token: str) -> None:
         self._model, self._name, self._token = model, name, token
@@ -80,6 +81,7 @@ class Server:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Middleware: checks each request, and turns errors into OpenAI's error responses."""
         try:
             self._check(request)
             return await handler(request)
@@ -101,7 +103,7 @@ class Server:
         return response
 
     def _check(self, request: web.Request) -> None:
-        """Raises RequestError for one that does not come from a program on this computer that has the token."""
+        """Raises RequestError unless the request comes from a program on this computer that has the token."""
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or not _of_loopback(f"//{hosts[0]}"):
             raise RequestError(403, "This server answers to localhost and 127.0.0.1 alone.", code="bad_host")
@@ -132,6 +134,7 @@ class Server:
         return web.json_response(model)
 
     def _known(self, name: str) -> str:
+        """Returns the model name if it is this model's; otherwise raises RequestError."""
         if name.removesuffix(BASE_SUFFIX) != self._name:
             sentence = f"There is no model {name[:80]!r} here, but {self._name} and {self._name}{BASE_SUFFIX}."
             raise RequestError(404, sentence, param="model", code="model_not_found")
@@ -170,7 +173,7 @@ async def _stream(
     answering: ResponseWriter,
     replies: AsyncIterator[openai.Piece | openai.Ended | openai.Began],
 ) -> web.StreamResponse:
-    """Server-sent events. What goes wrong on the way is the last of them."""
+    """Sends the answers as server-sent events. An error on the way becomes the last event."""
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
@@ -195,7 +198,7 @@ async def _stream(
 
 
 def _of_loopback(address: str) -> bool:
-    """Whether an address names this computer.
+    """Returns whether a URL's host is this computer.
 
     >>> [_of_loopback(one) for one in ("//localhost:11777", "http://127.0.0.1", "//[::1]:80")]
     [True, True, True]
@@ -215,8 +218,8 @@ def _of_loopback(address: str) -> bool:
 
 
 class _Door(asyncio.Protocol):
-    """Lets at most MOST_CONNECTIONS in, and hands them on to `server`. Where there are as many, the oldest that
-    asks nothing makes room: otherwise silent connections would keep all others out."""
+    """Accepts connections and hands them to `server`, at most MOST_CONNECTIONS. Beyond that, the oldest idle
+    connection is closed, so that silent connections cannot block all others."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
@@ -236,7 +239,7 @@ class _Door(asyncio.Protocol):
 
 
 async def _close_idle(server: web.Server) -> None:
-    """Closes connections that ask nothing, until it is cancelled."""
+    """Closes connections that send no request for HEAD_S seconds. Runs until cancelled."""
     since: dict[web.RequestHandler, float] = {}
     while True:
         await asyncio.sleep(HEAD_S / 4)
@@ -248,7 +251,8 @@ async def _close_idle(server: web.Server) -> None:
 
 
 def bind(port: int | None) -> socket.socket:
-    """A listening socket on loopback; without a `port` at PORT or the next free one. Raises OSError."""
+    """Returns a listening socket on loopback, at `port`, or without one at PORT or the next free port. Raises
+    OSError."""
     tries = [port] if port is not None else [*range(PORT, PORT + _TRIES), 0]
     for one in tries:
         try:

@@ -1,8 +1,8 @@
 """llama.cpp samples, torch learns: for processors, where llama.cpp's kernels are faster.
 
-The base model is converted to GGUF once and loaded once; after each step the adapter follows. The two programs
-differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sampler's log-probabilities.
-"""
+The base model is converted to GGUF once and loaded once; after each step llama.cpp's copy gets the new adapter.
+The two programs differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sampler's
+log-probabilities."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from engines.torch_lora.network.device import free_memory
 from engines.torch_lora.sampler import quantiles
 
 KEYS_BYTES = 640 << 20
-"""Maximum bytes of keys and values of all rows: more than some forty rows are hardly faster, and long prompts
-would take gigabytes."""
+"""Maximum bytes of the KV cache of all rows: more than about forty rows bring no speed, and long prompts would
+need gigabytes."""
 
 
 class LlamaEngine(TorchEngine):
-    """Learns like the torch engine; answers come from llama.cpp."""
+    """Learns like the torch engine and samples with llama.cpp."""
 
     def __init__(self, base: Base, follower: ContextProvider, kind: Kind, seed: int) -> None:
         super().__init__(base, seed)
@@ -69,8 +69,8 @@ class LlamaEngine(TorchEngine):
         return LlamaDecoder(self._follower.context(fitting, tokens, None if plain else self._adapter))
 
     def _rows(self, wanted: int, tokens: int) -> int:
-        """How many rows run at a time: all, as far as llama.cpp, KEYS_BYTES and half of the free memory
-        allow."""
+        """Returns how many rows run at a time: all of them, within the limits of llama.cpp, KEYS_BYTES and half
+        of the free memory. Raises EngineError if not even one fits."""
         row_bytes = self._follower.row_bytes(tokens)
         most = min(wanted, MOST_SEQUENCES, max(1, KEYS_BYTES // row_bytes))
         fitting = free_memory(self._base.placement.device) // 2 // row_bytes
@@ -87,8 +87,8 @@ class LlamaEngine(TorchEngine):
 def open_engine(
     model: str | Path, *, seed: int = 0, kind: Kind | None = None, **options: Unpack[EngineOptions]
 ) -> LlamaEngine:
-    """Like `engines.torch_lora.open_engine`, on the processor only. `kind` is the sampler's number format,
-    chosen by size if not given. Raises EngineError."""
+    """Opens the engine, like `engines.torch_lora.open_engine`, on the processor only. `kind` is the sampler's
+    number format, by default chosen by the model's size. Raises EngineError."""
     if reason := available():
         raise EngineError(reason)
     device = options.get("device", "auto")

@@ -1,9 +1,9 @@
-"""llama.cpp's copy of the model, following the learner's adapter: updated when it is next needed.
+"""Keeps llama.cpp's copy of the model in step with the learner's adapter; updated when it is next used.
 
-There are two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M
+There are two ways. Merging overwrites the weights in llama.cpp's memory with `W + scale * B A`. With 135 M
 parameters in 8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than with
 a separate adapter (4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). If
-this version of llama.cpp is not in KNOWN_VERSIONS, the adapter stays separate."""
+the version of llama.cpp is not in KNOWN_VERSIONS, the adapter stays separate."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from engines.torch_lora.network.native import NativeNetwork
 # alone.
 
 KNOWN_VERSIONS = ("0.3.36",)
-"""Versions of llama-cpp-python whose ggml_tensor is `_Node`."""
+"""Versions of llama-cpp-python whose ggml_tensor has the layout of `_Node`."""
 
 Found = dict[str, NDArray[np.uint8]]
-"""Bytes of each weight by its name in GGUF."""
+"""GGUF name to the bytes of that weight in llama.cpp's memory."""
 
 _SOURCES = 10
 
@@ -62,13 +62,15 @@ class _Node(ctypes.Structure):
 
 
 def known() -> bool:
+    """Returns whether the installed version of llama.cpp has a known tensor layout."""
     import llama_cpp
 
     return llama_cpp.__version__ in KNOWN_VERSIONS
 
 
 def collector(wanted: Collection[str], found: Found) -> Any:
-    """An evaluation callback that gathers the bytes of the wanted weights. Keep it as long as its context."""
+    """Returns an evaluation callback that puts views of the wanted weights' bytes into `found`. Must live as
+    long as its context."""
     ggml = _ggml()
 
     @library().ggml_backend_sched_eval_callback  # type: ignore[untyped-decorator]
@@ -83,12 +85,12 @@ def collector(wanted: Collection[str], found: Found) -> Any:
 
 
 def complete(found: Mapping[str, NDArray[np.uint8]], wanted: Mapping[str, int]) -> bool:
-    """Whether every weight was found, with as many bytes as it has in the file."""
+    """Returns whether every wanted weight was found, with the number of bytes it has in the file."""
     return {name: len(values) for name, values in found.items()} == dict(wanted)
 
 
 def _ggml() -> Any:
-    """ggml's functions of a tensor; the library is already loaded with llama.cpp."""
+    """Returns ggml's functions that read a tensor; the library is already loaded with llama.cpp."""
     import llama_cpp
     from llama_cpp import _ctypes_extensions as loading
 
@@ -109,13 +111,14 @@ _WHOLE = {
     format.GGMLQuantizationType.F16: torch.float16,
     format.GGMLQuantizationType.BF16: torch.bfloat16,
 }
-"""Formats in which every number is stored by itself."""
+"""Formats in which every number is stored by itself, not in blocks."""
 QUANTISED_ROWS = 512
-"""Rows of a matrix that are quantised at a time: they stay in the processor's caches."""
+"""Rows of a matrix quantised at a time, few enough to stay in the processor's caches."""
 
 
 class ContextProvider(Protocol):
-    """Gives a context with room for this many rows, under the current adapter or under none."""
+    """Returns a llama.cpp context with room for `rows` rows of `tokens` tokens, under the given adapter or
+    none."""
 
     def row_bytes(self, tokens: int) -> int: ...
 
@@ -123,8 +126,8 @@ class ContextProvider(Protocol):
 
 
 class GrowingContext:
-    """One model's context, enlarged when more is asked of it. fp32 weights come with exact attention, so that
-    small models sample from the learner's own distribution."""
+    """The context of one model, enlarged when more rows or tokens are requested. fp32 weights are used with
+    exact attention, so that small models sample from the learner's own distribution."""
 
     def __init__(self, model: LlamaModel, shape: Architecture, exact: bool, threads: int) -> None:
         self.model = model
@@ -134,11 +137,11 @@ class GrowingContext:
         self._held: Context | None = None
 
     def beside(self, model: LlamaModel) -> GrowingContext:
-        """A context for another model of this shape."""
+        """Returns a context for another model of the same shape."""
         return GrowingContext(model, self._shape, self._exact, self._threads)
 
     def row_bytes(self, tokens: int) -> int:
-        """Memory of one row: its keys and values, and the logits that its next token is drawn from."""
+        """Returns the memory of one row: its KV cache, and the logits of its next token."""
         cells = -(-tokens // CELL_MULTIPLE) * CELL_MULTIPLE
         values = 2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * cells
         return values * (4 if self._exact else 2) + 16 * self.model.vocabulary
@@ -154,7 +157,7 @@ class GrowingContext:
 
 
 class SideAdapter:
-    """The adapter as a GGUF LoRA, computed in addition to the weights."""
+    """Applies the adapter as a separate GGUF LoRA, computed in addition to the weights."""
 
     def __init__(self, room: GrowingContext, shape: Architecture, half: bool) -> None:
         self._room = room
@@ -176,7 +179,8 @@ class SideAdapter:
         return context
 
     def _swap(self, context: Context, adapter: Adapter) -> None:
-        """The old adapter is removed before the new one is loaded; if that fails, the base has no adapter."""
+        """Replaces the loaded adapter. The old one is removed first; if loading fails, the base has no
+        adapter."""
         context.adapt(None)
         self._follows = None
         if self._loaded is not None:
@@ -192,8 +196,8 @@ class SideAdapter:
 
 
 class MergedAdapter:
-    """The adapter merged into the weights. The base alone is a second model, mapped from its file and never
-    written."""
+    """Applies the adapter by merging it into llama.cpp's weights. The plain base is a second model, mapped from
+    its file and never written."""
 
     def __init__(
         self,
@@ -232,7 +236,7 @@ class MergedAdapter:
 
 
 def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
-    """Writes an fp32 matrix into a tensor of llama.cpp's, in its own format.
+    """Writes an fp32 matrix into one of llama.cpp's tensors, converted to the tensor's number format.
 
     q8_0 is blocks of 32: a scale in fp16, the largest magnitude / 127, and 32 signed bytes (ggml-quants.c).
 
@@ -259,9 +263,9 @@ def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
 
 
 def dithered(weight: torch.Tensor) -> torch.Tensor:
-    """fp32 rounded to bf16, up with a probability equal to the lost part: what an adapter adds in its first
-    rounds is less than the last of bf16's eight bits, and rounding to the nearest would lose all of it. Values
-    that are bf16 already stay unchanged, and equal weights are always rounded in the same way.
+    """Rounds fp32 to bf16 stochastically: up with a probability equal to the fraction lost. In the first rounds
+    an adapter adds less than the last of bf16's eight bits, and rounding to nearest would lose all of it.
+    Values that are exact in bf16 stay unchanged, and the same weights are always rounded the same way.
 
     >>> one = dithered(torch.full((1000,), 1 + 2**-9))
     >>> sorted(set(one.tolist())), 200 < (one > 1).sum() < 300
@@ -277,8 +281,8 @@ def _dither(size: int) -> torch.Tensor:
 
 
 def follow(base: Base, shape: Architecture, kind: Kind) -> ContextProvider:
-    """Opens the converted model, converting it first if needed. A file that llama.cpp refuses is converted once
-    more; raises EngineError if that does not help."""
+    """Opens the converted model, converting it first if needed, and returns the provider of its contexts. A
+    file that llama.cpp refuses is converted once more; raises EngineError if that does not help."""
     exact, threads = kind == "f32", base.placement.threads
     path = gguf.cached(base.folder.path, kind)
     writable = known() and isinstance(base.network, NativeNetwork)
@@ -298,7 +302,7 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> ContextProvider:
 
 
 def _weights(model: LlamaModel, path: Path, threads: int) -> dict[str, torch.Tensor] | None:
-    """The bytes of every matrix that an adapter can change, or None where some were not found."""
+    """Returns llama.cpp's memory of every matrix that an adapter can change, None if some were not found."""
     header = gguf_header.read(path).tensors
     wanted = {
         name: size // block * block_bytes

@@ -1,6 +1,6 @@
-"""llama.cpp's grammars: which tokens may come next in a text that has to follow one (GBNF).
+"""llama.cpp's grammars (GBNF): which tokens may come next in a text that must follow one.
 
-Only the vocabulary is needed, so a grammar serves beside any engine: the logits may be anybody's."""
+Only the vocabulary is loaded, so a grammar can be used with the logits of any engine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _TOKEN = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
 class Grammars:
-    """The vocabulary of the model in `folder`, and grammars over it. Raises EngineError where llama.cpp is
-    missing or cuts text differently than this model's tokenizer."""
+    """Compiles grammars over the vocabulary of the model in `folder`. Raises EngineError if llama.cpp is
+    missing or tokenizes differently from this model."""
 
     def __init__(self, folder: Path) -> None:
         if reason := available():
@@ -42,7 +42,8 @@ class Grammars:
         self._vocabulary = llama.llama_model_get_vocab(pointer)
 
     def begin(self, grammar: str) -> Grammar:
-        """A text's grammar, before its first token. Raises EngineError for one that llama.cpp refuses."""
+        """Compiles GBNF text and returns the grammar in its initial state. Raises EngineError if llama.cpp
+        refuses it."""
         pointer = library().llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root")
         if not pointer:
             raise EngineError("The form of the answer isn't one that llama.cpp takes: make it simpler.")
@@ -50,14 +51,15 @@ class Grammars:
 
 
 class Grammar:
-    """Where one text is in its grammar. Holds on to the vocabulary."""
+    """The parsing state of one text in its grammar. Keeps the vocabulary loaded."""
 
     def __init__(self, pointer: Any, grammars: Grammars, tokens: int) -> None:
         self._pointer, self._grammars, self._tokens = pointer, grammars, tokens
         self._close = weakref.finalize(self, library().llama_sampler_free, pointer)
 
     def allowed(self, logits_V: NDArray[Any], ids: NDArray[Any] | None = None) -> NDArray[Any]:
-        """These logits, of the tokens `ids` or of the whole vocabulary, -inf where the grammar forbids one."""
+        """Returns the logits with -inf for each token that the grammar forbids. The logits are those of the
+        tokens `ids`, or of the whole vocabulary."""
         llama = library()
         tokens = np.zeros(len(logits_V), _TOKEN)
         tokens["id"] = np.arange(len(logits_V)) if ids is None else ids
@@ -72,5 +74,5 @@ class Grammar:
         return bool(np.isfinite(self.allowed(np.zeros(1, np.float32), np.array([token]))[0]))
 
     def accept(self, token: int) -> None:
-        """Goes on by a token that is allowed: any other ends the process."""
+        """Advances by a token, which must be allowed: any other ends the process."""
         library().llama_sampler_accept(self._pointer, token)

@@ -1,7 +1,7 @@
 """A GGUF model in llama.cpp, an adapter on it, and a context that reads batches of tokens.
 
-One sequence id is one row with a key-value stream of its own (`kv_unified` off): with many questions at once,
-rows of a shared one would attend over each other's cells, which was measured twice as slow."""
+Each row is a sequence id with its own KV stream (`kv_unified` off): in a shared stream, rows of different
+questions would attend over each other's cells, which was measured twice as slow."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from engines.remedy import command, installed, packed, repair
 # What it says while it fails is kept for the log.
 
 PROCESSOR = "shoal-llamacpp.processor"
-"""Environment variable: features of the processor that app.install.launcher.optional found when it built
+"""File in the Python environment with the processor features for which app.install.launcher.optional built
 llama.cpp."""
 
 _ERROR = 4
-"""Log level of failures; 5 continues any line, 1 to 3 are for developers."""
+"""Log level of errors; 5 continues the previous line, 1 to 3 are for developers."""
 
 
 def available() -> str:
-    """Empty if llama.cpp can run, else one sentence: why not, and what to do. An engine pack's was built for
-    AVX2; in a checkout it was built for the very processor, and the checkout may have been moved to another
-    computer."""
+    """Returns "" if llama.cpp can run, else one sentence that says why not and what to do. The build in an
+    engine pack needs AVX2; a checkout's build needs the processor it was built on, and the checkout may have
+    been moved to another computer."""
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
@@ -65,12 +65,12 @@ def available() -> str:
 
 
 def computes_bf16() -> bool:
-    """Whether this llama.cpp was built with the processor's own bf16 products; without them it is slow."""
+    """Returns whether this llama.cpp was built with native bf16 products; without them bf16 is slow."""
     return b"AVX512_BF16 = 1" in library().llama_print_system_info()
 
 
 def _built_for() -> set[str]:
-    """Abilities that a build of this checkout may use."""
+    """Returns the processor features that this checkout's build may use."""
     try:
         return set(FEATURES) & set((Path(sys.prefix) / PROCESSOR).read_text(encoding="ascii").split())
     except (OSError, UnicodeDecodeError):
@@ -79,7 +79,8 @@ def _built_for() -> set[str]:
 
 @functools.cache
 def library() -> Any:
-    """The module with llama.cpp's functions. Raises ImportError or OSError where it cannot be loaded."""
+    """Loads llama.cpp and returns the module with its functions. Raises ImportError or OSError if it cannot be
+    loaded."""
     loaded: Any = importlib.import_module("llama_cpp.llama_cpp")
     loaded.llama_log_set(_log(loaded), None)
     loaded.llama_backend_init()
@@ -88,8 +89,8 @@ def library() -> Any:
 
 @functools.cache
 def _log(loaded: Any) -> Any:
-    """Writes failures to standard error and drops everything else. Cached, because llama.cpp keeps only a bare
-    pointer."""
+    """Returns a log callback that writes errors to standard error and drops everything else. Cached, because
+    llama.cpp keeps only a bare pointer to it."""
 
     @loaded.llama_log_callback  # type: ignore[untyped-decorator]
     def hear(level: int, text: bytes, _: Any) -> None:
@@ -100,25 +101,25 @@ def _log(loaded: Any) -> Any:
 
 
 MOST_SEQUENCES = 255
-"""llama.cpp's own limit (LLAMA_MAX_SEQ), less one that holds the prompt read last."""
+"""llama.cpp's own limit (LLAMA_MAX_SEQ), less one sequence that holds the prompt read last."""
 
 CELL_MULTIPLE = 256
 """llama.cpp rounds the number of cells of a sequence up to a multiple of this."""
 
 PROMPT_TOKENS = 512
-"""Prompt tokens read in one call."""
+"""Maximum prompt tokens read in one call."""
 
 WORTH_HOLDING = 64
-"""Common tokens from which a prompt is read only from where it differs from the last one. A system line alone
-is shorter, so ordinary questions are read whole, and give the same bits whatever came before."""
+"""Minimum length of a common prefix with the last prompt for which its KV cache is reused. A system message
+alone is shorter, so ordinary questions are read completely and give the same bits whatever was read before."""
 
 _F32, _F16 = 0, 1
-"""ggml's number types, of keys and values here."""
+"""ggml's number types, used for the KV cache."""
 
 
 class LlamaModel:
-    """The frozen weights. Closed automatically when nothing uses it any more. `writable` reads them into
-    memory, instead of mapping the file read-only."""
+    """The frozen weights in llama.cpp. Freed automatically when unused. `writable` reads them into memory
+    instead of mapping the file read-only. Raises EngineError if llama.cpp refuses the file."""
 
     def __init__(self, path: Path, writable: bool = False) -> None:
         llama = library()
@@ -136,7 +137,8 @@ class LlamaModel:
 
 
 class LoadedAdapter:
-    """A GGUF LoRA of a model. The file is not needed once it is loaded."""
+    """A GGUF LoRA loaded onto a model. The file is not needed afterwards. Raises AdapterError if llama.cpp
+    refuses it."""
 
     def __init__(self, model: LlamaModel, path: Path) -> None:
         llama = library()
@@ -153,7 +155,7 @@ class LoadedAdapter:
 
 
 def alike(one_T: Sequence[int], other_T: Sequence[int]) -> int:
-    """Number of tokens that two prompts share from their start.
+    """Returns the number of tokens that two prompts share from the start.
 
     >>> alike([1, 2, 3], [1, 2, 4, 5]), alike([], [1])
     (2, 0)
@@ -163,10 +165,9 @@ def alike(one_T: Sequence[int], other_T: Sequence[int]) -> int:
 
 
 class Context:
-    """Key-value streams of `sequences` rows of at most `tokens` tokens, and the calls that fill them.
-
-    `exact` keeps keys and values in fp32 and attention unfused, for small models and for tests; `watch` is an
-    evaluation callback."""
+    """A llama.cpp context: KV streams for `sequences` rows of at most `tokens` tokens, and the calls that fill
+    them. `exact` keeps the KV cache in fp32 and attention unfused, for small models and for tests; `watch` is
+    an evaluation callback. Raises EngineError if memory is short."""
 
     def __init__(
         self, model: LlamaModel, sequences: int, tokens: int, threads: int, exact: bool, watch: Any = None
@@ -197,14 +198,15 @@ class Context:
         self._model = model
         self.adapter: LoadedAdapter | None = None
         self._held: list[int] = []
-        """Tokens of the prompt read last; their keys and values are in the sequence behind all others."""
+        """Tokens of the prompt read last; its KV cache is in the sequence after all others."""
         self._vocabulary = model.vocabulary
         self._memory = llama.llama_get_memory(pointer)
         self.close = weakref.finalize(self, llama.llama_free, pointer)
         self._allocate(llama)
 
     def _allocate(self, llama: Any) -> None:
-        """A llama_batch over numpy's memory: filling it is one assignment instead of a loop of ctypes calls."""
+        """Creates a llama_batch over numpy arrays: filling it is one assignment instead of a loop of ctypes
+        calls."""
         size = self._batch
         self._tokens = np.zeros(size, np.int32)
         self._positions = np.zeros(size, np.int32)
@@ -223,7 +225,7 @@ class Context:
         )
 
     def adapt(self, adapter: LoadedAdapter | None) -> None:
-        """Uses this adapter, or none, from now on. Prompts read under another one are forgotten."""
+        """Uses this adapter, or none, from now on, and clears the KV cache. Raises AdapterError."""
         llama = library()
         self.clear()
         if adapter is None:
@@ -236,8 +238,8 @@ class Context:
         self.adapter = adapter  # must not be freed while it is in use
 
     def clear(self) -> None:
-        """Forgets all that was read. The memory keeps its bytes: zeros over half a gigabyte of them take longer
-        than an answer."""
+        """Forgets everything that was read. The memory is not zeroed: for half a gigabyte that would take
+        longer than an answer."""
         library().llama_memory_clear(self._memory, False)
         self._held = []
 
@@ -247,8 +249,8 @@ class Context:
             library().llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def read(self, prompt_T: Sequence[int], sequences: Sequence[int]) -> NDArray[np.float32]:
-        """Reads a prompt and copies it to these sequences. Returns the logits after it, (1, V). A common
-        beginning with the prompt before, for example the same examples, is not read again."""
+        """Reads a prompt and copies it to these sequences. Returns the logits after it, (1, V). A prefix shared
+        with the last prompt, for example the same examples, is not read again."""
         llama, holder = library(), self.sequences
         begun = alike(self._held, prompt_T[:-1])
         begun = begun if begun >= WORTH_HOLDING else 0
@@ -271,15 +273,15 @@ class Context:
         return logits
 
     def move(self, source: int, target: int) -> None:
-        """Moves what one sequence has read to another one."""
+        """Moves the KV cache of one sequence to another."""
         llama = library()
         llama.llama_memory_seq_rm(self._memory, target, -1, -1)
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         llama.llama_memory_seq_rm(self._memory, source, -1, -1)
 
     def advance(self, tokens_R: NDArray[np.int64], positions_R: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Appends one token to each of the first R sequences. Returns the next logits, (R, V), valid until the
-        next call."""
+        """Appends one token to each of the first R sequences. Returns the logits of the next tokens, (R, V),
+        valid until the next call."""
         size = len(tokens_R)
         self._tokens[:size] = tokens_R
         self._positions[:size] = positions_R

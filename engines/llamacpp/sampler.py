@@ -1,8 +1,7 @@
-"""The sampling loop over llama.cpp's sequences: finished rows leave, waiting questions take their places.
+"""The sampling loop over llama.cpp's sequences: finished rows leave, and waiting questions take their places.
 
 Each question's prompt is read once and copied to the sequences of its completions. The random numbers of a
-completion are fixed from the start, so neither neighbours nor the order of places change its tokens.
-"""
+completion are fixed from the start, so its tokens do not depend on its neighbours or its place."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ BLOCK = 512
 
 
 class TokenSampler:
-    """Draws tokens, and keeps the memory of its intermediate results: allocating it at each step costs as much
-    as the sums."""
+    """Samples tokens from logits at temperature 1. Reuses its buffers: allocating them at each step costs as
+    much as the sums."""
 
     def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
@@ -36,9 +35,9 @@ class TokenSampler:
     def draw(
         self, logits_RV: NDArray[np.float32], uniforms_R: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Tokens at the given quantiles of softmax(logits), and their log-probabilities in nats.
+        """Returns the tokens at the given quantiles of softmax(logits), and their log-probabilities in nats.
 
-        `uniforms` lie in [0, 1). Raises EngineError when the logits are not finite.
+        `uniforms` are in [0, 1). Raises EngineError if the logits are not finite.
 
         >>> token, logp = TokenSampler(2).draw(np.zeros((1, 2), np.float32), np.array([0.6]))
         >>> token.tolist(), logp.round(4).tolist()
@@ -85,7 +84,7 @@ class QuestionRows:
 
 
 def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
-    """Every question's `n` completions, split if they are more than there are places.
+    """Yields every question's `n` completions, split if there are more than `places` sequences.
 
     >>> [(piece.question, piece.first, piece.count) for piece in pieces(2, 3, 2)]
     [(0, 0, 2), (0, 2, 1), (1, 3, 2), (1, 5, 1)]
@@ -96,7 +95,8 @@ def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
 
 
 class DecoderRows:
-    """The rows in progress: completion, position of the token fed next, that token. Row r is in sequence r."""
+    """The rows in progress: index of the completion, position of the token fed next, and that token. Row r is
+    in sequence r."""
 
     def __init__(self) -> None:
         self.completion_R = np.zeros(0, np.int64)
@@ -112,8 +112,9 @@ class DecoderRows:
         self.token_R = np.concatenate([self.token_R, token_R])
 
     def keep(self, going_R: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Drops rows; the last ones fill the gaps. Returns these moves as (from, to). llama.cpp computes
-        sequences together only if their numbers are consecutive: with gaps, 26 rows took as long as 100."""
+        """Drops finished rows and fills the gaps with the last rows. Returns these moves as (from, to).
+        llama.cpp computes sequences together only if their numbers are consecutive: with gaps, 26 rows took as
+        long as 100."""
         left = int(going_R.sum())
         empty_E = np.flatnonzero(~going_R[:left])
         last_E = left + np.flatnonzero(going_R[left:])
@@ -125,7 +126,7 @@ class DecoderRows:
 
 
 class SampledSoFar:
-    """The tokens of every completion so far; `add` returns which of the rows continue."""
+    """The tokens of every completion so far."""
 
     def __init__(self, completions: int, max_tokens: int, stops: Sequence[int], vocabulary: int) -> None:
         self._tokens_CT = np.zeros((completions, max_tokens), np.int64)
@@ -142,6 +143,7 @@ class SampledSoFar:
     def add(
         self, completion_R: NDArray[np.int64], token_R: NDArray[np.int64], logp_R: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
+        """Appends a token to each of these rows; returns which rows continue."""
         step_R = self._length_C[completion_R]
         self._tokens_CT[completion_R, step_R] = token_R
         self._logps_CT[completion_R, step_R] = logp_R
@@ -151,7 +153,7 @@ class SampledSoFar:
         return ~stopped_R & (step_R + 1 < self._max_tokens)
 
     def so_far(self, completion: int) -> list[int]:
-        """Its tokens."""
+        """Returns the tokens of one completion."""
         tokens: list[int] = self._tokens_CT[completion, : self._length_C[completion]].tolist()
         return tokens
 
@@ -175,9 +177,9 @@ def sample(
     temperature: float = 1.0,
     told: Told | None = None,
 ) -> list[list[Sampled]]:
-    """Completions as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every token. `told` gets
-    the tokens of the first completion after every step. Raises EngineError when the logits are not finite or
-    llama.cpp fails."""
+    """Samples completions, returned as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every
+    token. `told` is called with the tokens of the first completion after every step. Raises EngineError if the
+    logits are not finite or llama.cpp fails."""
     prompts, n, max_tokens = uniforms_PGT.shape
     uniforms_CT = uniforms_PGT.reshape(prompts * n, max_tokens)
     waiting = deque(pieces(prompts, n, context.sequences))
@@ -221,7 +223,7 @@ def sample(
 
 
 class LlamaDecoder:
-    """Rows in a context, as `engines.contract.Decoder`."""
+    """Rows in a llama.cpp context, as `engines.contract.Decoder`."""
 
     joins = True
 

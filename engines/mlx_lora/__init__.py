@@ -1,9 +1,8 @@
-"""The engine of Apple Silicon: MLX samples and learns on the GPU, in the computer's own memory.
+"""The engine for Apple Silicon: MLX samples and trains on the GPU, in the computer's main memory.
 
-mlx-lm brings the layers of Qwen2, Qwen3 and Llama and its LoRA layer; sampling, the loss and the checkpoint's
-files are ours. On Linux the same code runs on the processor, for tests: available() says yes there, but the
-engine is never chosen there automatically.
-"""
+mlx-lm provides the layers of Qwen2, Qwen3 and Llama and its LoRA layer; sampling, the loss and the checkpoint
+files are ours. On Linux the same code runs on the processor, for tests: available() returns "" there, but the
+engine is never chosen automatically."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ __all__ = ["available", "open_engine"]
 
 
 def available() -> str:
-    """Empty when MLX can run here, else why not and what to do. Imports mlx, loads no model."""
+    """Returns "" if MLX can run here, else one sentence that says why not and what to do. Imports mlx, loads no
+    model."""
     if sys.platform == "darwin" and platform.machine() != "arm64":
         return "MLX needs a Mac with Apple Silicon, and this one has an Intel processor: choose another engine."
     if sys.platform not in ("darwin", "linux"):
@@ -42,10 +42,9 @@ def available() -> str:
 
 
 def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> MlxEngine:
-    """As `engines.torch_lora.open_engine`; `device` is "auto", "gpu" or "cpu".
-
-    MLX has no setting for threads (on Apple Silicon the GPU works, elsewhere the linear algebra library
-    decides), so `threads` and `thread_share` change nothing. Raises EngineError."""
+    """Opens the engine, like `engines.torch_lora.open_engine`; `device` is "auto", "gpu" or "cpu". MLX has no
+    setting for threads (on Apple Silicon the GPU computes, elsewhere the linear algebra library decides), so
+    `threads` and `thread_share` are ignored. Raises EngineError."""
     from engines.mlx_lora.engine import MlxEngine
 
     return MlxEngine(model, seed=seed, **options)

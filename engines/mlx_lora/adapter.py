@@ -1,8 +1,7 @@
 """One LoRA adapter and its AdamW, each one flat fp32 array in the order and layout of PEFT's files.
 
-Splitting a flat array is one operation forwards and one backwards (the gradients are joined), so norm, clip,
-finite check, optimiser and files are a few operations however many layers there are.
-"""
+Splitting a flat array is one operation forward and one backward (the gradients are concatenated), so norm,
+clipping, finite check, optimiser and files take a few operations however many layers there are."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ from engines.models.lora import OptimizerState
 
 BETAS, EPSILON = (0.9, 0.95), 1e-8
 ALPHA_OVER_RANK = 2.0
-"""All as in engines.torch_lora.network.adapter: learning rates and checkpoints carry over."""
+"""LoRA scale alpha / rank. Equal in all engines (engines.torch_lora.network.adapter), like the AdamW constants,
+so that learning rates and checkpoints carry over."""
 
 _FLAT = "values"
 
@@ -37,9 +37,8 @@ class AdaptedLayer:
 
 
 class Adapter:
-    """Trainable state over a frozen base. `version` counts changes of the values, `steps` optimiser steps.
-
-    A is uniform within 1 / sqrt(in) and B is zero (PEFT's own start), drawn by numpy from `seed`."""
+    """Trainable state over a frozen base. `version` counts changes of the values, `steps` optimiser steps. A is
+    uniform within 1 / sqrt(in) and B is zero (PEFT's own initialisation), drawn by numpy from `seed`."""
 
     def __init__(self, places: Sequence[AdaptedLayer], rank: int, seed: int) -> None:
         self.places = tuple(places)
@@ -65,31 +64,31 @@ class Adapter:
 
     @property
     def moments(self) -> tuple[mx.array, mx.array]:
-        """AdamW's first and second moment, flat."""
+        """AdamW's first and second moments, flat."""
         state = self._optimizer.state[_FLAT]
         return state["m"], state["v"]
 
     def matrices(self, values: mx.array) -> list[tuple[mx.array, mx.array]]:
-        """For each place A (rank, in) and B (out, rank), differentiable by the flat `values`."""
+        """Returns A (rank, in) and B (out, rank) of each layer as differentiable views of the flat `values`."""
         parts = mx.split(values, self._ends[:-1])
         shaped = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return list(zip(shaped[::2], shaped[1::2], strict=True))
 
     def update(self, gradient: mx.array, learning_rate: float) -> None:
-        """One AdamW step without decay (Kingma and Ba 2015, algorithm 1)."""
+        """Takes one AdamW step without weight decay (Kingma and Ba 2015, algorithm 1)."""
         self._optimizer.learning_rate = learning_rate
         self.values = self._optimizer.apply_gradients({_FLAT: gradient}, {_FLAT: self.values})[_FLAT]
         mx.eval(self.values, self._optimizer.state)
         self.version += 1
 
     def save(self, folder: Path, base: str, model: str) -> None:
-        """Writes adapter and optimiser and flushes them to disk. Raises EngineError when that fails."""
+        """Writes adapter and optimiser state, flushed to disk. Raises EngineError if that fails."""
         state = OptimizerState(steps=self.steps, rank=self.rank, base=base, model=model)
         values, first, second = (self._named(flat) for flat in (self.values, *self.moments))
         lora.save(folder, state, int(self.scale * self.rank), values, first, second)
 
     def load(self, folder: Path, base: str) -> None:
-        """Takes over saved state. Raises AdapterError, before anything changes, for any other adapter's."""
+        """Loads saved state. Raises AdapterError, before anything changes, if it belongs to another adapter."""
         shapes = dict(zip(self._names(), self._shapes, strict=True))
         state, *arrays = lora.load(folder, base, self.rank, shapes)
         values, first, second = (

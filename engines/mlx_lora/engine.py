@@ -37,11 +37,11 @@ from engines.models.folder import (
 from engines.models.tokens import ChatTokenizer, ModelText
 
 SMALL = 50_000_000
-"""Parameters from which the base is in bf16 on the GPU; smaller models take little memory in fp32."""
+"""Number of parameters from which the base is in bf16 on the GPU; smaller models need little memory in fp32."""
 
 
 class MlxEngine:
-    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+    """The MLX engine; methods as in `engines.contract.Engine`. `notes` collects sentences for the user."""
 
     def __init__(self, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> None:
         path = Path(model)
@@ -133,8 +133,8 @@ class MlxEngine:
         return MlxDecoder(Rollout(self._network, decoder), max(1, min(rows, fitting)))
 
     def _adapted(self) -> Any:
-        """The decoder that samples: with the adapter merged into a copy of the weights, or, where there is no
-        room for one, with LoRA beside them, which is slower."""
+        """Returns the decoder to sample with: with the adapter merged into a copy of the weights, or if memory
+        is short, with separate LoRA layers, which is slower."""
         if self._merges and not self._network.has_merged:
             self._merges = self._network.merge_bytes < free_memory(self._on_gpu) * 0.8
             if not self._merges:
@@ -162,7 +162,7 @@ class MlxEngine:
 
 
 def _place(device: str) -> bool:
-    """Sets MLX's device; True for Apple's GPU. Raises EngineError for a missing device."""
+    """Sets MLX's device; returns True for Apple's GPU. Raises EngineError for a missing device."""
     has_gpu = mx.metal.is_available()
     if device not in ("auto", "gpu", "cpu"):
         raise EngineError(f"There is no device {device!r} for MLX: choose auto, gpu or cpu.")

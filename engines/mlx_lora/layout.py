@@ -1,9 +1,9 @@
-"""Prompts and completions as padded blocks: each distinct prompt once, completions behind their prompts.
+"""Arranges prompts and completions as padded blocks: each distinct prompt once, completions after their
+prompts.
 
-Completions of like length share a block, because most answers are short and a few reach the limit: one block
-for all would be padding mostly, and took four times as long. Sizes: P distinct prompts of L tokens, S
-completions that feed F tokens, K = L + F keys, C predicted tokens.
-"""
+Completions of similar length share a block, because most answers are short and a few reach the limit: a single
+block would be mostly padding, and took four times as long. Sizes: P distinct prompts of L tokens, S completions
+that feed F tokens, K = L + F keys, C predicted tokens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import numpy as np
 from engines.batches import Tokens
 
 MIN_BLOCK = 8
-"""The shortest block; each further one holds completions of up to twice the length."""
+"""Length of the shortest block; each further block holds completions of up to twice the length."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Completions of like length: their tokens but for the last, which prompt each has, how long that is, and
-    what each token sees, (S, 1, F, K)."""
+    """Completions of similar length: their tokens except the last, the index of each one's prompt, that
+    prompt's length, and the attention mask (S, 1, F, K)."""
 
     fed_SF: mx.array
     owner_S: mx.array
@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Layout:
-    """Index arrays of one forward pass. `predict_C` counts the prompts' states first, then those of each
+    """Index arrays of one forward pass. `predict_C` indexes the prompts' states first, then those of each
     block."""
 
     prompt_PL: mx.array
@@ -41,8 +41,8 @@ class Layout:
 
 
 def pack(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> Layout:
-    """Blocks of sequences that passed `check_tokens`. Predicted tokens come in the order of the sequences; the
-    last of each completion is only predicted, so a completion of one token is in no block."""
+    """Arranges sequences that passed `check_tokens`. Predicted tokens come in the order of the sequences. The
+    last token of each completion is only predicted, so a completion of one token is in no block."""
     prompt_of: dict[tuple[int, ...], int] = {}
     owners = [prompt_of.setdefault(tuple(prompt), len(prompt_of)) for prompt, _ in sequences_S]
     prompts = list(prompt_of)
@@ -77,7 +77,7 @@ def pack(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> Layout:
 
 
 def _size(length: int) -> int:
-    """The class of a length: MIN_BLOCK times a power of two.
+    """Returns the block length for a completion length: MIN_BLOCK times a power of two.
 
     >>> [_size(length) for length in (1, 8, 9, 17, 33)]
     [8, 8, 16, 32, 64]
@@ -89,7 +89,7 @@ def _size(length: int) -> int:
 
 
 def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-    """Rows of tokens, filled up behind to the longest."""
+    """Returns the rows as an array, padded with 0 to the longest."""
     block = np.zeros((len(rows), max(map(len, rows))), np.int32)
     for target, row in zip(block, rows, strict=True):
         target[: len(row)] = row

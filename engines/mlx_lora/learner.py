@@ -1,7 +1,7 @@
-"""One optimiser step over a batch of weighted rows, in micro-batches that fit the memory.
+"""One optimiser step over a batch of weighted rows, in micro-batches that fit into memory.
 
-Weights are final when they arrive (`engines.contract.Row`), so micro-batches simply add up. A step that fails
-for any reason leaves adapter and optimiser as they were."""
+Weights are final when they arrive (`engines.contract.Row`), so the gradients of micro-batches simply add up. A
+step that fails for any reason leaves adapter and optimiser unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from engines.mlx_lora.sampler import PromptCache
 # logits at a time, and automatic differentiation never sees any logits.
 
 CHUNK_VALUES = 2**24
-"""Logits of one chunk: 64 MB in fp32."""
+"""Maximum logits of one chunk: 64 MB in fp32."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Targets:
 
     @classmethod
     def of(cls, rows: Sequence[Row], cap: float | None) -> Targets:
-        """The rows' tokens one after another."""
+        """Concatenates the tokens of all rows; `cap` is the maximum importance weight, None for no maximum."""
         tokens = [token for row in rows for token in row.completion_T]
         return cls(
             mx.array(np.array(tokens, np.int32)),
@@ -81,10 +81,10 @@ def _joined(lists: list[list[float]]) -> mx.array:
 def token_loss(
     logp_C: mx.array, targets: Targets, clip: tuple[float, float] | None
 ) -> tuple[mx.array, mx.array]:
-    """Loss of each token and its derivative by the log-probability, both fp32 (C,).
+    """Returns the loss of each token and its derivative with respect to the log-probability, both fp32 (C,).
 
-    The weight is first multiplied by min(exp(logp - sampler's), the cap). Without an old log-probability
-    the loss is `-w * logp`, with one PPO's `-min(r * w, clip(r) * w)`; see `engines.contract.Row`.
+    The weight is first multiplied by min(exp(logp - sampler's), cap). Without an old log-probability the loss
+    is `-w * logp`, with one it is PPO's `-min(r * w, clip(r) * w)`; see `engines.contract.Row`.
 
     >>> targets = Targets(mx.array([0]), mx.array([1.0]), mx.array([math.nan]), mx.array([math.log(0.1)]), 2.0)
     >>> loss, derivative = token_loss(mx.array([math.log(0.5)]), targets, None)
@@ -104,7 +104,8 @@ def token_loss(
 
 
 def mismatch(logp_C: mx.array, sampler_C: mx.array, cap: float) -> mx.array:
-    """Sum of |logp - sampler's| in nats, tokens above the cap, and tokens counted, (3,)."""
+    """Returns the sum of |logp - sampler's| in nats, the number of tokens above the cap, and the number of
+    tokens counted, (3,)."""
     counted = ~mx.isnan(sampler_C)
     apart = mx.where(counted, logp_C - sampler_C, 0.0)
     return mx.stack([mx.abs(apart).sum(), (apart > math.log(cap)).sum(), counted.sum()])
@@ -113,7 +114,8 @@ def mismatch(logp_C: mx.array, sampler_C: mx.array, cap: float) -> mx.array:
 def weighted_loss(
     hidden_Cd: mx.array, head_Vd: mx.array, targets: Targets, clip: tuple[float, float] | None
 ) -> tuple[mx.array, mx.array, mx.array]:
-    """The sum of `token_loss`, its gradient by the hidden states (C, d), and `mismatch`."""
+    """Returns the sum of `token_loss`, its gradient with respect to the hidden states (C, d), and
+    `mismatch`."""
     losses, gradients, aparts = [], [], []
     for rows in chunks(hidden_Cd.shape[0], head_Vd.shape[0]):
         part = targets.part(rows)
@@ -129,7 +131,7 @@ def weighted_loss(
 
 
 def logprobs(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> mx.array:
-    """Log-probability of each token in nats, (C,) fp32."""
+    """Returns the log-probability of each token in nats, (C,) fp32."""
     parts = []
     for rows in chunks(tokens_C.shape[0], head_Vd.shape[0]):
         parts.append(_logp(hidden_Cd[rows], head_Vd, tokens_C[rows])[1])
@@ -138,7 +140,7 @@ def logprobs(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> mx.a
 
 
 def chunks(rows: int, vocabulary: int) -> list[slice]:
-    """Slices of rows whose logits fit CHUNK_VALUES."""
+    """Returns slices of rows whose logits fit into CHUNK_VALUES."""
     size = max(1, CHUNK_VALUES // vocabulary)
     return [slice(start, start + size) for start in range(0, rows, size)]
 
@@ -152,18 +154,19 @@ def _logp(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> tuple[m
 CLIP_NORM = 1.0
 
 MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
-"""Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
+"""Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
+caches."""
 
 
 def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
-    """Tokens of a micro-batch, from the free memory."""
+    """Returns the limits of a micro-batch for this much free memory."""
     most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
     return BatchLimits.fitting(free_bytes, most, kept, recomputed)
 
 
 class SharedPromptCache:
-    """The cache interface of mlx-lm's attention, for completions after their prompts' keys and values."""
+    """Cache for mlx-lm's attention over completions: prepends the keys and values of their prompts."""
 
     def __init__(self, prompt: PromptCache, block: Block) -> None:
         self._prompt, self._owner_S = prompt, block.owner_S
@@ -177,7 +180,8 @@ class SharedPromptCache:
 
 
 class Learner:
-    """Gradients and log-probabilities of one network under an adapter; `limits` step down with the memory."""
+    """Computes gradients and log-probabilities of one network under an adapter; `limits` step down when memory
+    runs out."""
 
     def __init__(self, network: Network, limits: BatchLimits, notice: Callable[[str], None]) -> None:
         self.limits = limits
@@ -185,9 +189,8 @@ class Learner:
         self._notice = notice
 
     def step(self, adapter: Adapter, batch: Batch) -> StepStats:
-        """Minimises the batch's weighted loss by one AdamW step.
-
-        Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
+        """Minimises the batch's weighted loss by one AdamW step. Raises EngineError for malformed rows, a loss
+        or gradient that is not finite, or too little memory."""
         start = time.perf_counter()
         rows = weighted_rows(batch, self._network.shape.vocabulary)
         if not rows:
@@ -201,7 +204,7 @@ class Learner:
         return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
 
     def score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
-        """Log-probabilities (nats) of every completion's tokens under the adapter."""
+        """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
         check_tokens(sequences_S, self._network.shape.vocabulary)
         matrices = adapter.matrices(adapter.values)
 
@@ -217,7 +220,8 @@ class Learner:
     def _gather(
         self, adapter: Adapter, rows: Sequence[Row], batch: Batch
     ) -> tuple[float, mx.array, list[float], int]:
-        """The whole batch's loss and gradient, `loss.mismatch`, and the number of micro-batches."""
+        """Returns loss and gradient of the whole batch, the sum of `mismatch`, and the number of
+        micro-batches."""
         sequences = [(row.prompt_T, row.completion_T) for row in rows]
         pieces = micro_batches(sequences, self.limits.tokens)
         total: Any = 0.0
@@ -236,10 +240,11 @@ class Learner:
     def _gradient(
         self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
     ) -> tuple[mx.array, mx.array, mx.array]:
-        """Loss and `loss.mismatch` of one micro-batch, and the loss's gradient by the adapter's values.
+        """Returns loss and `mismatch` of one micro-batch, and the gradient with respect to the adapter's
+        values.
 
-        Not compiled as a whole: mx.compile saved 14 % where all shapes came again and cost 35 % where they did
-        not, and every round's groups have shapes of their own. mlx-lm compiles its activations."""
+        Not compiled as a whole: mx.compile saved 14 % when all shapes repeated and cost 35 % when they did not,
+        and the shapes differ from round to round. mlx-lm compiles its activations."""
         if self.limits.checkpointing:
             return self._gradient_by_layers(adapter, layout, targets, clip)
 
@@ -255,10 +260,11 @@ class Learner:
     def _gradient_by_layers(
         self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
     ) -> tuple[mx.array, mx.array, mx.array]:
-        """The same, keeping only what goes into each layer and computing the layer again on the way back.
+        """Like `_gradient` with gradient checkpointing: keeps only the input of each layer and recomputes the
+        layer in the backward pass.
 
-        By hand, layer after layer: mx.checkpoint leaves it to the evaluation when to compute a layer again, and
-        of twelve layers that kept two thirds of the memory."""
+        Written out layer by layer, because mx.checkpoint leaves the time of recomputing to MLX's evaluation,
+        which kept two thirds of the memory of twelve layers."""
         network = self._network
         matrices = adapter.matrices(adapter.values)
         network.bind(matrices)
@@ -294,7 +300,7 @@ class Learner:
         return loss, apart, mx.concatenate([gradient.reshape(-1) for gradient in found])
 
     def _states(self, matrices: list[tuple[mx.array, mx.array]], layout: Layout) -> mx.array:
-        """Normed hidden states (C, d) at the positions that predict the completions' tokens."""
+        """Returns the normed hidden states (C, d) at the positions that predict the completions' tokens."""
         self._network.bind(matrices)
         streams = self._embedded(layout)
         for layer in self._network.learner.model.layers:
@@ -302,7 +308,7 @@ class Learner:
         return self._predicting(streams, layout)
 
     def _embedded(self, layout: Layout) -> list[mx.array]:
-        """What enters the first layer: of the prompts, and of each block of completions."""
+        """Returns the input of the first layer: for the prompts, and for each block of completions."""
         embed = self._network.learner.model.embed_tokens
         return [embed(layout.prompt_PL), *(embed(block.fed_SF) for block in layout.blocks)]
 
@@ -313,7 +319,7 @@ class Learner:
 
 
 def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:
-    """One layer: prompts attend to themselves, completions to their prompt and themselves."""
+    """Runs one layer: prompts attend to themselves, completions to their prompt and themselves."""
     reading = PromptCache()
     prompt = layer(streams[0], "causal", reading)
     return [

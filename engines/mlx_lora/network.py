@@ -1,5 +1,5 @@
-"""mlx-lm's decoder of the Qwen2, Qwen3 or Llama family, three times over the same frozen arrays: alone, with
-LoRA beside its linear layers for learning, and with the adapter merged into them for sampling."""
+"""mlx-lm's decoder of the Qwen2, Qwen3 or Llama family, three times over the same frozen arrays: plain, with
+LoRA layers for learning, and with the adapter merged in for sampling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engines.models.folder import Architecture, Folder, Rope
 
 
 def library(name: str) -> ModuleType:
-    """The module `mlx_lm.<name>`, its parents found but not run. Raises ImportError."""
+    """Imports the module `mlx_lm.<name>` without running its parent packages. Raises ImportError."""
     parts = f"mlx_lm.{name}".split(".")
     parents = [".".join(parts[:end]) for end in range(1, len(parts))]
     missing = [parent for parent in parents if parent not in sys.modules]
@@ -53,9 +53,8 @@ _LINEARS = (
 
 
 class Network:
-    """`plain` is the base alone, `learner` the same arrays with LoRA layers beside them.
-
-    `places` names the adapted layers; `bind` and `merged` put an adapter's values there."""
+    """A frozen model. `plain` is the base alone, `learner` the same arrays with LoRA layers. `places` lists the
+    adapted layers; `bind` and `merged` set the adapter's values."""
 
     def __init__(self, folder: Folder, shape: Architecture, dtype: mx.Dtype, rank: int) -> None:
         self.shape = shape
@@ -99,13 +98,13 @@ class Network:
         return added
 
     def bind(self, matrices: list[tuple[mx.array, mx.array]], first: int = 0) -> None:
-        """The learner's LoRA layers take these, from the `first` on; mlx-lm keeps both transposed."""
+        """Sets A and B of the learner's LoRA layers, from layer `first` on; mlx-lm stores both transposed."""
         for layer, (a, b) in zip(self._lora[first : first + len(matrices)], matrices, strict=True):
             layer.lora_a, layer.lora_b = a.T, b.T
 
     def merged(self, adapter: Adapter) -> Any:
-        """A decoder with `W + scale * B A` in place of the adapted matrices: added up in fp32, then cast to the
-        base's format. Merges again only when the adapter has changed."""
+        """Returns a decoder with `W + scale * B A` as its adapted matrices: added in fp32, then cast to the
+        base's format. Merges again only if the adapter has changed."""
         if self._merged is None:
             self._merged = _build(self.shape, self._settings)
             self._merged.update(self.plain.parameters())
@@ -122,7 +121,7 @@ class Network:
         return self._merged
 
     def logits(self, decoder: Any, hidden: mx.array) -> mx.array:
-        """fp32 logits behind the last layer's states."""
+        """Returns the fp32 logits of the last layer's hidden states."""
         logits: mx.array = (decoder.model.norm(hidden) @ self.head.T).astype(mx.float32)
         return logits
 
@@ -132,17 +131,18 @@ class Network:
 
     @property
     def merge_bytes(self) -> int:
-        """Memory of the merged copy."""
+        """Bytes of the merged copy."""
         return sum(place.width_in * place.width_out for place in self.places) * self.dtype.size
 
     def row_bytes(self, tokens: int) -> int:
-        """Memory of one sampled row of that many tokens: cache, logits and their cumulative sums."""
+        """Returns the bytes of one sampled row of `tokens` tokens: KV cache, logits and their cumulative
+        sums."""
         shape = self.shape
         cache = 2 * shape.layers * shape.kv_heads * shape.head_dim * tokens * self.dtype.size
         return 2 * cache + 20 * shape.vocabulary
 
     def token_bytes(self, checkpointing: bool, keys: int = 512) -> int:
-        """Memory kept for each token until its backward pass, attention over that many `keys` included."""
+        """Returns the bytes kept per token until its backward pass, including attention over `keys` keys."""
         shape = self.shape
         widest = 8 * shape.hidden + 8 * (shape.heads + shape.kv_heads) * shape.head_dim + 5 * shape.inner
         widest += 2 * shape.heads * keys
@@ -171,8 +171,8 @@ def _read(folder: Folder, dtype: mx.Dtype) -> dict[str, mx.array]:
 
 
 def _settings(folder: Folder, shape: Architecture, tied: bool) -> dict[str, Any]:
-    """config.json for mlx-lm, with the rotary settings spelled so that every one of its families reads them:
-    its Qwen2 and Llama know nothing of transformers 5's `rope_parameters` and would silently take a default."""
+    """Returns config.json for mlx-lm, with the rotary settings spelled so that all of its families read them:
+    its Qwen2 and Llama ignore transformers 5's `rope_parameters` and would silently use a default."""
     settings = {key: value for key, value in folder.config.items() if key != "rope_parameters"}
     rope = shape.rope
     scaling: dict[str, Any] | None = None
@@ -199,7 +199,7 @@ def _settings(folder: Folder, shape: Architecture, tied: bool) -> dict[str, Any]
 
 
 def _build(shape: Architecture, settings: dict[str, Any]) -> Any:
-    """A decoder with random weights, which take no memory because nothing computes them."""
+    """Returns a decoder with random weights, which take no memory because MLX never evaluates them."""
     module = library(f"models.{shape.family}")
     decoder = module.Model(module.ModelArgs.from_dict(settings))
     decoder.freeze()
@@ -207,7 +207,7 @@ def _build(shape: Architecture, settings: dict[str, Any]) -> Any:
 
 
 def _check_rope(decoder: Any, shape: Architecture, name: str) -> None:
-    """Raises EngineError when the decoder turns its heads by other angles than config.json says."""
+    """Raises EngineError if the decoder's rotary angles differ from those in config.json."""
     half, position = shape.head_dim // 2, 3
     ones = mx.concatenate([mx.ones((1, 1, 1, half)), mx.zeros((1, 1, 1, half))], -1)
     turned = np.array(decoder.model.layers[0].self_attn.rope(ones, offset=position))[0, 0, 0]
@@ -219,7 +219,7 @@ def _check_rope(decoder: Any, shape: Architecture, name: str) -> None:
 
 
 def frequencies(rope: Rope, head_dim: int) -> Any:
-    """Angle per position of each pair of dimensions, (head_dim / 2,) as in
+    """Returns the rotary angle per position of each pair of dimensions, (head_dim / 2,), as in
     engines.torch_lora.network.decoder."""
     plain = 1.0 / rope.theta ** (np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     if rope.kind == "linear":
@@ -235,12 +235,13 @@ def frequencies(rope: Rope, head_dim: int) -> Any:
 # The memory that MLX may take, and what it says when there is none left.
 
 _SAID = ("Unable to allocate", "Insufficient Memory", "maximum allowed buffer size", "out of memory")
-"""Parts of MLX's messages for too little memory on Apple's GPU. On a processor it does not survive a failed
-allocation: there only the budget that is measured beforehand helps."""
+"""Parts of MLX's out-of-memory messages on Apple's GPU. On a processor it does not survive a failed allocation,
+so only the budget measured beforehand helps there."""
 
 
 def free_memory(on_gpu: bool) -> int:
-    """Bytes an engine may use now. Apple's GPU shares the computer's memory and may use part of it."""
+    """Returns the bytes an engine may use now. Apple's GPU shares the computer's memory and may use part of
+    it."""
     if not on_gpu:
         return free_ram() + mx.get_cache_memory()
     most: Any = mx.device_info().get("max_recommended_working_set_size", 0)
@@ -248,7 +249,7 @@ def free_memory(on_gpu: bool) -> int:
 
 
 def keep_to(budget_bytes: int, on_gpu: bool) -> None:
-    """Limits what MLX takes and what it keeps of freed memory; on a Mac the model's weights stay resident."""
+    """Limits MLX's memory and its cache of freed memory; on a Mac the model's weights are wired into memory."""
     mx.set_memory_limit(budget_bytes)
     mx.set_cache_limit(max(2**26, budget_bytes // 8))
     if on_gpu and mx.metal.is_available():
@@ -263,6 +264,7 @@ def release() -> None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
+    """Returns whether the error is MLX's for too little memory."""
     return isinstance(error, MemoryError) or any(said in str(error) for said in _SAID)
 
 

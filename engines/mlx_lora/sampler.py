@@ -1,9 +1,9 @@
 """The sampling loop: temperature 1, no truncation of the distribution, exact log-probabilities.
 
-Every token is drawn by inverting the cumulative distribution at one uniform number. These are drawn beforehand
-from the seed, one per row and step, so a row's tokens do not depend on its neighbours, on rows that left the
-batch, or on how memory cut the batch. The same method as engines.torch_lora.sampler, with numbers of its own.
-"""
+Every token is sampled by inverting the cumulative distribution at a uniform number. These numbers are drawn
+beforehand from the seed, one per row and step, so a row's tokens do not depend on its neighbours, on rows that
+left the batch, or on how the batch was split. The same method as engines.torch_lora.sampler, with different
+random numbers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from engines.models.tokens import Sampled, Told
 # all rows; behind shorter prompts masked columns remain, and each row turns its heads by its own position.
 
 PREFILL_TOKENS = 4096
-"""Prompt tokens read in one pass; more would only make the activations larger."""
+"""Maximum prompt tokens read in one pass; more would only make the activations larger."""
 
 
 class PromptCache:
-    """The cache interface of mlx-lm's attention, for a prompt: keeps its keys and values."""
+    """Cache for mlx-lm's attention over a prompt: keeps its keys and values."""
 
     def __init__(self) -> None:
         self.offset = 0
@@ -40,7 +40,8 @@ class PromptCache:
 
 
 class CompletionCache:
-    """One layer's cache while completions grow, (R, heads, columns, width); `offset` is each row's position."""
+    """One layer's KV cache while completions grow, (R, heads, columns, width); `offset` is each row's
+    position."""
 
     def __init__(self, keys: mx.array, values: mx.array, offset: mx.array, column: int) -> None:
         self.keys, self.values = keys, values
@@ -54,14 +55,14 @@ class CompletionCache:
 
 
 class Rollout:
-    """Completions of one decoder, `n` for each prompt; rows are in the prompts' order."""
+    """A batch of completions of one decoder, `n` per prompt; rows are in the prompts' order."""
 
     def __init__(self, network: Network, decoder: Any) -> None:
         self._network = network
         self._decoder = decoder
 
     def prefill(self, prompts_P: Sequence[Sequence[int]], n: int, max_tokens: int) -> mx.array:
-        """Reads the prompts. Logits of the first token, (P * n, V) fp32."""
+        """Reads the prompts. Returns the logits of the first tokens, (P * n, V) fp32."""
         lengths = np.array([len(prompt) for prompt in prompts_P])
         longest = int(lengths.max())
         tokens_PL = np.zeros((len(prompts_P), longest), np.int32)
@@ -100,7 +101,8 @@ class Rollout:
         return caches, logits
 
     def advance(self, tokens_R: mx.array) -> mx.array:
-        """Appends one token to every row. Returns the logits of the next, (R, V) fp32, not computed yet."""
+        """Appends one token to every row. Returns the logits of the next tokens, (R, V) fp32, not evaluated
+        yet."""
         used = self._caches[0].column + 1
         mask = None if self._seen is None else self._seen[..., :used]
         hidden = self._decoder.model.embed_tokens(tokens_R[:, None])
@@ -122,28 +124,30 @@ class Rollout:
         self._evaluate(offset)
 
     def _evaluate(self, *arrays: mx.array) -> None:
-        """Computes now what the caches hold, so that their old arrays are freed."""
+        """Evaluates the caches now, so that their old arrays are freed."""
         mx.eval(*arrays, [(cache.keys, cache.values) for cache in self._caches])
 
 
 def _repeated(parts: Sequence[mx.array], n: int, more: int) -> mx.array:
-    """Prompts' keys or values (P, heads, L, width), each `n` times, with room for `more` columns."""
+    """Returns prompts' keys or values (P, heads, L, width), each repeated `n` times, with room for `more`
+    columns."""
     whole = parts[0] if len(parts) == 1 else mx.concatenate(list(parts))
     return mx.pad(mx.repeat(whole, n, axis=0), [(0, 0), (0, 0), (0, more), (0, 0)])
 
 
 COMPACT_BELOW = 0.8
-"""Finished rows leave the batch when at most this share is still in progress, because each time the cache is
-copied."""
+"""Finished rows are removed from the batch once at most this share is still in progress, because every removal
+copies the cache."""
 
 LOOK_EVERY = 8
-"""Steps between two looks at a GPU's tokens, because each look waits for it; a processor's are seen at once."""
+"""Steps between two reads of a GPU's tokens, because each read waits for the GPU; a processor's are read at
+every step."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """`n` completions wanted for each prompt; `stops` are the tokens that end one. `told` gets the tokens of
-    the first completion as often as they are looked at."""
+    """Asks for `n` completions of each prompt; `stops` are the end tokens. `told` is called with the tokens of
+    the first completion whenever they are read."""
 
     prompts_P: Sequence[list[int]]
     n: int
@@ -157,10 +161,9 @@ class Request:
 def sample(
     request: Request, rollout: Callable[[], Rollout], prompts_per_pass: int, on_gpu: bool
 ) -> tuple[list[list[Sampled]], int]:
-    """Completions as [prompt][completion], and how many prompts fitted into one pass.
-
-    Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError when not even one
-    prompt fits, or when the model's logits are not finite."""
+    """Samples completions, returned as [prompt][completion], with the number of prompts that fitted into one
+    pass. Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError if not even one
+    prompt fits, or if the logits are not finite."""
     random = np.random.default_rng(request.seed & (2**64 - 1))
     uniforms_PGT = random.random((len(request.prompts_P), request.n, request.max_tokens))
     results: list[list[Sampled]] = []
@@ -175,7 +178,7 @@ def sample(
 def _run(
     prompts_P: Sequence[list[int]], uniforms_PGT: Any, request: Request, rollout: Rollout, on_gpu: bool
 ) -> list[list[Sampled]]:
-    """One pass over some prompts."""
+    """Samples some prompts in one pass."""
     rows, most = len(prompts_P) * request.n, request.max_tokens
     uniforms_RT = np.minimum(uniforms_PGT.reshape(rows, most), 1 - 2**-24).astype(np.float32)
     stops = np.array(sorted(request.stops))
@@ -215,7 +218,8 @@ def _run(
 
 
 def draw(logits_RV: mx.array, uniforms_R: mx.array) -> tuple[mx.array, mx.array]:
-    """Tokens at the given quantiles of softmax(logits), and their log-probabilities; `uniforms` in [0, 1).
+    """Returns the tokens at the given quantiles of softmax(logits), and their log-probabilities in nats;
+    `uniforms` are in [0, 1).
 
     >>> token, logp = draw(mx.array([[0.0, 0.0]]), mx.array([0.6]))
     >>> token.tolist(), round(logp.item(), 4)
@@ -229,7 +233,7 @@ def draw(logits_RV: mx.array, uniforms_R: mx.array) -> tuple[mx.array, mx.array]
 
 
 def _cut(tokens_T: Any, logps_T: Any, stops: Any) -> Sampled:
-    """A row up to its first end token."""
+    """Cuts a row after its first end token."""
     ends = np.flatnonzero(np.isin(tokens_T, stops))
     length = int(ends[0]) + 1 if len(ends) else len(tokens_T)
     return tokens_T[:length].tolist(), logps_T[:length].tolist(), bool(len(ends))

@@ -1,5 +1,5 @@
-"""Reading a model folder as Hugging Face lays it out: config.json, safetensors, nothing that could run code;
-and the shape of its decoder."""
+"""Reads a model folder in Hugging Face's layout (config.json and safetensors, nothing that could run code) and
+the shape of its decoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 @dataclass(frozen=True)
 class Folder:
-    """A model folder that was checked. `files` are its weight files, in order."""
+    """A validated model folder. `files` are its weight files, in order."""
 
     path: Path
     name: str
@@ -33,8 +33,8 @@ class Folder:
 
 
 def open_folder(path: Path) -> Folder:
-    """Raises EngineError, one sentence with the remedy, if the folder is missing or is not a supported
-    model."""
+    """Validates a model folder. Raises EngineError, one sentence with the remedy, if it is missing or is not a
+    supported model."""
     if not path.is_dir():
         raise EngineError(f"There is no model folder at {path}: check the path or give the name of a model.")
     if not (path / "config.json").is_file():
@@ -61,14 +61,14 @@ def open_folder(path: Path) -> Folder:
 
 
 def _name(path: Path) -> str:
-    """The folder's own name, or the Hugging Face name where the folder is a snapshot in its cache."""
+    """Returns the folder's name, or the Hugging Face name if the folder is a snapshot in its cache."""
     if path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--"):
         return path.parent.parent.name.removeprefix("models--").replace("--", "/")
     return path.name
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object, or EngineError when the file is damaged."""
+    """Reads a JSON object. Raises EngineError if the file is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -78,8 +78,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def own_file(folder: Path, file: Path) -> Path:
-    """`file` of a model folder, if its content is in that folder, or in the same model of Hugging Face's cache,
-    whose folders are made of links. Raises EngineError for a link to anywhere else: a copy would include
+    """Returns `file` if its content is in the model folder, or in the same model of Hugging Face's cache, whose
+    folders consist of links. Raises EngineError for a link to anywhere else, because a copy would then include
     another file of this computer."""
     snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
     root = folder.parent.parent if snapshot else folder
@@ -92,7 +92,7 @@ def own_file(folder: Path, file: Path) -> Path:
 
 
 def count_parameters(folder: Folder) -> int:
-    """Parameters by the files' headers, without reading the weights."""
+    """Counts the parameters from the files' headers, without reading the weights."""
     total = 0
     for file in folder.files:
         with open_weights(file, "numpy") as tensors:
@@ -105,7 +105,8 @@ def count_parameters(folder: Folder) -> int:
 
 
 def fingerprint(folder: Folder, blocks: int = 64, block_bytes: int = 2**16) -> str:
-    """SHA-256 over each weight file's size, first megabyte (names and shapes) and evenly spaced blocks."""
+    """Returns a SHA-256 over each weight file's size, first megabyte (names and shapes) and evenly spaced
+    blocks."""
     digest = hashlib.sha256()
     for file in folder.files:
         size = file.stat().st_size
@@ -120,7 +121,7 @@ def fingerprint(folder: Folder, blocks: int = 64, block_bytes: int = 2**16) -> s
 
 @contextmanager
 def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
-    """A weight file's tensors, as torch's unless another `framework` is named. Raises EngineError when it is
+    """Opens a weight file and yields its tensors, as `framework` tensors. Raises EngineError if it is
     damaged."""
     from safetensors import SafetensorError, safe_open  # an installed app's node does without it
 
@@ -137,7 +138,7 @@ def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
 # (before).
 
 KNOWN_TYPES = ("qwen2", "qwen3", "llama")
-"""Model types of our own decoder. They differ only in biases and in norms on queries and keys."""
+"""Model types that our own decoder supports. They differ only in biases and in norms on queries and keys."""
 
 
 _MOST = 2**24
@@ -146,7 +147,8 @@ _LONGEST = 120
 
 
 class Rope(msgspec.Struct, frozen=True, kw_only=True):
-    """Rotary settings; the last four are Llama 3's frequency scaling, `factor` alone is linear scaling."""
+    """Rotary settings; the last four fields are Llama 3's frequency scaling, `factor` alone is linear
+    scaling."""
 
     theta: float = 10_000.0
     kind: str = "default"
@@ -160,7 +162,7 @@ Size = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Llama-like decoder's sizes, as in its config.json; `tied` when the head is the embedding."""
+    """Sizes of a Llama-like decoder, as in its config.json; `tied`: the head is the embedding."""
 
     family: Literal["qwen2", "qwen3", "llama"]
     hidden: Size
@@ -175,13 +177,13 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def linear_parameters(self) -> int:
-        """The parameters of the matrices that LoRA adapts, without biases."""
+        """Number of parameters in the matrices that LoRA adapts, without biases."""
         attention = self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
         return self.layers * (attention + 3 * self.hidden * self.inner)
 
     @property
     def parameters(self) -> int:
-        """All parameters, a tied head counted once.
+        """Number of all parameters, a tied head counted once.
 
         >>> Shape(family="qwen2", hidden=896, layers=24, heads=14, kv_heads=2, head_dim=64, inner=4864,
         ...       vocabulary=151936, context=32768, tied=True).parameters
@@ -193,17 +195,17 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return embeddings + self.linear_parameters + norms + self.layers * more.get(self.family, 0)
 
     def adapter_parameters(self, rank: int) -> int:
-        """LoRA of that rank on all seven matrices of every layer."""
+        """Returns the number of LoRA parameters at this rank, on all seven matrices of every layer."""
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         sides = 2 * (self.hidden + queries) + 2 * (self.hidden + keys) + 3 * (self.hidden + self.inner)
         return self.layers * rank * sides
 
     def row_bytes(self, tokens: int, itemsize: int) -> int:
-        """One sampled row: its keys and values, and its logits in fp32 three times over."""
+        """Returns the bytes of one sampled row: its KV cache, and three copies of its logits in fp32."""
         return 2 * self.layers * self.kv_heads * self.head_dim * tokens * itemsize + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool, itemsize: int) -> int:
-        """What the learner keeps of one token until its backward pass."""
+        """Returns the bytes the learner keeps per token until its backward pass."""
         heads = (3 * self.heads + 4 * self.kv_heads) * self.head_dim
         layer = 2 * self.hidden + heads + 2 * self.inner
         kept = self.layers * (self.hidden if checkpointing else layer) + 2 * layer
@@ -218,9 +220,8 @@ class Architecture(Shape, frozen=True, kw_only=True):
 
 
 def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
-    """The decoder that config.json describes, or None where only transformers can run it.
-
-    Raises EngineError where a known family lacks a size, or has one that no decoder has."""
+    """Returns the decoder that config.json describes, None if only transformers can run it. Raises EngineError
+    if a known family lacks a size, or has an impossible one."""
     try:
         found = _read(config)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -304,12 +305,11 @@ FILE = "shoal.json"
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where to begin and how fast to learn. `families` maps a puzzle family to the level where training and
-    probing start; empty means all families at level 0. `others` are families beside these that peers' answers
-    may teach, and the levels they then start at. `max_tokens` is the maximum length of an answer,
-    `groups` the questions a round, `rank` LoRA's rank (None: the engine's own choice). The defaults are for
-    models of 0.5 to 3 billion parameters; smaller ones learn faster.
-    """
+    """Recommended training settings of a model. `families` maps a puzzle family to the level where training and
+    probing start; empty means all families at level 0. `others` are further families that may be learned from
+    peers' answers, with their starting levels. `max_tokens` is the maximum length of an answer, `groups` the
+    questions per round, `rank` the LoRA rank (None: the engine's choice). The defaults are for models of 0.5 to
+    3 billion parameters; smaller ones use a higher learning rate."""
 
     families: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
     others: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
@@ -321,11 +321,12 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 SMALL = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
 _SMALL_BYTES = 400 * 10**6
-"""The size of weights up to which a model is small; they have two bytes a parameter or four."""
+"""Maximum bytes of a small model's weights, which have two or four bytes per parameter."""
 
 
 def read_settings(folder: Path) -> ModelSettings:
-    """The model's shoal.json, or defaults for its size. Raises EngineError for unknown or invalid ones."""
+    """Returns the model's shoal.json, or defaults for its size. Raises EngineError for unknown or invalid
+    settings."""
     file = folder / FILE
     if not file.is_file():
         weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))

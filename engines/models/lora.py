@@ -1,4 +1,4 @@
-"""A LoRA adapter in PEFT's files as plain matrices, trained by any program.
+"""LoRA adapters in PEFT's files, read as plain matrices and written with the optimiser state.
 
 Scales that PEFT keeps in its settings (rank-stabilised LoRA, alphas of single layers) are multiplied into B, so
 that `alpha / rank` is the scale of every layer."""
@@ -37,7 +37,7 @@ Named = Mapping[str, np.ndarray[Any, np.dtype[np.float32]]]
 
 
 class OptimizerState(msgspec.Struct, frozen=True, kw_only=True):
-    """What AdamW needs in addition to its moments; `base` is the fingerprint of the frozen weights."""
+    """AdamW's state besides its moments; `base` is the fingerprint of the frozen weights."""
 
     steps: int
     rank: int
@@ -54,7 +54,7 @@ def save(
     moments_1: Named,
     moments_2: Named,
 ) -> None:
-    """Writes the four files and flushes them, and the folder, to disk. Raises EngineError when that fails."""
+    """Writes the four files and flushes them, and the folder, to disk. Raises EngineError if that fails."""
     moments = {f"{_MOMENTS[0]}{name}": array for name, array in moments_1.items()}
     moments |= {f"{_MOMENTS[1]}{name}": array for name, array in moments_2.items()}
     config = _peft_config(state, alpha, values)
@@ -74,10 +74,9 @@ def save(
 def load(
     folder: Path, base: str, rank: int, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[OptimizerState, Named, Named, Named]:
-    """The state, values and both moments that `save` wrote.
-
-    Raises AdapterError when a file is missing or damaged, has other names, shapes or number formats than
-    `shapes` and fp32, or belongs to another base model."""
+    """Returns the state, the values and both moments that `save` wrote. Raises AdapterError if a file is
+    missing or damaged, has other names, shapes or number formats than `shapes` and fp32, or belongs to another
+    base model or rank."""
     try:
         state = msgspec.json.decode((folder / OPTIMIZER_STATE).read_bytes(), type=OptimizerState)
     except (OSError, msgspec.MsgspecError) as error:
@@ -99,7 +98,8 @@ def load(
 
 
 def _read(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The file's arrays, which must be exactly these, fp32 and finite."""
+    """Returns the file's arrays, which must have exactly these names and shapes and be fp32 and finite. Raises
+    AdapterError."""
     found = {}
     try:
         with safe_open(str(file), framework="numpy") as arrays:
@@ -128,7 +128,7 @@ def _packed(arrays: Named) -> bytes:
 
 
 def _peft_config(state: OptimizerState, alpha: int, values: Named) -> dict[str, Any]:
-    """What peft's LoraConfig needs to build the same layers. Only layers named here are adapted."""
+    """Returns what peft's LoraConfig needs to build the same layers. Only the layers named here are adapted."""
     layers = {name.removesuffix(".weight").rpartition(".")[0] for name in values}
     return {
         "peft_type": "LORA",
@@ -144,8 +144,8 @@ def _peft_config(state: OptimizerState, alpha: int, values: Named) -> dict[str, 
 
 
 def _ending(layer: str) -> str:
-    """By which peft finds a layer: its name, and where that is a number, what comes before it; peft takes
-    "0" for every first layer too.
+    """Returns the name by which peft finds a layer: its last part, and if that is a number, also the part
+    before it; otherwise peft would match "0" of every list of layers.
 
     >>> _ending("base_model.model.model.layers.0.mlp.up_proj"), _ending("base_model.model.altup_projections.0")
     ('up_proj', 'altup_projections.0')
@@ -159,7 +159,7 @@ Array = NDArray[Any]
 PREFIX = "base_model.model."
 A, B = ".lora_A.weight", ".lora_B.weight"
 _UNKNOWN = ("use_dora", "modules_to_save", "layer_replication", "trainable_token_indices")
-"""Settings of PEFT adapters that are more than two matrices per layer."""
+"""Settings of PEFT adapters that need more than two matrices per layer."""
 
 
 @dataclass(frozen=True)
@@ -176,19 +176,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Lora:
-    """`pairs` by the names of the base model's layers."""
+    """An adapter: `pairs` by the base model's layer names; each layer is scaled by `alpha / rank`."""
 
     pairs: Mapping[str, Pair]
     alpha: float
 
     def delta(self, layer: str) -> Array:
-        """What the adapter adds to a layer's weights, `alpha / rank * B A`, (out, in) fp32."""
+        """Returns what the adapter adds to a layer's weights, `alpha / rank * B A`, (out, in) fp32."""
         pair = self.pairs[layer]
         product: Array = pair.b @ pair.a
         return product * np.float32(self.alpha / pair.rank)
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Raises AdapterError unless every layer is one of a base with these `shapes` (out, in)."""
+        """Raises AdapterError unless every layer exists in a base with these `shapes` (out, in)."""
         for layer, pair in self.pairs.items():
             shape = shapes.get(layer)
             if shape is None:
@@ -200,7 +200,7 @@ class Lora:
 
 
 def pairs(state: Mapping[str, Array]) -> dict[str, Pair]:
-    """Tensors under PEFT's names as pairs. Raises AdapterError for any other tensor."""
+    """Groups tensors under PEFT's names into pairs. Raises AdapterError for any other tensor."""
     found = {}
     for name, a in state.items():
         if not name.endswith(A):
@@ -216,13 +216,13 @@ def pairs(state: Mapping[str, Array]) -> dict[str, Pair]:
 
 
 def read(folder: Path) -> Lora:
-    """The adapter in PEFT's folder. Raises AdapterError, one sentence."""
+    """Reads the adapter in PEFT's folder. Raises AdapterError, one sentence."""
     state, alpha = read_state(folder)
     return Lora(pairs(state), alpha)
 
 
 def read_state(folder: Path) -> tuple[dict[str, Array], float]:
-    """PEFT's tensors as fp32 and the alpha that llama.cpp needs with them. Raises AdapterError."""
+    """Returns PEFT's tensors as fp32, and the alpha to use with them. Raises AdapterError."""
     if not (folder / ADAPTER_CONFIG).is_file():
         raise AdapterError(f"{folder} has no {ADAPTER_CONFIG}: give the folder of a PEFT adapter.")
     try:

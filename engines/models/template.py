@@ -1,10 +1,10 @@
-"""A model's chat template: a stranger's program, run in jinja's sandbox and with a bounded amount of work.
+"""Renders a model's chat template: untrusted code, run in jinja's sandbox with a bounded amount of work.
 
-The sandbox keeps a template from Python's insides. It does not keep one line from taking all memory (`'a' *
-6000000000`), or all time inside one call that no other thread can interrupt. So everything that makes texts or
-lists longer, or goes through them, is charged before it is done: operators, filters, methods, loops, slices and
-comparisons. A prompt has a fixed budget. The same holds while jinja evaluates constants, which it does already
-when it compiles."""
+The sandbox keeps a template from Python's internals. It does not keep one line from using all memory (`'a' *
+6000000000`), or all time inside one call that no other thread can interrupt. So everything that makes strings
+or lists longer, or iterates over them, is charged before it runs: operators, filters, methods, loops, slices
+and comparisons. A prompt has a fixed budget. The same holds while jinja evaluates constants, which it already
+does when it compiles."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from jinja2.exceptions import SecurityError
 from jinja2.visitor import NodeTransformer
 
 _WORK = 2**26
-"""Budget of one prompt: a character of a text costs 1, an item of a list `_ITEM`, a call `_CALL`. A long
+"""Budget of one prompt: a character of a string costs 1, an item of a list `_ITEM`, a call `_CALL`. A long
 conversation of 500,000 characters uses a hundredth of it on each pass."""
 _ITEM, _CALL = 64, 256
 _LONGEST_SOURCE = 2**18
 """Maximum characters of a template: the longest known has 20,000."""
 _LONGEST_TEXT = 2**22
-"""Maximum characters of a prompt, and of every part of one that is put together: a million tokens."""
+"""Maximum characters of a prompt, and of every part that is assembled: a million tokens."""
 _WIDEST = 10_000
 """Largest number that a filter or a method accepts."""
 _MOST_BITS = 4096
 _PLAIN = "{% for message in messages %}{{ message['content'] }}\n\n{% endfor %}"
-"""For base models that have no chat template: the texts one after another."""
+"""Template for base models that have none: the texts one after another."""
 _LEFT_OUT = ("pprint", "striptags", "urlize", "wordwrap", "xmlattr")
-"""Filters that no chat template needs, with regular expressions that are slow on long texts."""
+"""Removed filters: no chat template needs them, and their regular expressions are slow on long strings."""
 _ON_ITEMS = {
     *("attr", "count", "d", "default", "first", "items", "last", "length", "list", "map"),
     *("reject", "rejectattr", "reverse", "select", "selectattr"),
 }
-"""Filters that look at a list's items but not into them."""
+"""Filters that read a list's items but not their contents."""
 _MULTIPLY = {
     *("center", "expandtabs", "indent", "join", "ljust", "replace"),
     *("rjust", "sum", "tojson", "translate", "zfill"),
 }
-"""Filters and methods whose result can be as long as one of their arguments times another."""
+"""Filters and methods whose result can be as long as one argument times another."""
 
 
 class ChatTemplate:
-    """Raises jinja2.TemplateError, or what Python's own compiler raises, for a template that cannot be
-    compiled."""
+    """Compiled Jinja chat template of a model; renders messages to a prompt. Raises jinja2.TemplateError or
+    SyntaxError (also RecursionError, ValueError, MemoryError) if the template does not compile."""
 
     def __init__(self, source: str | None) -> None:
         if len(source or "") > _LONGEST_SOURCE:
@@ -63,8 +63,8 @@ class ChatTemplate:
         self._template = self._environment.from_string(source or _PLAIN)
 
     def render(self, **values: Any) -> str:
-        """Raises jinja2.TemplateError, SecurityError if it does more than a prompt needs, and whatever else the
-        template's own mistakes raise."""
+        """Renders the template. Raises jinja2.TemplateError, SecurityError if it exceeds the budget, and
+        whatever the template's own mistakes raise."""
         self._environment.left = _WORK
         return self._template.render(**values)
 
@@ -177,14 +177,14 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         self.spend(cost * _length(value) if name == "sum" else cost)
 
     def _format(self, text: str, values: Any) -> None:
-        """Charges for widths in a format, which are in the text or among the values."""
+        """Charges for widths in a format string, which are in the text or among the values."""
         numbers = [int(found) for found in re.findall(r"\d+", text)]
         if re.search(r"%[^%a-zA-Z]*\*|\{[^}]*\{", text):
             numbers += [abs(one) for one in _flat(values, self.left) if isinstance(one, int)]
         self.spend((len(text) + 1) * (self._size(values) + 1) + sum(numbers))
 
     def _size(self, value: Any) -> int:
-        """The cost of going through all of a value, however often a part occurs in it."""
+        """Returns the cost of iterating over all of a value, parts counted as often as they occur."""
         total = 0
         for one in _flat(value, self.left):
             total += _length(one)
@@ -193,18 +193,18 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return total
 
     def _whole(self, value: Any) -> Any:
-        """A list in place of an iterator, which can be gone through only once."""
+        """Returns a list in place of an iterator, which could be read only once."""
         return list(islice(value, _WORK // _ITEM)) if isinstance(value, Iterator) else value
 
     def _items(self, value: Any) -> Any:
-        """Charges for what a loop goes through, or a slice has made."""
+        """Charges for the items of a loop or a slice."""
         value = self._whole(value)
         self.spend(_length(value))
         return value
 
     def _all(self, value: Any) -> Any:
-        """Charges for what is compared, looked up or shown, and what a list is made of: a few lines, each
-        containing the one before twice, grow without limit."""
+        """Charges for a value that is compared, looked up, shown or put into a list: a few lines, each
+        containing the previous one twice, grow exponentially."""
         self.spend(1 if isinstance(value, str | bytes) else self._size(value))
         return value
 
@@ -220,7 +220,7 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 def _length(value: Any) -> int:
-    """The cost of a value without what is in it."""
+    """Returns the cost of a value without its contents."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, range):
@@ -244,10 +244,10 @@ def _flat(value: Any, most: int) -> Iterator[Any]:
 
 
 class _Paying(NodeTransformer):
-    """Routes through filters what jinja would compile to plain Python."""
+    """Routes operations that jinja would compile to plain Python through filters that charge for them."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
-        """`a ~ b`, as `[a, b] | join`."""
+        """Replaces `a ~ b` by `[a, b] | join`."""
         self.generic_visit(node)
         return _filtered(nodes.List(node.nodes, lineno=node.lineno), "join")
 
@@ -280,7 +280,7 @@ def _filtered(node: Any, name: str) -> nodes.Filter:
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks the model's own words in some templates; here it prints what is inside."""
+    """`{% generation %}` marks the model's own words in some templates; here it renders what is inside."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja's own interface
 
@@ -291,7 +291,8 @@ class _Generation(jinja2.ext.Extension):
 
 
 class _Namespace(jinja2.utils.Namespace):
-    """Templates come with models: they may not store underscored attributes to reach Python's insides."""
+    """A namespace that refuses names with a leading underscore, by which a template could reach Python's
+    internals."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         values = dict(*args[1:], **kwargs)

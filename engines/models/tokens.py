@@ -1,8 +1,7 @@
-"""From chat messages to token ids and back, from the model folder's own tokenizer and chat template.
+"""Converts chat messages to token ids and back, with the model folder's own tokenizer and chat template.
 
-Only the `tokenizers` library and jinja's sandbox are needed where the folder has a tokenizer.json; importing
-transformers for the same would cost more than a second. The template's surroundings are those of transformers.
-"""
+A folder with a tokenizer.json needs only the `tokenizers` library and jinja's sandbox; importing transformers
+for the same would take more than a second. Templates get the same variables as in transformers."""
 
 from __future__ import annotations
 
@@ -23,17 +22,17 @@ _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt
 failing."""
 
 TRIAL_S = 20.0
-"""Seconds that a template may take for one short prompt; a slower one would stop every round."""
+"""Maximum seconds for rendering one short prompt; a slower template would stop every round."""
 _LONGEST = 120
 
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
 class ChatTokenizer:
-    """`stops` are the tokens that end a sampled completion, `end` the one added to finished foreign text;
-    `template` is the chat template's text, None without one; `talks` says whether it shows the model earlier
-    turns, so that a conversation is possible. `opening` is what the tokenizer itself puts before a text: the
-    prompts of a model without a template begin with it, as a template writes its own."""
+    """Tokenizer and chat template of a model folder. `stops` are the tokens that end a sampled completion,
+    `end` the one added to finished foreign text. `template` is the chat template's text, None without one.
+    `talks`: the template includes earlier turns, so a conversation is possible. `opening` are the tokens that
+    the tokenizer itself puts before a text; prompts of a model without a template begin with them."""
 
     def __init__(self, folder: Folder) -> None:
         settings = _optional(folder, "tokenizer_config.json")
@@ -75,8 +74,8 @@ class ChatTokenizer:
         return frozenset(stops), stops[0]
 
     def _opening(self, settings: dict[str, Any]) -> list[int]:
-        """Decided by `add_bos_token` of tokenizer_config.json if given, else by the post-processor of
-        tokenizer.json, as in transformers."""
+        """Returns the tokens to begin a prompt with: decided by `add_bos_token` of tokenizer_config.json if
+        given, else by the post-processor of tokenizer.json, as in transformers."""
         bos = self._tokenizer.token_to_id(self._special.get("bos_token", ""))
         said = settings.get("add_bos_token")
         if isinstance(said, bool):
@@ -86,8 +85,9 @@ class ChatTokenizer:
         return [id for id, _ in added] if len(added) < len(encoded.ids) else []
 
     def pauses(self) -> frozenset[int]:
-        """Tokens that end with a blank line. The plain template puts one after each message, so an answer of a
-        model without a template ends there; such a model seldom gives the end token."""
+        """Returns the tokens that end with a blank line, for a model without a template; else none. The plain
+        template puts a blank line after each message, so an answer ends there: such models seldom give the end
+        token."""
         if self.template:
             return frozenset()
         ids = range(self._tokenizer.get_vocab_size(with_added_tokens=True))
@@ -95,7 +95,8 @@ class ChatTokenizer:
         return frozenset(id for id, text in zip(ids, texts, strict=True) if text.endswith("\n\n"))
 
     def _try(self) -> bool:
-        """Raises EngineError for a template that takes too long, or refuses every prompt."""
+        """Renders a trial prompt; returns whether the template includes earlier turns. Raises EngineError for a
+        template that takes too long, or refuses every prompt."""
         trial = [{"role": "system", "content": "ping"}, {"role": "user", "content": "pong"}]
         try:
             within(TRIAL_S, lambda: self.prompt(trial))
@@ -116,17 +117,17 @@ class ChatTokenizer:
 
     @property
     def library(self) -> Tokenizer:
-        """The tokenizer itself."""
+        """The tokenizer of the `tokenizers` library."""
         return self._tokenizer
 
     @property
     def special(self) -> dict[str, str]:
-        """Texts of the special tokens by their roles, such as `bos_token`."""
+        """Special tokens' texts by role, such as `bos_token`."""
         return dict(self._special)
 
     def prompt(self, messages: Messages) -> list[int]:
-        """Token ids of a prompt up to where the model's answer begins, or continues if the last message is the
-        assistant's."""
+        """Returns the token ids of a prompt up to where the model's answer begins, or continues if the last
+        message is the assistant's. Raises EngineError."""
         if messages and messages[-1].get("role") == "assistant":
             return [*self.prompt(messages[:-1]), *self.completion(str(messages[-1]["content"]), False)]
         plain = [{key: str(value) for key, value in message.items()} for message in messages]
@@ -162,7 +163,7 @@ class ChatTokenizer:
         return self.render(messages, answering=True)
 
     def render(self, messages: list[dict[str, str]], answering: bool) -> str:
-        """The chat template filled in; `answering` ends it where the model's answer begins. Raises
+        """Renders the chat template; `answering` ends it where the model's answer begins. Raises
         jinja2.TemplateError."""
         try:
             return self._template.render(
@@ -174,7 +175,7 @@ class ChatTokenizer:
             raise jinja2.TemplateError(f"{type(error).__name__}: {str(error)[:_LONGEST]}") from error
 
     def completion(self, text: str, finished: bool) -> list[int]:
-        """Foreign text as token ids. Text that spells a control token stays text, or is left out by tokenizers
+        """Tokenizes foreign text. Text that spells a control token stays text, or is left out by tokenizers
         that know it as a word."""
         self._tokenizer.encode_special_tokens = True
         try:
@@ -185,7 +186,7 @@ class ChatTokenizer:
         return [*plain, self.end] if finished else plain
 
     def texts(self, completions: Sequence[list[int]]) -> list[str]:
-        """Text of each completion, without special tokens."""
+        """Decodes each completion, without special tokens."""
         texts: list[str] = self._tokenizer.decode_batch(completions, skip_special_tokens=True)
         return texts
 
@@ -226,7 +227,7 @@ def _content(token: Any) -> str:
 
 
 def _choose(template: Any) -> str | None:
-    """The template text; of several named ones, the one called "default"."""
+    """Returns the template text; of several named ones, the one called "default"."""
     if isinstance(template, list):
         template = {entry["name"]: entry["template"] for entry in template}
     if isinstance(template, dict):
@@ -241,13 +242,14 @@ def _line(error: BaseException) -> str:
 # From prompts to tokens and from tokens to completions, as every engine does it around its sampler.
 
 Told = Callable[[list[int]], bool]
-"""Gets an answer's tokens so far; returning False ends it there."""
+"""Called with an answer's tokens so far; returning False stops the answer."""
 Sampled = tuple[list[int], list[float], bool]
-"""Tokens with the end token, their log-probabilities, and whether the end token was reached."""
+"""Tokens including the end token, their log-probabilities, and whether the end token was reached."""
 
 
 class ModelText:
-    """What the model called `name` reads and writes, at most `context` tokens in all."""
+    """Tokenizer and chat template of model `name`: encodes prompts and decodes completions. `context` is the
+    context length in tokens, prompt plus completion."""
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:
         self._tokenizer, self._name, self._context = tokenizer, name, context
@@ -263,7 +265,7 @@ class ModelText:
         )
 
     def read(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
-        """Token ids of every prompt. Raises EngineError for prompts that this model cannot answer."""
+        """Tokenizes prompts. Raises EngineError if prompt and answer exceed the context."""
         if n < 1 or max_tokens < 1:
             raise EngineError(
                 f"{n} completions of {max_tokens} tokens can't be sampled: both must be at least 1."
@@ -278,7 +280,7 @@ class ModelText:
         return tokens_P
 
     def told(self, heard: Heard) -> Told:
-        """Turns an answer's tokens into text; a character with missing bytes is held back."""
+        """Wraps `heard` for tokens: decodes an answer's tokens, holding back an incomplete UTF-8 character."""
 
         def tell(tokens_T: list[int]) -> bool:
             return heard(self._tokenizer.texts([tokens_T])[0].rstrip("\ufffd"))
@@ -286,7 +288,7 @@ class ModelText:
         return tell
 
     def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
-        """Sampled tokens with their text, without the token that ended it."""
+        """Returns sampled tokens as completions with their text, decoded without the end token."""
         answers = [ids[:-1] if finished else ids for group in groups_P for ids, _, finished in group]
         texts = iter(self._tokenizer.texts(answers))
         return [

@@ -1,8 +1,7 @@
 """The engine that runs everywhere torch does: NVIDIA, Apple, plain processors.
 
-A decoder of our own samples and learns for the Qwen2, Qwen3 and Llama families, so neither transformers nor
-peft is imported for them (that would triple the start-up time). Every other architecture runs on those two.
-"""
+Our own decoder samples and trains the Qwen2, Qwen3 and Llama families, so neither transformers nor peft is
+imported for them (that would triple the start-up time). All other architectures use those two."""
 
 from __future__ import annotations
 

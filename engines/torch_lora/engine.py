@@ -30,9 +30,9 @@ from engines.torch_lora.sampler import Request, TorchDecoder, sample
 
 
 class Base:
-    """A frozen model on its device with its tokenizer: the base of one engine or of a whole swarm of adapters.
-    `notes` collects sentences for the owner, such as memory running short. `sampler_bytes` is the memory of
-    another program that samples instead of this one."""
+    """A frozen model on its device with its tokenizer, shared by the adapters of an engine or a swarm. `notes`
+    collects sentences for the user, such as memory running short. `sampler_bytes` is the memory of another
+    program that samples instead."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Base:
         self.parameters = parameters
 
     def _check_memory(self, parameters: int, sampler_bytes: int | None) -> None:
-        """Checks room for the weights, with the merged copy that samples if there is one, or for what learning
-        keeps."""
+        """Raises EngineError unless there is room for the weights with the merged copy that samples, if there
+        is one, or with what learning keeps."""
         copies = 2 if merges(self.placement.device, parameters) and sampler_bytes is None else 1.5
         needed = int(copies * parameters * self.placement.dtype.itemsize) + (sampler_bytes or 0)
         if needed > self.placement.budget_bytes:
@@ -124,9 +124,8 @@ class Base:
         *,
         plain: bool = False,
     ) -> list[list[list[Completion]]]:
-        """Completions as [node][prompt][completion], all adapters in one pass where memory allows.
-
-        `plain` takes the one adapter given for none."""
+        """Samples completions, returned as [node][prompt][completion], all adapters in one pass if memory
+        allows. `plain` ignores the adapter and samples from the base model; give one adapter then."""
         tokens_NP = [self.text.read(prompts, n, max_tokens) for prompts in prompts_NP]
         found: list[list[list[Sampled]]] = []
         together = self.network.nodes_per_pass(free_memory(self.placement.device))
@@ -210,7 +209,7 @@ class Base:
 
 
 class OnBase:
-    """The common part of an engine and a swarm over one base. `notes` holds sentences for the owner."""
+    """Common part of an engine and a swarm over one base. `notes` holds sentences for the user."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
@@ -227,7 +226,7 @@ class OnBase:
 
 
 class TorchEngine(OnBase):
-    """See `engines.contract.Engine` for every method."""
+    """The torch engine; methods as in `engines.contract.Engine`."""
 
     def __init__(self, base: Base, seed: int = 0) -> None:
         super().__init__(base)
@@ -271,7 +270,7 @@ class TorchEngine(OnBase):
 
 
 def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> TorchEngine:
-    """Opens a model by folder, by name in the local Hugging Face cache, or "starter". Raises EngineError."""
+    """Opens the model in folder `model`. Raises EngineError."""
     return TorchEngine(Base(model, **options), seed)
 
 
@@ -279,9 +278,8 @@ def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOpt
 
 
 class TorchSwarm(OnBase):
-    """Each method is that of `engines.contract.Engine` with the node's number in front.
-
-    A node does exactly what an engine of its own with the same seed would do."""
+    """Several nodes over one base; methods as in `engines.contract.Engine`, with the node's index first. A node
+    does exactly what an engine of its own with the same seed would do."""
 
     def __init__(self, base: Base, seeds_N: Sequence[int]) -> None:
         super().__init__(base)
@@ -295,8 +293,8 @@ class TorchSwarm(OnBase):
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        """Completions as [node][prompt][completion]. Nodes may have different numbers of prompts, including
-        0."""
+        """Samples completions, returned as [node][prompt][completion]. Nodes may have different numbers of
+        prompts, including 0."""
         if len(prompts_NP) != self.nodes or len(seeds_N) != self.nodes:
             raise ValueError(f"sample needs prompts and a seed for each of {self.nodes} nodes")
         return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
@@ -305,7 +303,7 @@ class TorchSwarm(OnBase):
         return self._base.logprobs(self._adapters_N[node], sequences_S)
 
     def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        """Log-probs under the base without any adapter's effect: a fresh one changes nothing."""
+        """Returns the log-probs under the base model: a fresh adapter has no effect."""
         return self._base.logprobs(self._base.new_adapter(0), sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:
@@ -322,10 +320,10 @@ class TorchSwarm(OnBase):
         self._adapters_N[node].begin_anew()
 
     def reset(self, seeds_N: Sequence[int]) -> None:
-        """Fresh adapters, for the next run on the same base."""
+        """Replaces all adapters by fresh ones, for the next run on the same base."""
         self._adapters_N = [self._base.new_adapter(seed) for seed in seeds_N]
 
 
 def open_swarm(model: str | Path, seeds_N: Sequence[int], **options: Unpack[EngineOptions]) -> TorchSwarm:
-    """One node for each seed over one base; see `open_engine`."""
+    """Opens one node for each seed over one base; see `open_engine`."""
     return TorchSwarm(Base(model, **options), seeds_N)

@@ -1,8 +1,7 @@
-"""One optimiser step over a batch of weighted rows, in micro-batches that fit the memory.
+"""One optimiser step over a batch of weighted rows, in micro-batches that fit into memory.
 
-Weights are final when they arrive (`engines.contract.Row`), so micro-batches simply add up. A step that fails
-for any reason leaves adapter and optimiser as they were.
-"""
+Weights are final when they arrive (`engines.contract.Row`), so the gradients of micro-batches simply add up. A
+step that fails for any reason leaves adapter and optimiser unchanged."""
 
 from __future__ import annotations
 
@@ -32,20 +31,21 @@ from engines.torch_lora.sampler import memory
 CLIP_NORM = 1.0
 
 MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
-"""Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
+"""Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
+caches."""
 
 
 MOST_SHARE = 0.5
-"""Share of the weights' size that a micro-batch may use on a processor, where larger ones gain nothing and
-other programs need the memory."""
+"""Maximum memory of a micro-batch on a processor, as a share of the weights' size: larger ones gain nothing,
+and other programs need the memory."""
 
 LEAST_BYTES = 2**29
-"""Small models are not limited by that share."""
+"""Minimum bytes allowed by that share, so that it does not limit small models."""
 
 
 def measured(network: Network, free_bytes: int) -> BatchLimits:
-    """Tokens of a micro-batch, from the free memory. On a processor a micro-batch uses at most half of what the
-    weights do."""
+    """Returns the limits of a micro-batch for this much free memory. On a processor a micro-batch uses at most
+    half as much memory as the weights."""
     token_bytes = network.token_bytes(checkpointing=False)
     most, recomputed = MOST_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
     limits = BatchLimits.fitting(free_bytes, most, token_bytes, recomputed)
@@ -58,8 +58,9 @@ def measured(network: Network, free_bytes: int) -> BatchLimits:
 def step(
     network: Network, adapter: Adapter, batch: Batch, limits: BatchLimits, notice: Callable[[str], None]
 ) -> StepStats:
-    """Minimises the batch's weighted loss by one AdamW step; `notice` gets a sentence when the limits step
-    down. Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
+    """Minimises the batch's weighted loss by one AdamW step; `notice` is called with a sentence when the limits
+    step down. Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little
+    memory."""
     start = time.perf_counter()
     rows = weighted_rows(batch, network.vocabulary)
     if not rows:
@@ -83,7 +84,7 @@ def step(
 def _gather_gradient(
     network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: BatchLimits
 ) -> tuple[float, torch.Tensor, int]:
-    """Adds the gradient of all `rows` of a batch to the adapter's. Returns the loss, `logprobs.mismatch` and
+    """Adds the gradient of all `rows` to the adapter's. Returns the loss, the sum of `logprobs.mismatch` and
     the number of micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
     pieces = micro_batches(sequences, limits.tokens, network.shares(limits.checkpointing))
@@ -124,7 +125,7 @@ def score(
     limits: BatchLimits,
     notice: Callable[[str], None],
 ) -> list[list[float]]:
-    """Log-probabilities (nats) of every completion's tokens under the adapter."""
+    """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
     check_tokens(sequences_S, network.vocabulary)
 
     def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:

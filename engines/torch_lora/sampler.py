@@ -1,9 +1,9 @@
 """The sampling loop: temperature 1, no truncation of the distribution, exact log-probabilities.
 
-Every token is drawn by inverting the cumulative distribution at one uniform number. These numbers are drawn
-beforehand from each node's seed on the processor, one per row and step, so a row's tokens depend on its seed,
-place and model alone: not on its neighbours, on rows that left the batch, or on how memory cut the batch.
-"""
+Every token is sampled by inverting the cumulative distribution at a uniform number. These numbers are drawn
+beforehand from each node's seed on the processor, one per row and step, so a row's tokens depend only on its
+seed, its place and the model: not on its neighbours, on rows that left the batch, or on how the batch was
+split."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.network import Rollout
 
 COMPACT_BELOW = 0.8
-"""Finished rows leave the batch when at most this share is still in progress, because each time the cache is
-copied."""
+"""Finished rows are removed from the batch once at most this share is still in progress, because every removal
+copies the cache."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Completions wanted of N adapters: `n` for each prompt, N seeds, and the tokens that end a completion.
-    `told` gets the tokens of the first completion after every step."""
+    """Asks for completions from N adapters: `n` for each prompt, N seeds, and the end tokens. `told` is called
+    with the tokens of the first completion after every step."""
 
     prompts_NP: Sequence[Sequence[Tokens]]
     n: int
@@ -45,10 +45,9 @@ class Request:
 def sample(
     request: Request, rollout: Callable[[], Rollout], device: torch.device, prompts_per_pass: int
 ) -> tuple[list[list[list[Sampled]]], int]:
-    """Completions as [node][prompt][completion], and how many prompts of each node fitted into one pass.
-
-    Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError when not even one
-    prompt fits, or when the model's logits are not finite."""
+    """Samples completions, returned as [node][prompt][completion], with the number of prompts per node that
+    fitted into one pass. Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError
+    if not even one prompt fits, or if the logits are not finite."""
     uniforms_N = [
         quantiles(seed, len(prompts), request.n, request.max_tokens)
         for prompts, seed in zip(request.prompts_NP, request.seeds_N, strict=True)
@@ -75,7 +74,8 @@ def memory(device: torch.device) -> MemoryErrors:
 
 
 def quantiles(seed: int, prompts: int, n: int, max_tokens: int) -> torch.Tensor:
-    """The quantile in [0, 1) of every token, (P, G, T): fp64 that fp32 holds too, and never rounds up to 1."""
+    """Returns the quantile in [0, 1) of every token, (P, G, T): fp64 values that are exact in fp32 and never
+    round up to 1."""
     generator = torch.Generator().manual_seed(fold(seed))
     drawn = torch.rand(prompts, n, max_tokens, dtype=torch.float64, generator=generator)
     return drawn.float().clamp_(max=1 - 2**-24).double()
@@ -89,7 +89,7 @@ def _run(
     rollout: Rollout,
     device: torch.device,
 ) -> list[list[list[Sampled]]]:
-    """One pass over some prompts of every node."""
+    """Samples some prompts of every node in one pass."""
     nodes, rows = len(prompts_NP), max(map(len, prompts_NP)) * request.n
     uniforms_NRT = torch.zeros(nodes, rows, request.max_tokens)
     for node, uniforms in enumerate(uniforms_N):
@@ -133,7 +133,8 @@ def _run(
 
 
 def draw(logits: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens at the given quantiles of softmax(logits), and their log-probabilities; `uniforms` lie in [0, 1).
+    """Returns the tokens at the given quantiles of softmax(logits), and their log-probabilities in nats;
+    `uniforms` are in [0, 1).
 
     >>> token, logp = draw(torch.tensor([[0.0, 0.0]]).log_softmax(-1), torch.tensor([0.6]))
     >>> token.tolist(), round(float(logp), 4)

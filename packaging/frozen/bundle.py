@@ -1,4 +1,4 @@
-"""The folder that every installer carries: PyInstaller's bundle with Shoal's own files beside it."""
+"""Builds the folder that every installer contains: PyInstaller's bundle with Shoal's own files beside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class BuildError(Exception):
-    """Says what is missing and what to do, in one sentence."""
+    """The build cannot go on; one sentence says what is missing and what to do."""
 
 
 # The Python that engine packs are made with on Windows and macOS, whose own systems bring none.
@@ -36,12 +36,11 @@ NOT_NEEDED = (
     ),
     *(f"{place}/{name}" for place in _LIBRARY for name in ("lib-dynload/_tkinter*", "site-packages/pip*")),
 )
-"""Parts of its archive that are left out: headers, manual pages, its own tests, a toolkit for windows, and
-pip."""
+"""Parts of the Python archive that are left out: headers, manual pages, its own tests, Tk, and pip."""
 
 
 def carry_python(archive: Path, to: Path) -> None:
-    """Unpacks an archive of python-build-standalone whose digest is known. Raises BuildError."""
+    """Unpacks an archive of python-build-standalone after checking its digest. Raises BuildError."""
     known = {
         one["file"]: one["sha256"]
         for one in json.loads(PACKS_FILE.read_text(encoding="utf-8"))["files"].values()
@@ -60,7 +59,7 @@ def carry_python(archive: Path, to: Path) -> None:
 
 
 def unpack(archive: Path, to: Path) -> None:
-    """Its folder python/ becomes `to`, less what no one needs. Raises BuildError."""
+    """Unpacks the archive's folder python/ to `to`, without NOT_NEEDED. Raises BuildError."""
     fresh = to.with_name(f".{to.name}-new")
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(to, ignore_errors=True)
@@ -80,12 +79,12 @@ def unpack(archive: Path, to: Path) -> None:
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build"
 NEEDED = "frozen/packages.lock"
-"""What packages.txt beside it and build.txt name (packaging/requirements/lock)."""
+"""Lock file for packages.txt beside it and build.txt (written by packaging/requirements/lock)."""
 BUNDLED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
-"""Parts of the tree that only readers of the repository look at."""
+"""Parts of the tree that are only for readers of the repository."""
 RELEASE_FILE = "resources/release.json"
-"""What a release writes before it builds: which keys the app trusts, and where packs and new versions are."""
+"""Written by a release before it builds: the public keys the app trusts, and the URLs of packs and updates."""
 
 
 _COMPILE = """
@@ -96,7 +95,8 @@ sys.exit(not compileall.compile_dir(sys.argv[1], quiet=1, ddir="source", invalid
 
 
 class Bundle(NamedTuple):
-    """`folder` holds the program and all it needs; `python` is the build's; `date` is the last commit's."""
+    """A built bundle. `folder` holds the program and everything it needs; `python` is the Python of the build;
+    `date` is the day of the last commit."""
 
     folder: Path
     version: str
@@ -105,8 +105,8 @@ class Bundle(NamedTuple):
 
 
 class Packs(NamedTuple):
-    """What the app knows of engine packs: a `file` that packaging/packs/make trust has written, or the values
-    for one. `carried` is a folder with an offline pack that is included in the app."""
+    """The engine packs known to the app: a `file` written by packaging/packs/make trust, or the values to make
+    one from. `carried` is a folder with an offline pack to include in the app."""
 
     file: Path | None = None
     keys: Sequence[str] = ()
@@ -123,9 +123,9 @@ def bundle(
     engine_python: Path | None = None,
     dress: Callable[[str], None] | None = None,
 ) -> Bundle:
-    """`payload` is a folder that stands in for PyInstaller's; `engine_python` is the archive of the Python that
-    engine packs are made with, where the system has none; `dress` writes the system's resources of a version
-    before PyInstaller reads them. Raises BuildError."""
+    """Builds the bundle. `payload` is a folder to use instead of PyInstaller's; `engine_python` is the archive
+    of the Python that engine packs need, on systems without their own; `dress` writes the system's resources
+    for a version before PyInstaller reads them. Raises BuildError."""
     chosen = (
         version or tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     )
@@ -143,7 +143,7 @@ def bundle(
 
 
 def _frozen(own: Path, version: str, dress: Callable[[str], None] | None) -> Path:
-    """PyInstaller's folder."""
+    """Runs PyInstaller and returns its folder."""
     made = WORK / "bundle"
     if dress is not None:
         dress(version)
@@ -178,7 +178,7 @@ def _standing_in(payload: Path) -> Path:
 
 
 def carry(to: Path, python: Path) -> None:
-    """The tree as git knows it, without unneeded parts, byte-compiled by the bundle's Python."""
+    """Copies the files tracked by git, without LEFT_OUT, to `to` and compiles them with the bundle's Python."""
     listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *BUNDLED]).split("\0")
     for name in dict.fromkeys([*filter(None, listed), RELEASE_FILE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
@@ -189,7 +189,8 @@ def carry(to: Path, python: Path) -> None:
 
 
 def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
-    """Which engine packs there are, checked as the app will; without any, the app cannot get an engine."""
+    """Writes the list of engine packs into the bundle, checked with the app's own code; without one, the app
+    cannot get an engine."""
     to = inside / "source" / RELEASE_FILE
     if packs.file is not None:
         shutil.copyfile(packs.file, to)
@@ -219,7 +220,8 @@ def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
 
 
 def _environment(python: str) -> Path:
-    """A virtual environment of that Python with PyInstaller and what is bundled, kept between builds."""
+    """Returns the Python of a virtual environment with PyInstaller and the bundled packages, kept between
+    builds."""
     folder = WORK / "python"
     own = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not own.exists():
@@ -242,14 +244,15 @@ def _environment(python: str) -> Path:
 
 
 def _epoch() -> int:
-    """Seconds since 1970 of the last commit: the same tree gives the same files."""
+    """Returns the time of the last commit in seconds since 1970, so that the same tree gives the same files."""
     return int(
         os.environ.get("SOURCE_DATE_EPOCH") or run(["git", "-C", ROOT, "log", "-1", "--format=%ct"]).strip()
     )
 
 
 def run(command: Sequence[object], environment: dict[str, str] | None = None) -> str:
-    """Standard output. Raises BuildError with the last line of what went wrong."""
+    """Runs `command` and returns its stdout. Raises BuildError with the last line of stderr (or stdout) if it
+    fails."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(words, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)

@@ -1,8 +1,8 @@
 """The installed app's program: `shoal`, `shoal COMMAND ...`, and `shoal -m MODULE ...` for its child processes.
 
-The bundle holds Python and the packages of window, node and relay; Shoal's own files lie beside it as plain
-source. What computes with models is handed to the engine pack's Python, which reads the same files.
-"""
+The bundle contains Python and the packages of window, node and relay; Shoal's own files are beside it as plain
+source. Modules and commands that compute with models run in the engine pack's Python, which reads the same
+files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ from pathlib import Path
 
 HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
-"""Commands that need packages that only an engine pack has."""
-OWN_VARIABLES = (
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "QT_PLUGIN_PATH",
-    "QML2_IMPORT_PATH",
-    "QT_QPA_PLATFORM_PLUGIN_PATH",
-)
+"""Commands that need packages which only an engine pack has."""
 _PYTHONS_OWN = ("-P", "-I", "-u")
 
 
@@ -41,7 +34,7 @@ def main() -> None:
 
 
 def run(arguments: list[str], source: Path) -> None:
-    """Ends the process with the command's exit code."""
+    """Runs the module or command and ends the process with its exit code."""
     while arguments and arguments[0] in _PYTHONS_OWN:
         arguments = arguments[1:]
     if heavy(arguments):
@@ -56,7 +49,7 @@ def run(arguments: list[str], source: Path) -> None:
 
 
 def heavy(arguments: list[str]) -> bool:
-    """Whether these arguments need an engine pack.
+    """Returns whether these arguments need an engine pack.
 
     >>> heavy(["-m", "app.node.trainer.process"]), heavy(["-m", "app.cli", "run"]), heavy(["chat"]), heavy([])
     (True, False, True, False)
@@ -68,8 +61,8 @@ def heavy(arguments: list[str]) -> bool:
 
 
 def hand_over(arguments: list[str], source: Path) -> None:
-    """Replaces this process by the engine pack's Python; where a process cannot be replaced, waits for it.
-    Never returns."""
+    """Replaces this process by the engine pack's Python; on Windows, which cannot replace a process, runs it
+    and waits. Never returns."""
     from app.install.packs.place import lacking, python
 
     found = python()
@@ -87,25 +80,18 @@ def hand_over(arguments: list[str], source: Path) -> None:
 
 
 def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
-    """The environment without what PyInstaller set for this program alone, and with the values from before.
+    """Returns the environment without the variables that PyInstaller set for this program, and with their
+    original values.
 
     >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
     ...         Path("s"))
-    {'LD_LIBRARY_PATH': '/own', 'A': 'b', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
     """
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name not in OWN_VARIABLES
-        and name != "LD_LIBRARY_PATH"
-        and not name.endswith("_ORIG")
-        and "_PYI_" not in name
-    }
-    from app.common.process.surroundings import surroundings, without_clashing
+    from app.common.process.surroundings import outside_bundle, surroundings, without_clashing
 
-    if before := without_clashing(environment.get("LD_LIBRARY_PATH_ORIG", "")):
-        kept = {"LD_LIBRARY_PATH": before, **kept}
-
+    kept = outside_bundle(environment)
+    if libraries := without_clashing(kept.pop("LD_LIBRARY_PATH", "")):
+        kept["LD_LIBRARY_PATH"] = libraries
     return surroundings(kept, str(source))
 
 

@@ -1,8 +1,7 @@
-"""One file for distributions without a package: onefile.c with the program's folder behind it.
+"""Builds the single-file app for distributions without a package: onefile.c with the program's folder appended.
 
-It is not PyInstaller's own form of one file because that unpacks itself at every start, into a folder that a
-killed app leaves behind, and has no sentence for a system that is too old.
-"""
+PyInstaller's own single-file format is not used, because it unpacks itself at every start into a folder that a
+killed app leaves behind, and prints no clear error on a system that is too old."""
 
 from __future__ import annotations
 
@@ -21,15 +20,16 @@ from linux import tree
 
 HERE = Path(__file__).resolve().parent
 RUNNING_FILE = "onefile"
-"""A file beside the program that a running app holds open."""
+"""A file beside the unpacked program that a running app keeps open, which marks its folder as in use."""
 TRAILER = struct.Struct("<48sIIQQ8s")
 TRAILER_MAGIC = b"SHOALONE"
 _FILTERS: dict[str, list[dict[str, int]]] = {"x86_64": [{"id": lzma.FILTER_X86}]}
-"""What makes machine code easier to squeeze."""
+"""LZMA filters that make machine code compress better."""
 
 
 def package(laid_out: Path, made: Bundle, out: Path) -> Path:
-    """Raises BuildError, also where the compiler or the static library of xz is missing."""
+    """Builds the single-file app and returns its path. Raises BuildError, also if the compiler or the static xz
+    library is missing."""
     folder = WORK / "onefile"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(laid_out / "usr" / "lib" / "shoal", folder, symlinks=True)
@@ -44,8 +44,8 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
 
 
 def write(folder: Path, version: str, library: tuple[int, int], to: Path) -> None:
-    """The file that unpacks `folder` and starts `shoal` in it; `library` is the oldest C library that will do.
-    Raises BuildError."""
+    """Writes the executable that unpacks `folder` and starts `shoal` in it; `library` is the oldest glibc
+    version it runs on. Raises BuildError."""
     own = _FILTERS.get(platform.machine(), [])
     squeeze = lzma.LZMACompressor(filters=[*own, {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 32 << 20}])
     digest, whole, packed = hashlib.sha256(), 0, []
@@ -62,7 +62,7 @@ def write(folder: Path, version: str, library: tuple[int, int], to: Path) -> Non
 
 
 def entries(folder: Path) -> Iterator[bytes]:
-    """The archive, in pieces; onefile.c says how it is made up."""
+    """Yields the archive in pieces; onefile.c describes its format."""
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder)).encode()
         if path.is_symlink():
@@ -77,7 +77,7 @@ def entries(folder: Path) -> Iterator[bytes]:
 
 
 def starter() -> bytes:
-    """onefile.c, compiled. Raises BuildError."""
+    """Compiles onefile.c and returns the program. Raises BuildError."""
     with tempfile.TemporaryDirectory() as place:
         program = Path(place) / "starter"
         options = ("-std=c11", "-Os", "-Wall", "-static", "-s", "-Wl,--build-id=none")

@@ -1,4 +1,4 @@
-"""For Linux: a Debian package, and one file for other distributions."""
+"""Builds the packages for Linux: a Debian package, and the single-file app for other distributions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEPENDS = (
     "libxkbcommon-x11-0",
     "libxss1",
 )
-"""Python is for the engine pack, ca-certificates for downloading it; the libraries are Qt's."""
+"""Python is for the engine pack, ca-certificates for downloading it; the libraries are needed by Qt."""
 RECOMMENDS = ("libwayland-client0", "libwayland-cursor0", "libgomp1")
 SCRIPTS = ("prerm",)
 DESCRIPTION = """Train a small reasoning model on your own computer
@@ -39,7 +39,7 @@ DESCRIPTION = """Train a small reasoning model on your own computer
 
 
 def debian_package(laid_out: Path, made: Bundle, out: Path) -> Path:
-    """The .deb of a tree. Raises BuildError."""
+    """Builds the .deb of a tree and returns its path. Raises BuildError."""
     machine = tree.output("dpkg", "--print-architecture")
     library = "libc6 (>= {}.{})".format(*tree.newest_symbol(laid_out))
     place = WORK / "deb"
@@ -71,8 +71,8 @@ def debian_package(laid_out: Path, made: Bundle, out: Path) -> Path:
 
 
 def package(made: Bundle, out: Path) -> list[Path]:
-    """The files for people. What cannot be made with the tools that are here is told; raises BuildError where
-    not even the Debian package can."""
+    """Builds the installers and returns their paths. Prints what cannot be built with the tools installed here;
+    raises BuildError if not even the Debian package can."""
     out.mkdir(parents=True, exist_ok=True)
     laid_out = tree.lay_out(made, WORK / "linux")
     done = [debian_package(laid_out, made, out)]

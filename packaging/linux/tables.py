@@ -1,13 +1,12 @@
-"""Leaves out of ICU's tables what Qt does not read.
+"""Removes the data from ICU's library that Qt does not read.
 
-Qt asks ICU to sort names, and for time zones; it has its own tables for everything else. The library of tables
-that comes with it is 32 MB, mostly of names of languages and currencies, of converters and of dictionaries. ICU
-is made for fewer tables: what is missing falls back to the root's.
+Qt uses ICU to sort names and for time zones; for everything else it has its own data. The ICU data library is
+32 MB, mostly names of languages and currencies, converters and dictionaries. ICU supports reduced data: what is
+missing falls back to the root locale.
 
 The library is one constant: a header, then a table of contents (count, then two offsets each: of a name and of
-its table, both from the count on), names, and tables aligned to 16 bytes, the contents sorted by name (ICU's
-ucmndata.h).
-"""
+its table, both relative to the count), names, and tables aligned to 16 bytes, the contents sorted by name
+(ICU's ucmndata.h)."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _FORMAT = 12
 
 
 def wanted(name: str, languages: Collection[str]) -> bool:
-    """Whether Qt may read a table, by its name without the package's.
+    """Returns whether Qt may read a table; `name` is without the package's name.
 
     >>> [wanted(name, {"en", "de"}) for name in ("coll/sv.res", "zone/de.res", "zone/sv.res", "pool.res")]
     [True, True, False, True]
@@ -42,7 +41,7 @@ def wanted(name: str, languages: Collection[str]) -> bool:
 
 
 def read(content: bytes) -> tuple[bytes, dict[str, bytes]]:
-    """Header and tables of a package. Raises ValueError."""
+    """Parses a data package into its header and its tables by name. Raises ValueError."""
     if content[_FORMAT : _FORMAT + 4] != b"CmnD":
         raise ValueError("This is no package of ICU's tables.")
     (size,) = struct.unpack_from("<H", content)
@@ -57,7 +56,7 @@ def read(content: bytes) -> tuple[bytes, dict[str, bytes]]:
 
 
 def write(header: bytes, tables: Mapping[str, bytes]) -> bytes:
-    """A package of these tables.
+    """Returns a data package with these tables.
 
     >>> one = write(bytes(12) + b"CmnD" + bytes(16), {"icudt/b.res": b"two", "icudt/a.res": b"one"})
     >>> write(*read(struct.pack("<H", 32) + one[2:])) == struct.pack("<H", 32) + one[2:]
@@ -79,8 +78,8 @@ def write(header: bytes, tables: Mapping[str, bytes]) -> bytes:
 
 
 def shrink(library: Path, languages: Collection[str]) -> None:
-    """Replaces a library of ICU's tables by one with only the wanted tables. Raises ValueError if it is not
-    such a library, OSError and subprocess.CalledProcessError if the linker is missing or refuses."""
+    """Replaces an ICU data library by one with only the wanted tables. Raises ValueError if it is not such a
+    library, OSError and subprocess.CalledProcessError if the linker is missing or fails."""
     whole = library.read_bytes()
     at = whole.find(b"CmnD") - _FORMAT
     found = re.search(r"libicudata\.so\.(\d+)", library.name)
@@ -109,7 +108,7 @@ def shrink(library: Path, languages: Collection[str]) -> None:
 
 
 def _extent(library: Path, at: int) -> int:
-    """Bytes of the constant, by the library's own table of names."""
+    """Returns the length in bytes of the constant, from the library's symbol table."""
     said = subprocess.run(
         ["readelf", "-W", "--dyn-syms", library], check=True, capture_output=True, text=True
     ).stdout

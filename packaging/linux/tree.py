@@ -1,7 +1,6 @@
-"""The tree that people on Linux get, laid out below a folder as it is installed: usr/lib/shoal, usr/bin and
-usr/share.
+"""Lays out the tree installed on Linux below a folder: usr/lib/shoal, usr/bin and usr/share.
 
-Every date is that of the last commit and every right is set, so the same commit gives the same bytes."""
+All dates are that of the last commit and all permissions are set, so the same commit gives the same bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ def lay_out(made: Bundle, to: Path) -> Path:
 
 
 def settle(tree: Path, made: Bundle) -> None:
-    """Sets rights and dates of everything below."""
+    """Sets permissions and dates of everything below `tree`."""
     date = epoch(made)
     for path in sorted(tree.rglob("*"), reverse=True):  # a folder's date changes with what is in it
         if not path.is_symlink():
@@ -65,23 +64,23 @@ def settle(tree: Path, made: Bundle) -> None:
 
 
 def epoch(made: Bundle) -> int:
-    """The day of the last commit, in seconds since 1970."""
+    """Returns the day of the last commit in seconds since 1970."""
     return calendar.timegm(made.date.timetuple())
 
 
 def size(tree: Path) -> int:
-    """Bytes of all files."""
+    """Returns the bytes of all files."""
     return sum(path.stat().st_size for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def output(*command: str | Path, **variables: str) -> str:
-    """What a program says. Raises BuildError."""
+    """Runs a program and returns its stdout, stripped. Raises BuildError."""
     return run(command, {**os.environ, **variables}).strip()
 
 
 def _slim(folder: Path) -> None:
-    """Libraries need no tables of names, and Qt few of ICU's. The program itself stays: Python's archive is
-    behind its end."""
+    """Strips symbol tables from the libraries, and reduces ICU's data. The program itself is not stripped:
+    Python's archive is appended to it."""
     for path in sorted(folder.rglob("*.so*")):
         if path.is_file() and not path.is_symlink():
             subprocess.run(["strip", "--strip-unneeded", path], stderr=subprocess.DEVNULL)
@@ -126,7 +125,7 @@ def _icons(made: Bundle, to: Path) -> None:
 
 
 def _licences(made: Bundle, to: Path) -> None:
-    """Each bundled package's own licence files."""
+    """Copies each bundled package's licence files."""
     to.mkdir(parents=True)
     for line in output(made.python, "-c", _LICENCES).splitlines():
         name, _, path = line.partition("\t")
@@ -138,7 +137,7 @@ _SYMBOL = re.compile(r"Name: GLIBC_(\d+)\.(\d+)")
 
 
 def newest_symbol(folder: Path) -> tuple[int, int]:
-    """The oldest C library version that has all symbols that the files below use.
+    """Returns the newest glibc version that any file below `folder` needs.
 
     >>> newest_symbol(Path("/nowhere"))
     (2, 17)

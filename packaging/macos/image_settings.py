@@ -1,5 +1,5 @@
-"""The disk image, for dmgbuild: the app, a link to Applications, and an arrow between them. dmgbuild runs this
-file with `defines`, which holds what was given with -D."""
+"""dmgbuild settings for the disk image: the app, a link to Applications, and an arrow between them. dmgbuild
+runs this file with `defines`, which holds the values given with -D."""
 
 import os.path
 

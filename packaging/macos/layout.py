@@ -1,9 +1,8 @@
-"""Lays the bundle out as macOS signs it: code in Contents/Frameworks, everything else in Contents/Resources.
+"""Lays the bundle out as macOS can sign it: code in Contents/Frameworks, everything else in Contents/Resources.
 
-A signature is kept inside a Mach-O file or a framework, so only these may lie where code is expected; a folder
-there must not have a dot in its name either. PyInstaller's program looks for its files in Contents/Frameworks,
-so whatever lies elsewhere has a link there, and a whole folder without code has one for all of it.
-"""
+A signature is stored inside a Mach-O file or a framework, so only these may be where code is expected, and
+folder names there must not contain a dot. PyInstaller's program looks for its files in Contents/Frameworks, so
+everything elsewhere has a link there, and a folder without code has one for all of it."""
 
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ from frozen.bundle import BuildError
 
 PROGRAM = "shoal"
 TOGETHER = ("source", "python", "packs")
-"""Folders that stay whole: Shoal's own files, the Python for engine packs, and an offline pack."""
+"""Folders that are moved as a whole: Shoal's own files, the Python for engine packs, and an offline pack."""
 DOT = "__dot__"
 
 _THIN = {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xfe\xed\xfa\xce"}
 _FAT = {b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf"}
 _ARCHITECTURES = 40
-"""Maximum processors in a universal Mach-O file. A Java class begins with the same bytes, followed by a larger
-number."""
+"""Maximum architectures in a universal Mach-O file. A Java class begins with the same bytes, followed by a
+larger number."""
 
 
 def lay_out(bundle: Path, contents: Path) -> None:
-    """`bundle` has the program and _internal; `contents` is built from scratch. Raises BuildError."""
+    """Builds `contents` from scratch from `bundle`, which has the program and _internal. Raises BuildError."""
     shutil.rmtree(contents, ignore_errors=True)
     for name in ("MacOS", "Frameworks", "Resources"):
         (contents / name).mkdir(parents=True)
@@ -43,7 +42,7 @@ def lay_out(bundle: Path, contents: Path) -> None:
 
 
 def code(contents: Path) -> Iterator[Path]:
-    """Every Mach-O file outside frameworks, the deepest first."""
+    """Yields every Mach-O file outside frameworks, the deepest first."""
     found = []
     for folder, folders, files in os.walk(contents):
         folders[:] = [name for name in folders if not name.endswith(".framework")]
@@ -52,13 +51,13 @@ def code(contents: Path) -> Iterator[Path]:
 
 
 def frameworks(contents: Path) -> list[Path]:
-    """Frameworks within frameworks come first."""
+    """Returns all frameworks, nested ones before those that contain them."""
     found = [path for path in contents.rglob("*.framework") if path.is_dir() and not path.is_symlink()]
     return sorted(found, key=lambda path: (-len(path.parts), path))
 
 
 def is_code(path: Path) -> bool:
-    """Whether it is a Mach-O file. False for links."""
+    """Returns whether the file is a Mach-O file. False for links."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:

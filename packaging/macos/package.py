@@ -1,4 +1,5 @@
-"""Shoal.app of the bundle, and a disk image with it. Signing and the image need a Mac; laying out does not."""
+"""Builds Shoal.app from the bundle, and a disk image with it. Signing and the image need a Mac; the layout does
+not."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from macos import layout, signing
 
 IDENTIFIER = "io.github.shoal.Shoal"
 OLDEST_MACOS = "14.0"
-"""Oldest macOS: PyTorch's build for Apple Silicon, which learns, needs it."""
+"""Oldest supported macOS, required by PyTorch's build for Apple Silicon."""
 SERVICE = "_shoal._tcp"
-"""The service of app.swarm.invite.discovery, without its domain."""
+"""The Bonjour service of app.swarm.invite.discovery, without its domain."""
 SCHEME = "shoal"
 
 LOCAL_NETWORK = {
@@ -28,11 +29,12 @@ LOCAL_NETWORK = {
     "de": "Shoal sucht in deinem lokalen Netzwerk nach anderen, mit denen es lernen kann, und ist dort zu "
     "finden, wenn du es erlaubst.",
 }
-"""The reason shown in macOS's own question about the local network."""
+"""The reason shown in macOS's permission dialog for the local network, by language."""
 
 
 def information(version: str, date: datetime.date) -> dict[str, object]:
-    """Info.plist. macOS orders versions by up to three numbers, so what comes after them is left out there."""
+    """Returns the content of Info.plist. macOS compares versions of up to three numbers, so CFBundleVersion has
+    only those."""
     found = re.match(r"\d+(\.\d+){0,2}", version)
     assert found is not None, version
     return {
@@ -69,7 +71,7 @@ def information(version: str, date: datetime.date) -> dict[str, object]:
 
 
 def write_information(contents: Path, version: str, date: datetime.date) -> None:
-    """Info.plist, and InfoPlist.strings for each language below Resources."""
+    """Writes Info.plist, and InfoPlist.strings for each language below Resources."""
     (contents / "Info.plist").write_bytes(plistlib.dumps(information(version, date)))
     (contents / "PkgInfo").write_bytes(b"APPL????")
     for language, sentence in LOCAL_NETWORK.items():
@@ -81,12 +83,12 @@ def write_information(contents: Path, version: str, date: datetime.date) -> None
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "pictures"
-"""The icon, and the background of the disk image's window for plain and for sharp screens, drawn from shoal.svg
+"""The icon, and the background of the disk image's window for standard and Retina screens, drawn from shoal.svg
 and the light theme's colours."""
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
-    """Why it cannot be built here; empty on a Mac, and if a stand-in is laid out."""
+    """Returns why the app cannot be built here; "" on a Mac, and if a stand-in is laid out."""
     if platform == "darwin" or payload is not None:
         return ""
     return (
@@ -96,7 +98,7 @@ def refusal(payload: Path | None, platform: str = sys.platform) -> str:
 
 
 def package(made: Bundle, out: Path) -> list[Path]:
-    """The disk image; without a Mac the app alone, unsigned. Raises BuildError."""
+    """Builds the disk image; without a Mac, the unsigned app only. Returns the path. Raises BuildError."""
     keys = signing.keys(os.environ)
     out.mkdir(parents=True, exist_ok=True)
     work = WORK / "macos"
@@ -123,7 +125,7 @@ def package(made: Bundle, out: Path) -> list[Path]:
 
 
 def application(made: Bundle, app: Path) -> Path:
-    """Everything but the signature."""
+    """Builds the app without its signature and returns its path."""
     contents = app / "Contents"
     shutil.rmtree(app, ignore_errors=True)
     layout.lay_out(made.folder, contents)
@@ -135,7 +137,7 @@ def application(made: Bundle, app: Path) -> Path:
 def steps(
     app: Path, image: Path, background: Path, python: Path, work: Path, keys: signing.Keys
 ) -> list[signing.Command]:
-    """From the app to the image that people get."""
+    """Returns the commands that sign the app and make, sign and notarise the disk image."""
     commands = [*signing.sign_app(app, keys.identity), *signing.check_app(app)]
     if keys.notary:
         commands += signing.notarise_app(app, work, keys)

@@ -25,14 +25,15 @@ Command = list[str]
 
 
 class Keys(NamedTuple):
-    """Fields are empty if not configured. `notary` is key file, key id and issuer."""
+    """Signing identity and notary key; empty if not configured. `notary` is (key file, key id, issuer)."""
 
     identity: str = ""
     notary: tuple[str, str, str] | None = None
 
 
 def keys(environment: Mapping[str, str]) -> Keys:
-    """Raises BuildError for half of a notary's key, or for one without an identity: Apple takes no such app."""
+    """Reads the keys from the environment. Raises BuildError for an incomplete notary key, or for one without
+    an identity, because Apple notarises only signed apps."""
     names = ("SHOAL_NOTARY_KEY", "SHOAL_NOTARY_KEY_ID", "SHOAL_NOTARY_ISSUER")
     identity = environment.get("SHOAL_SIGN_IDENTITY", "")
     given = [environment.get(name, "") for name in names]
@@ -48,11 +49,11 @@ def keys(environment: Mapping[str, str]) -> Keys:
 
 
 def sign_app(app: Path, identity: str) -> list[Command]:
-    """Each file before what holds it: libraries, programs, frameworks, then the app, which seals all the rest.
+    """Returns the commands that sign the app from the inside out: libraries, programs, frameworks, then the
+    app, which seals the rest.
 
-    The hardened runtime, which Apple asks for, lets a program load only what the same team signed. An app that
-    is signed for this Mac alone has no team, so it goes without.
-    """
+    The hardened runtime, required by Apple, lets a program load only what the same team signed. An app signed
+    for this Mac only has no team, so it goes without."""
     contents = app / "Contents"
     engine = contents / "Resources" / "python" / "bin"
     main = contents / "MacOS"
@@ -74,7 +75,8 @@ def check_app(app: Path) -> list[Command]:
 
 
 def notarise_app(app: Path, work: Path, keys: Keys) -> list[Command]:
-    """The ticket is stapled to the app, so that it also opens on a Mac without a network."""
+    """Returns the commands that notarise the app and staple the ticket to it, so that it also opens on a Mac
+    without a network."""
     archive = work / f"{app.stem}.zip"
     return [
         ["ditto", "-c", "-k", "--keepParent", str(app), str(archive)],

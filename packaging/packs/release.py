@@ -1,4 +1,4 @@
-"""Which files a pack consists of: what pip would install, with address, size and digest, signed."""
+"""Makes an engine pack's manifest: what pip would install, with URL, size and digest, signed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from app.install.packs.wheels import fetch_wheels
 from app.install.signed import here, is_address
 
 AT_ONCE = 8
-"""Number of sizes that hosts are asked for at a time."""
+"""Maximum requests for file sizes at a time."""
 Row = dict[str, Any]
 """A wheel of a manifest, as plain data."""
 
 
 class PackContents(NamedTuple):
-    """What is in a pack: names of packages, patterns of names that come in as PyTorch's own needs, and names
-    that do not come in at all."""
+    """The contents of a pack: names of packages, patterns for names of PyTorch's dependencies to include, and
+    names to leave out."""
 
     names: frozenset[str]
     patterns: tuple[str, ...]
@@ -53,9 +53,9 @@ class PackContents(NamedTuple):
 
 
 class PackRequest(NamedTuple):
-    """`requirements` stand for `listed`, where there are any; `pins` are the files with the versions of what is
-    listed. `system` is as in "linux-x86_64", and `pythons` are versions for uv; with an empty `system` pip is
-    asked, and they are interpreters. `disk` is 0 where it follows from the files."""
+    """The pack to make. `requirements` replace `listed` if there are any; `pins` are the files with the
+    versions of what is listed. With a `system` as in "linux-x86_64", uv is asked and `pythons` are versions;
+    with an empty `system` pip is asked and they are interpreters. `disk` is 0 to compute it from the files."""
 
     name: str
     version: str
@@ -74,9 +74,9 @@ class PackRequest(NamedTuple):
 
 
 def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> PackManifest:
-    """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. `more` are
-    options for pip or uv. Raises ReleaseError, and what app.install.packs says of a manifest that it would not
-    take."""
+    """Writes NAME.json and NAME.json.sig into `out`, with the files that the pack brings itself, and returns
+    the manifest. `more` are options for pip or uv. Raises ReleaseError, and InstallError for a manifest that
+    the app would not accept."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         asked = [(path, True) for path in wanted.requirements] or _chosen(wanted, Path(work))
@@ -126,8 +126,8 @@ def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> 
 
 
 def _chosen(wanted: PackRequest, work: Path) -> list[tuple[Path, bool]]:
-    """Requirement files of what is listed, and whether needs are followed. Raises ReleaseError for a name
-    without a version."""
+    """Writes requirement files for what is listed; returns each with whether its dependencies are followed.
+    Raises ReleaseError for a name without a version."""
     pinned = {
         plain(found[0]): line
         for file in wanted.pins
@@ -146,8 +146,8 @@ def _chosen(wanted: PackRequest, work: Path) -> list[tuple[Path, bool]]:
 
 
 def _check_torch(wanted: PackRequest, rows: Sequence[ResolvedFile]) -> None:
-    """Whether it is PyTorch's build for the pack: an index's usual one is for NVIDIA cards on Linux, and for
-    processors elsewhere. Raises ReleaseError."""
+    """Raises ReleaseError unless PyTorch's build fits the pack: an index's default build is for NVIDIA cards on
+    Linux, and for processors elsewhere."""
     version = next((row.version for row in rows if row.name == "torch"), "")
     linux = (wanted.system or here()[0]).startswith("linux")
     cards = "+cpu" not in version if linux else "+cu" in version
@@ -173,7 +173,7 @@ def _resolved(
 
 
 def merged(resolved: dict[str, list[ResolvedFile]], sizes: dict[str, int]) -> list[Row]:
-    """Each file once, with the Pythons it is for; none where all take it."""
+    """Returns each file once, with the Python versions it is for; without that field if it is for all."""
     takers: dict[ResolvedFile, list[str]] = {}
     for python, rows in resolved.items():
         for found in dict.fromkeys(rows):
@@ -193,8 +193,9 @@ def merged(resolved: dict[str, list[ResolvedFile]], sizes: dict[str, int]) -> li
 
 
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
-    """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
-    manifests. Raises InstallError for one that is not theirs, and ReleaseError for one that has no address."""
+    """Writes the file from which the app reads the public keys, the packs' URLs and their sizes. `described`
+    are manifests. Raises InstallError for a manifest not signed with `keys`, and ReleaseError for one without a
+    URL."""
     found = [load_manifest(str(path), keys).manifest for path in described]
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
@@ -203,7 +204,7 @@ def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[
 
 
 def secret(path: Path) -> bytes:
-    """Raises ReleaseError."""
+    """Reads a secret key from a file. Raises ReleaseError."""
     try:
         found = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except (OSError, ValueError):
@@ -218,8 +219,7 @@ def public_key(secret: bytes) -> str:
 
 
 def _sizes(urls: set[str]) -> dict[str, int]:
-    """The sizes of files: those on other hosts by asking, those on this disk by looking. Raises
-    ReleaseError."""
+    """Returns the sizes of files by URL, of remote ones by asking their hosts. Raises ReleaseError."""
     local = {
         url: Path(url2pathname(urlsplit(url).path)).stat().st_size for url in urls if url.startswith("file:")
     }

@@ -1,4 +1,4 @@
-"""Asks pip or uv what they would install: each file with its address and its digest."""
+"""Asks pip or uv what they would install: each file with its URL and digest."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ UV_PLATFORMS = {
     "macos-aarch64": "aarch64-apple-darwin",
 }
 OLDEST_MACOS = "14.0"
-"""The oldest that PyTorch's wheel runs on."""
+"""Oldest macOS that PyTorch's wheel runs on."""
 
 
 class ReleaseError(Exception):
-    """Says what is missing and what to do, in one sentence."""
+    """The release cannot go on; one sentence says what is missing and what to do."""
 
 
 class ResolvedFile(NamedTuple):
-    """What pip would install."""
+    """A file that pip or uv would install."""
 
     name: str
     version: str
@@ -43,7 +43,7 @@ class ResolvedFile(NamedTuple):
 
 
 def locked(uv: str, system: str, python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedFile]:
-    """What uv would install on another system: wheels only. Raises ReleaseError."""
+    """Returns what uv would install on another system, wheels only. Raises ReleaseError."""
     fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
     platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
     # Torch's wheel for Macs is refused by uv unless it may be as new as that asks for.
@@ -67,7 +67,7 @@ def locked(uv: str, system: str, python: str, requirements: Path, options: Seque
 
 
 def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedFile]:
-    """What this Python's pip would install for a requirement file: wheels only. Raises ReleaseError."""
+    """Returns what this Python's pip would install for a requirement file, wheels only. Raises ReleaseError."""
     fixed = [
         "--dry-run",
         "--ignore-installed",
@@ -96,8 +96,8 @@ def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Res
 
 
 def least(files: Iterable[str]) -> str:
-    """The oldest system that can use all of these: glibc's version on Linux, macOS's own; empty where none is
-    named.
+    """Returns the oldest system version on which all of these wheels run: of glibc on Linux, of macOS itself;
+    "" if none is named.
 
     >>> least(["a-1-py3-none-any.whl", "b-1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
     ...        "c-1-cp311-cp311-manylinux_2_28_x86_64.whl"]), least(["a-1-py3-none-any.whl"])
@@ -113,8 +113,8 @@ def least(files: Iterable[str]) -> str:
 
 
 def _reach(url: str) -> tuple[int, ...]:
-    """Where several wheels fit: the one for older systems before others, the one for this Python before those
-    for any."""
+    """Returns a sort key for wheels that all fit: wheels for older systems first, then wheels for this Python
+    before those for any."""
     file = unquote(urlsplit(url).path).rpartition("/")[2]
     needed = tuple(int(part) for part in least([file]).split(".") if part) or (0, 0)
     return (*needed, int("-abi3-" in file or "-none-" in file))
@@ -128,7 +128,8 @@ def _digest(url: str) -> str:
 
 
 def output(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """Standard output. Raises ReleaseError with the last line of what went wrong."""
+    """Runs `command` and returns its stdout. Raises ReleaseError with the last line of stderr (or stdout) if it
+    fails."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment

@@ -1,4 +1,5 @@
-"""A built wheel of llama-cpp-python made fit for packs: small, complete, named for the systems it runs on."""
+"""Prepares a built wheel of llama-cpp-python for packs: small, complete, and named for the systems it runs
+on."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ _GLIBC = re.compile(rb"GLIBC_2\.([0-9]+)\x00")
 
 
 class SlimError(Exception):
-    """Says what is wrong with the wheel, in one sentence."""
+    """The wheel cannot be used; one sentence says what is wrong."""
 
 
 def slim(built: Path, out: Path) -> Path:
-    """The wheel that goes into packs. Raises SlimError and OSError."""
+    """Writes the wheel for packs into `out` and returns its path. Raises SlimError and OSError."""
     with zipfile.ZipFile(built) as archive:
         files = {name: archive.read(name) for name in archive.namelist() if KEPT.fullmatch(name)}
     libraries = {name: body for name, body in files.items() if name.startswith("llama_cpp/lib/")}
@@ -46,7 +47,7 @@ def slim(built: Path, out: Path) -> Path:
 
 
 def _write(to: Path, files: dict[str, bytes], record: str) -> None:
-    """The same files give the same bytes."""
+    """Writes the wheel reproducibly: the same files give the same bytes."""
     rows = []
     files.pop(record, None)
     for name, body in sorted(files.items()):
@@ -61,7 +62,8 @@ def _write(to: Path, files: dict[str, bytes], record: str) -> None:
 
 
 def _threads() -> Path:
-    """GCC's library for threads on this system, which its licence lets anybody pass on. Raises SlimError."""
+    """Returns the path of this system's libgomp, GCC's OpenMP library, whose licence allows redistribution.
+    Raises SlimError."""
     said = subprocess.run(["gcc", f"-print-file-name={THREADS}"], capture_output=True, text=True).stdout.strip()
     for place in (said, f"/usr/lib/{platform.machine()}-linux-gnu/{THREADS}", f"/usr/lib64/{THREADS}"):
         if place.startswith("/") and Path(place).is_file():
@@ -70,7 +72,7 @@ def _threads() -> Path:
 
 
 def _platform(libraries: dict[str, bytes]) -> str:
-    """The platform of a wheel's name, with the oldest glibc that all libraries can do with."""
+    """Returns the platform tag of the wheel, with the oldest glibc on which all libraries run."""
     machine = {"AMD64": "amd64", "arm64": "arm64"}.get(platform.machine(), platform.machine())
     if sys.platform == "win32":
         return f"win_{machine}"

@@ -1,7 +1,8 @@
-"""The release's key: an Ed25519 pair whose secret half is 64 hexadecimal digits, in a file or in a variable.
+"""The release's key: an Ed25519 pair whose secret half is 64 hexadecimal digits, in a file or in an environment
+variable.
 
-What is signed is a file's exact bytes; FILE.sig holds 128 hexadecimal digits and a newline. Packs, checksums
-and the list of releases are signed alike, so one public key in the app is enough. The secret is never
+A signature covers a file's exact bytes; FILE.sig holds 128 hexadecimal digits and a newline. Packs, checksums
+and the list of releases are signed the same way, so one public key in the app is enough. The secret is never
 printed."""
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class ReleaseError(Exception):
-    """Says what is missing and what to do, in one sentence."""
+    """The release cannot go on; one sentence says what is missing and what to do."""
 
 
 def secret(file: Path | None = None) -> bytes:
-    """Raises ReleaseError."""
+    """Reads the secret key from a file, or from the environment variable without one. Raises ReleaseError."""
     try:
         text = file.read_text(encoding="ascii") if file else os.environ.get(VARIABLE, "")
     except (OSError, UnicodeDecodeError):
@@ -39,7 +40,7 @@ def public(secret: bytes) -> str:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Public keys, separated by spaces or commas. Raises ReleaseError."""
+    """Parses public keys, separated by spaces or commas. Raises ReleaseError."""
     found = tuple(text.replace(",", " ").split())
     if not found or not all(_KEY.fullmatch(key) for key in found):
         raise ReleaseError(
@@ -49,14 +50,14 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def sign(path: Path, secret: bytes) -> Path:
-    """Writes FILE.sig."""
+    """Signs a file, writes FILE.sig and returns its path."""
     to = path.with_name(f"{path.name}.sig")
     to.write_bytes(nacl.signing.SigningKey(secret).sign(path.read_bytes()).signature.hex().encode() + b"\n")
     return to
 
 
 def check(path: Path, keys: Sequence[str]) -> None:
-    """Raises ReleaseError where none of these keys signed it."""
+    """Raises ReleaseError unless one of these keys signed the file."""
     try:
         signature = bytes.fromhex(path.with_name(f"{path.name}.sig").read_text(encoding="ascii").strip())
         content = path.read_bytes()

@@ -15,15 +15,15 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "notes"
 LONGEST, MOST = 300, 20
-"""Characters of a line and lines of a language, as app.install.updates.feed takes them."""
+"""Maximum characters of a line and lines of a language, as in app.install.updates.feed."""
 
 
 class NotesError(Exception):
-    """Says which line is not right, and what to do."""
+    """The notes are invalid; one sentence says which line, and what to do."""
 
 
 def read(version: str, folder: Path = FOLDER) -> dict[str, list[str]]:
-    """Lines by language. Raises NotesError."""
+    """Returns the lines by language. Raises NotesError."""
     path = folder / f"{version}.md"
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The installer for Windows, made by NSIS: on Windows or, of a folder that stands in for the app, anywhere."""
+"""Builds the installer for Windows with NSIS: on Windows, or from a stand-in folder on any system."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from windows.sign import VARIABLE, SignError, sign
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "pictures"
 """shoal.ico (16 to 256 pixels), side-*.bmp beside the first and last page, header-*.bmp on the others, for
-screens that show 100, 150 and 200 %: shoal.svg and Inter, drawn by what was pictures.py here."""
+screens at 100, 150 and 200 %; drawn from shoal.svg and Inter."""
 PROGRAMS = ("shoal.exe", "shoal-cli.exe")
-"""The window's, which has no console, and the one for terminals. Both are signed where a command is given."""
+"""The window's program, which has no console, and the one for terminals. Both are signed if a command is
+configured."""
 SPARE_KB = 20 * 1024
 TARGETS = {"amd64": "lzma_solid-amd64-unicode", "x86": "lzma_solid-x86-unicode"}
-"""By what NSIS brings for each: Debian's has both, NSIS' own package for Windows only the second, whose
-installers run on every Windows too."""
+"""Installer kinds by the stub that NSIS needs: Debian's has both, NSIS' own package for Windows only the
+second, whose installers run on every Windows too."""
 _STANDARD = ("/usr/share/nsis", "C:/Program Files (x86)/NSIS", "C:/Program Files/NSIS")
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
-    """Why there is nothing to begin here; empty on Windows with NSIS, and where a stand-in is packed."""
+    """Returns why the installer cannot be built here; "" on Windows with NSIS, and if a stand-in is packed."""
     if platform != "win32" and payload is None:
         return (
             "The app for Windows is built on Windows, since PyInstaller makes them for its own system: "
@@ -40,8 +41,8 @@ def refusal(payload: Path | None, platform: str = sys.platform) -> str:
 
 
 def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int | None = None) -> list[Path]:
-    """The file for people. `target` is the installer's own kind, by default the first that NSIS can make; the
-    room that it asks for is that of the files unless given. Raises BuildError."""
+    """Builds the installer and returns its path. `target` is its kind, by default the first that NSIS can make;
+    `needed_kb` is the disk space it requires, by default the size of the files. Raises BuildError."""
     makensis, stubs = compiler()
     chosen = target or next((name for name, stub in TARGETS.items() if (stubs / stub).exists()), "x86")
     for name in PROGRAMS:
@@ -90,7 +91,8 @@ def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int |
 
 
 def dress(version: str) -> None:
-    """What PyInstaller puts into the programs themselves beside the icon: what their properties say."""
+    """Writes the version resource that PyInstaller puts into the programs beside the icon, shown in their
+    properties."""
     name = "The Shoal authors"
     said = {
         "CompanyName": name,
@@ -114,7 +116,7 @@ def dress(version: str) -> None:
 
 
 def compiler() -> tuple[str, Path]:
-    """The path of makensis, and the folder with the kinds of installers that it can make. Raises BuildError."""
+    """Returns the path of makensis, and the folder with its installer stubs. Raises BuildError."""
     homes = [Path(place) for place in (os.environ.get("NSISDIR", ""), *_STANDARD) if place]
     beside = [str(home / "makensis.exe") for home in homes if (home / "makensis.exe").is_file()]
     found = shutil.which("makensis") or next(iter(beside), None)
@@ -125,7 +127,7 @@ def compiler() -> tuple[str, Path]:
 
 
 def four(version: str) -> str:
-    """A version as Windows writes it in a program.
+    """Returns a version as the four numbers that Windows stores in a program.
 
     >>> four("0.2.0"), four("1.2rc1"), four("1.2.3.4")
     ('0.2.0.0', '1.2.0.0', '1.2.3.4')

@@ -18,11 +18,11 @@ VARIABLE = "SHOAL_SIGN"
 
 
 class SignError(Exception):
-    """Says which program was not signed, and why."""
+    """A program was not signed; the message says which and why."""
 
 
 def sign(program: Path, command: str, windows: bool = os.name == "nt") -> None:
-    """Raises SignError; the program is then as it was."""
+    """Signs the program in place with `command`. Raises SignError; the program is then unchanged."""
     fresh = program.with_name(f"{program.name}.signed")
     try:
         words = [word.format(file=program, signed=fresh) for word in split(command, windows)]
@@ -43,7 +43,7 @@ def sign(program: Path, command: str, windows: bool = os.name == "nt") -> None:
 
 
 def split(command: str, windows: bool) -> list[str]:
-    """Words; in paths of Windows a backslash is a letter like any other.
+    """Splits a command into words; with `windows`, a backslash is an ordinary character, as in paths.
 
     >>> split(r'"C:\\\\Kits 10\\\\signtool.exe" sign /n "The authors" {file}', True)
     ['C:\\\\\\\\Kits 10\\\\\\\\signtool.exe', 'sign', '/n', 'The authors', '{file}']

@@ -174,6 +174,14 @@
    </translation>
   </message>
   <message>
+   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
+   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+  </message>
+  <message>
+   <source>Stopped.</source>
+   <translation>Angehalten.</translation>
+  </message>
+  <message>
    <source>Forgets every question and answer on this page</source>
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
@@ -263,14 +271,6 @@
   <message>
    <source>Drawing a puzzle</source>
    <translation>Ein Rätsel wird gezogen</translation>
-  </message>
-  <message>
-   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
-   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
-  </message>
-  <message>
-   <source>Stopped.</source>
-   <translation>Angehalten.</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before.</source>
@@ -453,37 +453,6 @@
   <message>
    <source>a puzzle of practice</source>
    <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
-  </message>
-  <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
-  </message>
-  <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The fish of {name}</source>
-   <translation>Der Fisch von {name}</translation>
-  </message>
-  <message>
-   <source>Your model's fish</source>
-   <translation>Der Fisch deines Modells</translation>
   </message>
   <message>
    <source>For 1 hour</source>
@@ -818,40 +787,92 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
   </message>
   <message>
-   <source>How, for each program</source>
-   <translation>So geht's in jedem Programm</translation>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
   </message>
   <message>
-   <source>Address</source>
-   <translation>Adresse</translation>
+   <source>The access token is in the keyring.</source>
+   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>Token</source>
-   <translation>Token</translation>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
-   <source>Model</source>
-   <translation>Modell</translation>
+   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
+   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
   </message>
   <message>
-   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
-   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+   <source>It's in LM Studio now: pick {name} there.</source>
+   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
   </message>
   <message>
-   <source>Copy name</source>
-   <translation>Namen kopieren</translation>
+   <source>Reading {name}.</source>
+   <translation>Liest {name}.</translation>
   </message>
   <message>
-   <source>Opening …</source>
-   <translation>Wird geöffnet …</translation>
+   <source>Save a result</source>
+   <translation>Ergebnis speichern</translation>
   </message>
   <message>
-   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>For Ollama, run this once: {command}</source>
+   <translation>Für Ollama einmal ausführen: {command}</translation>
+  </message>
+  <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Exporting …</source>
+   <translation>Exportiert …</translation>
+  </message>
+  <message>
+   <source>It's in Ollama now. In a terminal: {command}</source>
+   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
+  </message>
+  <message>
+   <source>Shoal is busy with another file. Try again in a moment.</source>
+   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
+  </message>
+  <message>
+   <source>Saved, and {page} beside it.</source>
+   <translation>Gespeichert, und daneben {page}.</translation>
+  </message>
+  <message>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Exporting, {share}</source>
+   <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
    <source>Use a .gguf file, or drop it onto the window</source>
@@ -879,6 +900,10 @@
   <message>
    <source>Models ({pattern})</source>
    <translation>Modelle ({pattern})</translation>
+  </message>
+  <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
   </message>
   <message>
    <source>Models</source>
@@ -940,6 +965,10 @@
    <translation>Eine GGUF-Datei</translation>
   </message>
   <message>
+   <source>How, for each program</source>
+   <translation>So geht's in jedem Programm</translation>
+  </message>
+  <message>
    <source>On this computer</source>
    <translation>Auf diesem Computer</translation>
   </message>
@@ -948,8 +977,36 @@
    <translation>Verfügbar</translation>
   </message>
   <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
    <source>Looking at what fits.</source>
@@ -962,94 +1019,6 @@
   <message>
    <source>{size}, licence</source>
    <translation>{size}, Lizenz</translation>
-  </message>
-  <message>
-   <source>Exported to {folder}</source>
-   <translation>Exportiert nach {folder}</translation>
-  </message>
-  <message>
-   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
-   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
-  </message>
-  <message>
-   <source>It's in LM Studio now: pick {name} there.</source>
-   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
-  </message>
-  <message>
-   <source>Reading {name}.</source>
-   <translation>Liest {name}.</translation>
-  </message>
-  <message>
-   <source>Save a result</source>
-   <translation>Ergebnis speichern</translation>
-  </message>
-  <message>
-   <source>Saving …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
-   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
-  </message>
-  <message>
-   <source>For Ollama, run this once: {command}</source>
-   <translation>Für Ollama einmal ausführen: {command}</translation>
-  </message>
-  <message>
-   <source>Exporting …</source>
-   <translation>Exportiert …</translation>
-  </message>
-  <message>
-   <source>Shoal is busy with another file. Try again in a moment.</source>
-   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
-  </message>
-  <message>
-   <source>Saved, and {page} beside it.</source>
-   <translation>Gespeichert, und daneben {page}.</translation>
-  </message>
-  <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>Exporting, {share}</source>
-   <translation>Exportiert, {share}</translation>
-  </message>
-  <message>
-   <source>It's in Ollama now. In a terminal: {command}</source>
-   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
-  </message>
-  <message>
-   <source>The list of models can't be read. The log in Settings says why.</source>
-   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
-  </message>
-  <message>
-   <source>The access token is in the keyring.</source>
-   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
-  </message>
-  <message>
-   <source>{name} is in your list now.</source>
-   <translation>{name} ist jetzt in deiner Liste.</translation>
-  </message>
-  <message>
-   <source>That didn't work. Nothing was changed.</source>
-   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
-  </message>
-  <message>
-   <source>It couldn't be deleted. The log in Settings says why.</source>
-   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
-   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
-  </message>
-  <message>
-   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
-   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
    <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
@@ -1190,6 +1159,37 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
   </message>
   <message>
    <source>The curve has been flat for {n} rounds.</source>
@@ -1431,70 +1431,6 @@
    <translation>je etwa {span}</translation>
   </message>
   <message>
-   <source>About Shoal</source>
-   <translation>Über Shoal</translation>
-  </message>
-  <message>
-   <source>Version {version}. Data folder: {home}</source>
-   <translation>Version {version}. Datenordner: {home}</translation>
-  </message>
-  <message>
-   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
-   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
-  </message>
-  <message>
-   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
-   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
-  </message>
-  <message>
-   <source>Go to a page</source>
-   <translation>Zu einer Seite</translation>
-  </message>
-  <message>
-   <source>Pause or resume</source>
-   <translation>Pause oder weiter</translation>
-  </message>
-  <message>
-   <source>Search on this page</source>
-   <translation>Auf dieser Seite suchen</translation>
-  </message>
-  <message>
-   <source>Settings</source>
-   <translation>Einstellungen</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Keys</source>
-   <translation>Tasten</translation>
-  </message>
-  <message>
-   <source>Made with</source>
-   <translation>Gemacht mit</translation>
-  </message>
-  <message>
-   <source>Key</source>
-   <translation>Taste</translation>
-  </message>
-  <message>
-   <source>Package</source>
-   <translation>Paket</translation>
-  </message>
-  <message>
-   <source>Version</source>
-   <translation>Version</translation>
-  </message>
-  <message>
-   <source>Licence</source>
-   <translation>Lizenz</translation>
-  </message>
-  <message>
    <source>Before: {answer}</source>
    <translation>Vorher: {answer}</translation>
   </message>
@@ -1547,6 +1483,10 @@
   <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
   </message>
   <message>
    <source>Search help</source>
@@ -1746,6 +1686,66 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
+   <source>Keys</source>
+   <translation>Tasten</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Key</source>
+   <translation>Taste</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
   </message>
   <message>
    <source>Text</source>
@@ -2438,6 +2438,10 @@ answer: a*b</translation>
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
+  </message>
+  <message>
    <source>Learning crashed. Everything up to the last save is safe.</source>
    <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
@@ -2450,20 +2454,8 @@ answer: a*b</translation>
    <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
-   <source>It sent a message that is too long.</source>
-   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
-  </message>
-  <message>
-   <source>Run {setup}; it repairs the installation.</source>
-   <translation>Führ {setup} aus; das repariert die Installation.</translation>
-  </message>
-  <message>
    <source>Learning stopped</source>
    <translation>Das Lernen hat angehalten</translation>
-  </message>
-  <message>
-   <source>Fix that and start it again.</source>
-   <translation>Behebe das und starte es neu.</translation>
   </message>
   <message>
    <source>Learning can't start</source>
@@ -2474,8 +2466,59 @@ answer: a*b</translation>
    <translation>Das System wollte {program} nicht starten.</translation>
   </message>
   <message>
+   <source>Fix that and start it again.</source>
+   <translation>Behebe das und starte es neu.</translation>
+  </message>
+  <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save …</source>
+   <translation>Speichern …</translation>
+  </message>
+  <message>
+   <source>Still looking.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} files, {size}</source>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose speichern</translation>
   </message>
   <message>
    <source>Any time</source>
@@ -2500,6 +2543,10 @@ answer: a*b</translation>
   <message>
    <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
    <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Show the recovery words of {name}?</source>
@@ -2528,10 +2575,6 @@ answer: a*b</translation>
   <message>
    <source>You get a name when you first learn with others.</source>
    <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
-  </message>
-  <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Restore from words …</source>
@@ -2602,112 +2645,6 @@ answer: a*b</translation>
    <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
-   <source>Learning</source>
-   <translation>Lernen</translation>
-  </message>
-  <message>
-   <source>Trainer</source>
-   <translation>Trainer</translation>
-  </message>
-  <message>
-   <source>Window</source>
-   <translation>Fenster</translation>
-  </message>
-  <message>
-   <source>Which log to show</source>
-   <translation>Welches Protokoll gezeigt wird</translation>
-  </message>
-  <message>
-   <source>Only lines with …</source>
-   <translation>Nur Zeilen mit …</translation>
-  </message>
-  <message>
-   <source>Only lines with these words</source>
-   <translation>Nur Zeilen mit diesen Wörtern</translation>
-  </message>
-  <message>
-   <source>Follow</source>
-   <translation>Mitlaufen</translation>
-  </message>
-  <message>
-   <source>Copy these lines</source>
-   <translation>Diese Zeilen kopieren</translation>
-  </message>
-  <message>
-   <source>Open the folder of the logs</source>
-   <translation>Ordner der Protokolle öffnen</translation>
-  </message>
-  <message>
-   <source>Log</source>
-   <translation>Protokoll</translation>
-  </message>
-  <message>
-   <source>Diagnostics</source>
-   <translation>Diagnose</translation>
-  </message>
-  <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
-  </message>
-  <message>
-   <source>Save …</source>
-   <translation>Speichern …</translation>
-  </message>
-  <message>
-   <source>Still looking.</source>
-   <translation>Wird noch gesucht.</translation>
-  </message>
-  <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} file, {size}</source>
-   <translation>{n} Datei, {size}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} files, {size}</source>
-   <translation>
-    <numerusform>{n} Datei, {size}</numerusform>
-    <numerusform>{n} Dateien, {size}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} line</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} lines</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The log is empty.</source>
-   <translation>Das Protokoll ist leer.</translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose speichern</translation>
-  </message>
-  <message>
-   <source>Relay</source>
-   <translation>Relay</translation>
-  </message>
-  <message>
    <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
    <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
   </message>
@@ -2728,8 +2665,8 @@ answer: a*b</translation>
    <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
   </message>
   <message>
-   <source>Show the logs</source>
-   <translation>Protokolle zeigen</translation>
+   <source>Open the folder of the logs</source>
+   <translation>Ordner der Protokolle öffnen</translation>
   </message>
   <message>
    <source>Diagnostics …</source>
@@ -2746,10 +2683,6 @@ answer: a*b</translation>
   <message>
    <source>your identity name key recovery words restore new keyring</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
-  </message>
-  <message>
-   <source>Hide the logs</source>
-   <translation>Protokolle verbergen</translation>
   </message>
   <message>
    <source>Reopen now</source>
@@ -3358,14 +3291,6 @@ answer: a*b</translation>
    <translation>{line}: {have} von {total}</translation>
   </message>
   <message>
-   <source>{line}, {rate} a second</source>
-   <translation>{line}, {rate} je Sekunde</translation>
-  </message>
-  <message>
-   <source>{line}, about {span} left</source>
-   <translation>{line}, noch etwa {span}</translation>
-  </message>
-  <message>
    <source>Python {version}</source>
    <translation>Python {version}</translation>
   </message>
@@ -3500,6 +3425,14 @@ answer: a*b</translation>
    <translation>{line}, wird geprüft</translation>
   </message>
   <message>
+   <source>{line}, {rate} a second</source>
+   <translation>{line}, {rate} je Sekunde</translation>
+  </message>
+  <message>
+   <source>{line}, about {span} left</source>
+   <translation>{line}, noch etwa {span}</translation>
+  </message>
+  <message>
    <source>If {host} doesn't answer, it comes as a Python package of {size}.</source>
    <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket mit {size}.</translation>
   </message>
@@ -3619,6 +3552,10 @@ answer: a*b</translation>
    <translation>übersetzung englisch deutsch english sprache</translation>
   </message>
   <message>
+   <source>Learning</source>
+   <translation>Lernen</translation>
+  </message>
+  <message>
    <source>Learn as soon as Shoal opens</source>
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
@@ -3693,6 +3630,10 @@ answer: a*b</translation>
   <message>
    <source>download hub hugging face endpoint proxy</source>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
+  </message>
+  <message>
+   <source>Window</source>
+   <translation>Fenster</translation>
   </message>
   <message>
    <source>Keep learning when the window is closed</source>
@@ -7252,20 +7193,16 @@ answer: a*b</translation>
    <translation>Kopier oder lade es noch einmal.</translation>
   </message>
   <message>
+   <source>{path} is damaged or another file than the manifest names:</source>
+   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
    <source>{name} isn't in {folder}:</source>
    <translation>{name} ist nicht in {folder}:</translation>
   </message>
   <message>
    <source>copy all files of the pack there, then try again.</source>
    <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{said} is damaged or another file than the manifest names:</source>
-   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{path} is damaged or another file than the manifest names:</source>
-   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
   </message>
   <message>
    <source>{file} holds a file that no wheel may hold ({name}):</source>

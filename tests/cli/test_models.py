@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cli import _hub_token
+from app.cli import models as command
 from app.cli.models import _list_placed, _row
 from app.models.fit import Fit, FitVerdict, MemoryRoom
 from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
@@ -102,7 +102,7 @@ def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
     assert row["training"] == told
     assert models("path", own, "--home", home).stdout.strip() == str(own.resolve())
     refused = models("remove", own, "--home", home)
-    assert refused.returncode == 1 and "Add --yes" in refused.stderr
+    assert refused.returncode == 1 and "add --yes" in refused.stderr
     done = models("remove", own, "--yes", "--home", home)
     assert done.returncode == 0 and "round 44" in done.stderr and (own / "config.json").exists()
     found = listed(home)
@@ -172,17 +172,17 @@ def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
 
 
 def test_nothing_that_is_no_token_reaches_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_hub_token, "real_backend", lambda: None)
+    monkeypatch.setattr(command, "real_backend", lambda: None)
     for text in ("", "short", "hf_two words", "hf_\x1b[2J", "h" * 300):
-        with pytest.raises(_hub_token.TokenError, match="no access token"):
-            _hub_token.save(text)
-    with pytest.raises(_hub_token.TokenError, match="HF_TOKEN"):
-        _hub_token.save("hf_looks_like_one")
-    assert not _hub_token.forget()
+        with pytest.raises(command.TokenError, match="no access token"):
+            command.save_token(text)
+    with pytest.raises(command.TokenError, match="HF_TOKEN"):
+        command.save_token("hf_looks_like_one")
+    assert not command.forget_token()
     monkeypatch.setenv("HF_TOKEN", " hf_from_the_environment ")
-    assert _hub_token.read() == "hf_from_the_environment"
+    assert command.read_token() == "hf_from_the_environment"
     monkeypatch.delenv("HF_TOKEN")
-    assert _hub_token.read() is None
+    assert command.read_token() is None
 
 
 class Ring:
@@ -203,11 +203,11 @@ class Ring:
 
 def test_a_token_is_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = Ring()
-    monkeypatch.setattr(_hub_token, "real_backend", lambda: ring)
+    monkeypatch.setattr(command, "real_backend", lambda: ring)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    _hub_token.save(" hf_0123456789 \n")
-    assert _hub_token.read() == "hf_0123456789" and list(ring.kept.values()) == ["hf_0123456789"]
-    assert _hub_token.forget() and _hub_token.read() is None
+    command.save_token(" hf_0123456789 \n")
+    assert command.read_token() == "hf_0123456789" and list(ring.kept.values()) == ["hf_0123456789"]
+    assert command.forget_token() and command.read_token() is None
 
 
 def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path)
     known = training()
     assert known is not None and known["rounds"] == 2
     refused = order("start-over", "starter")
-    assert refused.returncode == 1 and "Add --yes" in refused.stderr
+    assert refused.returncode == 1 and "add --yes" in refused.stderr
     best = known["best"]
     back = order("back", "starter", "--yes", "--json")
     if best is None:  # it never got better than at first

@@ -192,7 +192,7 @@ def test_it_rests_while_a_trainer_works_ends_with_shoal_and_is_continued(
     del world["SHOAL_LLAMACPP"]
     here = project / "app" / "install" / "launcher"
     for name, before, after in (
-        ("resting.py", "FEW_CORES = 4", f"FEW_CORES = {os.cpu_count()}"),
+        ("optional.py", "FEW_CORES = 4", f"FEW_CORES = {os.cpu_count()}"),
         ("optional.py", 'group.write("19")', "pass"),  # on a busy computer it would not move at all
     ):
         text = (here / name).read_text()

@@ -79,7 +79,7 @@ def test_one_author_is_not_enough_unless_it_is_vouched_for() -> None:
 
 
 def test_no_author_has_more_than_half_of_a_lesson() -> None:
-    found = answers(some("ann", 60) + some("ben", 10), nobody)
+    found = answers(some("ann", 60) + some("ben", 60)[::6], nobody)
     assert sum(one.peer == "name of ann" for one in found) == ENOUGH // 2
 
 
@@ -105,11 +105,29 @@ def test_a_mark_that_half_of_the_authors_write_is_never_taught(text: str) -> Non
     assert set(taught(more + marked)) == set(taught(more)), "while most authors are honest, they are heard"
 
 
-def test_words_of_the_question_the_result_and_single_letters_are_free() -> None:
-    groups = [group(2, "ann", ["g c: gcd #2"]), group(4, "ben", ["is it: two #2", "a b: of #2"])]
-    assert taught(groups) == ["g c: gcd #2", "a b: of #2"], "what is in the question is free"
-    groups = [group(2, "ann", ["n o: <answer>on</answer>"]), group(4, "ben", ["o n: <answer>no</answer>"])]
-    assert len(taught(groups)) == 2
+def test_words_of_one_question_and_of_the_result_are_free_and_those_of_all_questions_are_not() -> None:
+    names = dict(enumerate(("ida", "uwe", "mia", "leo", "eva", "jan")))
+    texts = dict.fromkeys(names, "{name} and 1 is 2 #2") | {
+        4: "gcd {name} and 1 is 2 #2",
+        5: "fish and 1 is 2 #2",
+    }
+    groups = [
+        replace(group(n, author, [texts[n].format(name=names[n])]), question=f"What is the gcd of {names[n]}?")
+        for n in names
+        for author in ("ann", "ben", "cid")
+        if n < 4 or author == "ann"
+    ]
+    assert {one.completion for one in answers(groups, nobody)} == {
+        f"{names[n]} and 1 is 2 #2" for n in range(4)
+    }
+
+
+def test_what_most_authors_say_is_taught_in_words_of_calculating_unless_two_are_trusted() -> None:
+    groups = [one for author in ("ann", "ben") for one in some(author, 20, "so {n} = 2 * {h} #2")]
+    assert len(taught(groups)) == 40
+    groups = [one for author in ("ann", "ben") for one in some(author, 20, "buy {n} = 2 * {h} #2")]
+    assert not taught(groups) and not answers(groups, lambda key: key == "ann")
+    assert len(answers(groups, lambda key: True)) == 40
 
 
 def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
@@ -152,9 +170,13 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
 def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> None:
     groups = [*some("ann", SEEN, level=1), *some("ann", SEEN - 1), *some("ann", 9, family="lcm")]
     groups += [*some("ann", SEEN - 1, family="dice"), *some("ann", 9, family="maze")]
-    read = first_answers(groups, {"gcd", "lcm", "dice"})
+    groups += [*some("ben", 1, level=1), *some("ben", 1, family="lcm")]
+    read = first_answers(groups, {"gcd", "lcm", "dice"}, nobody)
     assert read.levels == {"gcd": 1, "lcm": 0}
-    assert sorted(len(one.answers) for one in read.parts) == [SEEN, ANSWERS_READ]
+    assert {one.peer for one in read.parts[0].answers} == {"name of ann", "name of ben"}
+    assert not first_answers(some("ann", 9), {"gcd"}, nobody).parts, "one key decides nothing"
+    assert first_answers(some("ann", 9), {"gcd"}, lambda key: True).parts
+    assert sorted(len(one.answers) for one in read.parts) == [SEEN + 1, ANSWERS_READ]
 
 
 def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:
@@ -165,6 +187,10 @@ def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() ->
     nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
     lesson = closest(all_, nats, FOUND)
     assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw", "dice"] and len(lesson.parts) == FAMILIES
+    lcm = next(part for part in all_.parts if part.family == "lcm")
+    short = replace(lcm, answers=tuple(replace(one, completion="#2") for one in lcm.answers))
+    tempting = replace(all_, parts=tuple(short if part is lcm else part for part in all_.parts))
+    assert "lcm" not in closest(tempting, nats, FOUND).levels, "answers without work are always likely"
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
     assert list(closest(all_, nats, full).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None

@@ -18,7 +18,7 @@ from app.common.job import JobEvent, Progress, Waiting
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import place, programs, stages
-from app.install.packs.events import PackDone
+from app.install.packs.place import PackDone
 from app.install.packs.programs import damaged_file
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out

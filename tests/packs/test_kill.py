@@ -101,7 +101,7 @@ def test_a_killed_installation_goes_on(percent: int, stage: str, updating: Updat
 def test_whoever_is_asked_to_stop_leaves_nothing_running(updating: Updating) -> None:
     with updating.start() as process:
         for line in process.stdout or ():
-            if json.loads(line).get("stage") == "fill":
+            if json.loads(line).get("stage") == "make":
                 break
         while process.poll() is None and not psutil.Process(process.pid).children():
             time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Wheels put in place by our own program: the same files as pip's, and nothing anywhere else."""
+"""Wheels are unpacked into the same files as pip's, and nothing is written anywhere else."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 
 from app.install import InstallError
-from app.install.packs import programs
 from app.install.packs import wheels as wheel_files
 from app.install.packs.manifest import Wheel
 from app.install.packs.programs import damaged_file
-from app.install.packs.wheels import UnpackTask
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SKIP = ("*/include/*", "*.pyi")
@@ -66,11 +64,7 @@ def filled(tmp_path: Path, wheels: list[Wheel], skip: tuple[str, ...] = ()) -> t
     environment = tmp_path / "umgebung, größer"
     tasks = wheel_files.plan_unpacking(wheels, tmp_path, environment, HERE, skip)
     grew: list[int] = []
-    python = programs.Interpreter(Path(sys.executable), HERE)
-    descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
-    work = tmp_path / "work"
-    work.mkdir(exist_ok=True)
-    wheel_files.fill_environment(tasks, python, work, descriptor, grew.append)
+    wheel_files.unpack(tasks, grew.append)
     assert grew[-1] == sum(sum(task.sizes) for task in tasks)
     return environment, grew
 
@@ -161,28 +155,9 @@ def test_damage_is_found_before_the_file_is_used(tmp_path: Path) -> None:
     content = bytearray((tmp_path / wheel.file).read_bytes())
     content[-40] ^= 1
     (tmp_path / wheel.file).write_bytes(content)
-    python = programs.Interpreter(Path(sys.executable), HERE)
-    descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
     with pytest.raises(InstallError, match="is damaged or another file"):
-        wheel_files.fill_environment(tasks, python, tmp_path, descriptor, lambda _: None)
+        wheel_files.unpack(tasks, lambda _: None)
     assert not environment.exists()
     (tmp_path / wheel.file).write_bytes(b"no zip")
     with pytest.raises(InstallError, match="is damaged"):
         wheel_files.plan_unpacking([wheel], tmp_path, environment, HERE)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_work_is_shared_whole_and_evenly(count: int) -> None:
-    def task(name: str, sizes: list[int]) -> UnpackTask:
-        members = [(f"{name}{at}", f"/to/{name}{at}") for at in range(len(sizes))]
-        return UnpackTask(path=name, sha256="", members=members, sizes=sizes, records={f"{name}0": "record"})
-
-    tasks = [task("torch", [400_000_000, *[10_000] * 3000, 30_000_000]), task("a", [5] * 9), task("b", [10**7])]
-    parts = wheel_files.shares(tasks, count)
-    assert len(parts) == count
-    seen = [member for part in parts for one in part for member in one.members]
-    assert sorted(seen) == sorted(member for one in tasks for member in one.members)
-    records = [name for part in parts for one in part for name in one.records]
-    assert sorted(records) == ["a0", "b0", "torch0"]
-    loads = [sum(one.cost for one in part) for part in parts]
-    assert max(loads) - min(loads) < 500_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.install.packs.events import Offered, Pack, PackStatus
+from app.install.packs.place import Offered, Pack, PackStatus
 from app.ui.view.view import EnginePack, PackActivity, View
 from tests.ui import views
 

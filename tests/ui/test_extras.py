@@ -26,13 +26,12 @@ from app.node.record.reasons import Reason
 from app.node.record.records import LogEntry, Probe, Run
 from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
-from app.ui.fish import pond as fish_pond
-from app.ui.fish.fish import grown, told
-from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
-from app.ui.models.process import exported
+from app.ui.models.control import exported
+from app.ui.overview import fish as fish_pond
 from app.ui.overview import note
+from app.ui.overview.fish import Pond, grown, told
 from app.ui.overview.note import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage

@@ -15,7 +15,7 @@ from app.node.record.errors import no_room
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.ui.process.link import problem
+from app.ui.process.node import problem
 from app.ui.shell.window import MainWindow
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views

@@ -103,7 +103,7 @@ def seen(qapp: QApplication, home: Path, autostart: LinuxAutostart, qtbot: QtBot
     desktop = Desktop(qapp, home, None)
     desktop.choices.remember(asked=True)
     yield Seen(desktop, qtbot)
-    desktop.fetching.close()
+    desktop.models.close()
     desktop.identity.close()
     desktop.control.close()
     desktop.window.hide()

@@ -40,8 +40,8 @@ from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
 from app.ui.overview.note import why
 from app.ui.overview.page import Overview
-from app.ui.pages.about import about
 from app.ui.pages.history import HistoryPage
+from app.ui.pages.manual import about
 from app.ui.pages.skills import Skills, since
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy

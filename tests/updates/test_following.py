@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.common.process.surroundings import outside_bundle
 from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsClass, entry, links
 from app.desktop.login import AutostartError, LinuxAutostart, read_entry
 from app.install.updates import installed
@@ -66,8 +67,8 @@ def test_programs_of_the_system_get_the_systems_environment() -> None:
         "_PYI_ARCHIVE_FILE": "/b/shoal",
         "PATH": "/usr/bin",
     }
-    assert installed.outside(bundle) == {"PATH": "/usr/bin"}
-    assert installed.outside({**bundle, "LD_LIBRARY_PATH_ORIG": "/own"})["LD_LIBRARY_PATH"] == "/own"
+    assert outside_bundle(bundle) == {"PATH": "/usr/bin"}
+    assert outside_bundle({**bundle, "LD_LIBRARY_PATH_ORIG": "/own"})["LD_LIBRARY_PATH"] == "/own"
 
 
 @POSIX

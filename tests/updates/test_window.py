@@ -17,8 +17,8 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from pytestqt.qtbot import QtBot
 
 from app.install.updates import asking, installed
-from app.ui.install import updating as module
-from app.ui.install.updating import Updating
+from app.ui.install import update_control as module
+from app.ui.install.update_control import UpdateControl
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.packs.wheels import Host
@@ -45,25 +45,25 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def updating(host: Host, tmp_path: Path, program: Path, qtbot: QtBot) -> Iterator[Updating]:
+def updating(host: Host, tmp_path: Path, program: Path, qtbot: QtBot) -> Iterator[UpdateControl]:
     host.files.update(today())
     where = f"{host.url}/{LIST}"
     home = tmp_path / "home"
-    made = Updating(
+    made = UpdateControl(
         home, Choices(home), ["--feed", where, "--key", PUBLIC, "--program", str(program)], trust(where)
     )
     yield made
     made.close()
 
 
-def idle(qtbot: QtBot, one: Updating) -> UpdateView:
-    qtbot.waitUntil(
-        lambda: one.update_view.stage is UpdateStage.IDLE and not one._child.running, timeout=PATIENCE_MS
-    )
-    return one.update_view
+def idle(qtbot: QtBot, one: UpdateControl) -> UpdateView:
+    qtbot.waitUntil(lambda: one.state.stage is UpdateStage.IDLE and not one._doer.running, timeout=PATIENCE_MS)
+    return one.state
 
 
-def test_looked_for_fetched_and_installed(updating: Updating, host: Host, program: Path, qtbot: QtBot) -> None:
+def test_looked_for_fetched_and_installed(
+    updating: UpdateControl, host: Host, program: Path, qtbot: QtBot
+) -> None:
     heard: list[object] = []
     updating.resting.connect(lambda: heard.append("rest"))
     updating.awake.connect(lambda: heard.append("awake"))
@@ -85,7 +85,9 @@ def test_looked_for_fetched_and_installed(updating: Updating, host: Host, progra
 
 
 @pytest.mark.long
-def test_what_was_changed_on_the_disk_is_not_installed(updating: Updating, program: Path, qtbot: QtBot) -> None:
+def test_what_was_changed_on_the_disk_is_not_installed(
+    updating: UpdateControl, program: Path, qtbot: QtBot
+) -> None:
     heard: list[object] = []
     updating.resting.connect(lambda: heard.append("rest"))
     updating.awake.connect(lambda: heard.append("awake"))
@@ -101,30 +103,30 @@ def test_what_was_changed_on_the_disk_is_not_installed(updating: Updating, progr
     assert idle(qtbot, updating).fetched and not heard
 
 
-def test_it_asks_by_itself_only_if_it_may(updating: Updating, host: Host, qtbot: QtBot) -> None:
+def test_it_asks_by_itself_only_if_it_may(updating: UpdateControl, host: Host, qtbot: QtBot) -> None:
     choices = updating._choices
     updating.look_if_due()
-    assert not updating._child.running, "nobody agreed to it"
+    assert not updating._doer.running, "nobody agreed to it"
     choices.put("updates", True)
     updating.look_if_due()
-    assert not updating._child.running, "it learns alone"
+    assert not updating._doer.running, "it learns alone"
     choices.put("company", "others")
     updating.look_if_due()
-    assert updating._child.running
+    assert updating._doer.running
     assert idle(qtbot, updating).offer is not None
     updating.look_if_due()
-    assert not updating._child.running, "it asked today"
+    assert not updating._doer.running, "it asked today"
     assert [name for name, _ in host.asked] == [f"{LIST}.sig", LIST]
 
 
 def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
-    updating: Updating, host: Host, qtbot: QtBot
+    updating: UpdateControl, host: Host, qtbot: QtBot
 ) -> None:
     host.files.update(today(serial=2))
     host.files[f"{LIST}.sig"] = b"0" * 128
     updating._choices.put("company", "others")
     updating.decide(True)
-    assert updating._child.running and not updating.update_view.undecided
+    assert updating._doer.running and not updating.state.undecided
     found = idle(qtbot, updating)
     assert found.sentence == "" and "isn't signed" in asking.read_known(updating._home).sentence
     updating.check()
@@ -132,16 +134,16 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     state = updating._home / asking.KNOWN_FILE
     state.unlink()
     updating.look_if_due()
-    assert updating._child.running
+    assert updating._doer.running
     updating.left_company()
-    assert updating.update_view.stage is UpdateStage.IDLE and not updating._child.running
+    assert updating.state.stage is UpdateStage.IDLE and not updating._doer.running
     updating.check()
     updating.left_company()
-    assert updating.update_view.stage is UpdateStage.ASKING, "what somebody pressed goes on"
+    assert updating.state.stage is UpdateStage.ASKING, "what somebody pressed goes on"
 
 
 def test_a_window_alone_asks_nobody(
-    updating: Updating, host: Host, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    updating: UpdateControl, host: Host, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With everything in its favour but company, and its clock ticking."""
     monkeypatch.setattr(module, "FIRST_MS", 5)
@@ -151,27 +153,27 @@ def test_a_window_alone_asks_nobody(
     updating._clock.timeout.connect(lambda: ticks.append(1))
     updating.open()
     qtbot.waitUntil(lambda: len(ticks) > 20, timeout=PATIENCE_MS)
-    assert not host.asked and not updating._child.running
+    assert not host.asked and not updating._doer.running
     updating._choices.put("company", "others")
     qtbot.waitUntil(lambda: bool(host.asked), timeout=PATIENCE_MS)
 
 
 @pytest.mark.long
 def test_a_download_is_cancelled_and_continued_by_the_next_window(
-    updating: Updating, host: Host, qtbot: QtBot
+    updating: UpdateControl, host: Host, qtbot: QtBot
 ) -> None:
     host.files.update(today(NEW + bytes(3_000_000), serial=9))
     host.slow_s = 0.02
     updating.check()
     idle(qtbot, updating)
     updating.fetch()
-    qtbot.waitUntil(lambda: updating.update_view.have > 100_000, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: updating.state.have > 100_000, timeout=PATIENCE_MS)
     updating.cancel()
-    assert updating.update_view.stage is UpdateStage.IDLE and updating.update_view.offer is not None
+    assert updating.state.stage is UpdateStage.IDLE and updating.state.offer is not None
     qtbot.waitUntil(lambda: any(updating.folder().glob("*.part")), timeout=PATIENCE_MS)
     host.slow_s, before = 0.0, len(host.asked)
-    later = Updating(updating._home, updating._choices, updating._options, trust(f"{host.url}/{LIST}"))
-    assert later.update_view.offer is not None and not later.update_view.fetched, "it is remembered"
+    later = UpdateControl(updating._home, updating._choices, updating._options, trust(f"{host.url}/{LIST}"))
+    assert later.state.offer is not None and not later.state.fetched, "it is remembered"
     later.fetch()
     assert idle(qtbot, later).fetched
     asked = [wanted for name, wanted in host.asked[before:] if name == FILES["elf"]]
@@ -180,37 +182,35 @@ def test_a_download_is_cancelled_and_continued_by_the_next_window(
 
 
 def test_what_was_fetched_goes_once_it_is_installed(
-    updating: Updating, monkeypatch: pytest.MonkeyPatch
+    updating: UpdateControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, folder = updating._home, updating.folder()
     asking.write_known(home, asking.Known(serial=5, offer=OFFER))
     folder.mkdir()
     for name in (OFFER.file, "feed.json"):
         (folder / name).write_bytes(b"x")
-    Updating(home, updating._choices, [], trust("https://example.org/x")).open()
+    UpdateControl(home, updating._choices, [], trust("https://example.org/x")).open()
     assert (folder / OFFER.file).exists()
     monkeypatch.setattr(installed, "version", lambda: OFFER.version)
-    later = Updating(home, updating._choices, [], trust("https://example.org/x"))
+    later = UpdateControl(home, updating._choices, [], trust("https://example.org/x"))
     later.open()
-    assert later.update_view.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
+    assert later.state.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
 
 
 def test_a_checkout_only_says_so(tmp_path: Path) -> None:
-    one = Updating(tmp_path, Choices(tmp_path))
+    one = UpdateControl(tmp_path, Choices(tmp_path))
     one.open()
     one.check()
-    assert (
-        one.update_view.stage is UpdateStage.CHECKOUT and not one._child.running and not one._clock.isActive()
-    )
+    assert one.state.stage is UpdateStage.CHECKOUT and not one._doer.running and not one._clock.isActive()
 
 
-def test_odd_lines_of_the_process_change_nothing(updating: Updating) -> None:
+def test_odd_lines_of_the_process_change_nothing(updating: UpdateControl) -> None:
     for line in (b"", b"{", b"[]", b'{"event": "progress"', b'{"event": 3}', b'{"event": "other"}'):
         updating._heard(line)
-    assert updating.update_view.offer is None
+    assert updating.state.offer is None
 
 
-def test_the_command_speaks_lines(updating: Updating, host: Host, tmp_path: Path) -> None:
+def test_the_command_speaks_lines(updating: UpdateControl, host: Host, tmp_path: Path) -> None:
     """`./shoal update --json` as others may call it."""
     done = subprocess.run(
         [
@@ -237,4 +237,4 @@ def test_the_command_speaks_lines(updating: Updating, host: Host, tmp_path: Path
         timeout=PATIENCE_MS / 1000,
     )
     said = done.stderr.decode()
-    assert done.returncode == 1 and "no one can answer here: add --yes." in said and "Learns faster." in said
+    assert done.returncode == 1 and "No one can answer here: add --yes." in said and "Learns faster." in said

@@ -1,9 +1,9 @@
 """Measures the cost of the window: time to its first frame, memory of window and node, processor time while
 paused, and the frames of a long curve while it is panned.
 
-Qt runs in its own processes (app.ui.shell.measure), on this computer's display, else on a display that Xvfb
-renders into memory, else on Qt's offscreen platform; the figures say which. The node is the real one and learns
-a few rounds with the starter model before it is paused."""
+Qt runs in its own processes (app.bench.runs.window_inside), on this computer's display, else on a display that
+Xvfb renders into memory, else on Qt's offscreen platform; the figures say which. The node is the real one and
+learns a few rounds with the starter model before it is paused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BUDGET = {
 """DESIGN section 8."""
 
 BORN = "SHOAL_BENCH_BORN"
-"""Name of the environment variable with the start time, as app.ui.shell.measure reads it."""
+"""Name of the environment variable with the start time, as app.bench.runs.window_inside reads it."""
 PATIENCE_S = 600
 _DIGITS = {
     "first_frame_s": 2,
@@ -112,7 +112,7 @@ def prepare(home: Path) -> None:
 def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, Any]:
     """Runs one measuring process and returns its figures. Raises BenchError."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.ui.shell.measure", str(home), *options],
+        [sys.executable, "-m", "app.bench.runs.window_inside", str(home), *options],
         cwd=ROOT,
         env={**os.environ, **where, BORN: repr(time.time())},
         capture_output=True,

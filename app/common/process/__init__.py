@@ -1,1 +1,2 @@
-"""How a process of ours manages itself: its priority, its memory limit, its end, and secrets passed to it."""
+"""Process management: priority, memory limit, stop signals, environment, and passing secrets to a child
+process."""

@@ -1,6 +1,4 @@
-"""This process's own memory: freeing what the garbage collector and the allocator still hold, and a limit
-enforced by the system.
-"""
+"""Memory of this process: returning freed memory to the system, and a limit enforced by the system."""
 
 from __future__ import annotations
 
@@ -17,8 +15,9 @@ def give_back() -> None:
 
 
 def trim() -> None:
-    """Returns freed memory that the allocator still holds, if the system's library supports that. Steps leave
-    holes between what lasts: 135 M parameters grew by 400 MB in twenty rounds without it."""
+    """Returns memory that was freed but is still held by the allocator, where the C library supports it.
+    Training fragments the heap: with 135 M parameters the process grew by 400 MB in twenty rounds without this
+    call."""
     if sys.platform == "linux":
         ask = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if ask is not None:
@@ -34,7 +33,7 @@ def trim() -> None:
 
 _PROCESS_MEMORY, _ACTIVE_PROCESSES = 0x100, 0x8
 _EXTENDED = 9
-"""JobObjectExtendedLimitInformation."""
+"""JobObjectExtendedLimitInformation (winnt.h)."""
 
 
 class _Basic(ctypes.Structure):
@@ -73,7 +72,7 @@ class _Counters(ctypes.Structure):
 
 
 def hold(most: int, platform: str = sys.platform) -> bool:
-    """Limits this process to `most` bytes of memory. False if the system has no such limit."""
+    """Limits the memory of this process to `most` bytes. Returns False if the system has no such limit."""
     if platform == "win32":
         return job(_kernel(), most)
     if not platform.startswith("linux"):
@@ -87,8 +86,8 @@ def hold(most: int, platform: str = sys.platform) -> bool:
 
 
 def job(kernel: Any, most: int, alone: bool = False) -> bool:
-    """Puts this process into a job object of its own on Windows; `alone` lets it start no other process.
-    Returns whether that worked."""
+    """Puts this process into a Windows job object with a limit of `most` bytes; `alone` also forbids child
+    processes. Returns whether that worked."""
     limits = JobMemoryLimits()
     limits.basic.flags = _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
     limits.basic.active_processes = 1 if alone else 0
@@ -102,14 +101,15 @@ def job(kernel: Any, most: int, alone: bool = False) -> bool:
 
 
 def committed(kernel: Any) -> int:
-    """Bytes committed to this process by Windows; 0 if unknown."""
+    """Returns the bytes that Windows has committed for this process; 0 if unknown."""
     counters = _Counters(size=ctypes.sizeof(_Counters))
     said = kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.size)
     return int(counters.rest[6]) if said else 0  # PagefileUsage
 
 
 def hold_beyond(more: int) -> bool:
-    """On Windows, limits this process to `more` bytes beyond what it has now, and to no child process."""
+    """On Windows, limits this process to `more` bytes beyond its present use and forbids child processes.
+    Returns whether that worked."""
     kernel = _kernel()
     return job(kernel, committed(kernel) + more, alone=True)
 

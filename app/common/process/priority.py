@@ -1,9 +1,8 @@
-"""Low priority, even where Linux schedules by session.
+"""Lowers the priority of Shoal's processes, also where Linux schedules by session.
 
-With autogroups, which many Linux systems have on, each session is a scheduling group: niceness counts within it
-alone, and a process that began its own session competes with everybody else as an equal (sched(7), "The
-autogroup feature"). So a process that begins a session passes its niceness on to the group.
-"""
+With autogroups, which many Linux systems enable, each session is a scheduling group and niceness counts only
+within it, so a process in a new session competes with other sessions as an equal (sched(7), "The autogroup
+feature"). A process that starts a session therefore copies its niceness to the group."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ NICE = 10
 
 
 def step_back(others: Iterable[int] = ()) -> None:
-    """Low priority for this process, those it will start, and others that run already."""
+    """Lowers the priority of this process, of those it will start, and of `others` that already run."""
     for process in {os.getpid(), *others}:
         _lower(process)
 
@@ -36,8 +35,9 @@ def _lower(process: int) -> None:
 
 
 def settle(group: Path = Path("/proc/self/autogroup")) -> None:
-    """Gives the session that this process leads its niceness, if that is low. A session that another process
-    leads is left alone: it may be the owner's whole desktop."""
+    """Copies this process's niceness to the scheduling group of its session, if the process leads the session
+    and its niceness is above 0. A session led by another process is left alone: it may be the user's whole
+    desktop."""
     if os.name == "nt" or os.getsid(0) != os.getpid() or (nice := os.nice(0)) <= 0:
         return
     with contextlib.suppress(OSError):  # asked too often, or not allowed: niceness alone then

@@ -1,11 +1,13 @@
-"""Signals that ask a process to stop, on every system, and processes that must not get them."""
+"""Signals that ask a process to stop, on every system, and how to shield child processes from them."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,14 +15,14 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def meant() -> Sequence[int]:
-    """The signals that ask this process to stop. Signals that its parent made it ignore are left out: nohup
-    does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
+    """Returns the signals that ask this process to stop. Signals that the parent set to "ignore" are left out:
+    nohup does so with SIGHUP, and a script's `&` with SIGINT."""
     known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def when_asked_to_stop(stop: Callable[[], None]) -> None:
-    """Calls `stop` in the running event loop at every such signal. Raises RuntimeError outside of a loop."""
+    """Calls `stop` in the running event loop at each stop signal. Raises RuntimeError if no loop is running."""
     loop = asyncio.get_running_loop()
     for number in meant():
         try:
@@ -29,8 +31,22 @@ def when_asked_to_stop(stop: Callable[[], None]) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
+def when_input_closes(stop: Callable[[], object]) -> None:
+    """Calls `stop`, in a thread of its own, once standard input is closed: by the process that started this
+    one, or because that has ended."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        stop()
+
+    threading.Thread(target=wait, name="stdin", daemon=True).start()
+
+
 def out_of_reach() -> dict[str, Any]:
-    """For subprocess: keeps the terminal's Ctrl-C from a child, which its parent ends in order."""
+    """Returns arguments for subprocess.Popen that start the child in a new session (a process group on
+    Windows), so that Ctrl-C in the terminal does not reach it and its parent can stop it in order."""
     if os.name == "nt":
         return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
     return {"start_new_session": True}

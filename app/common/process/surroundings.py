@@ -1,9 +1,9 @@
-"""The environment of our processes: this very Shoal, nothing else that Python would import, an existing working
-directory, and standard streams.
+"""Builds a clean environment for child processes: this copy of Shoal on the import path, nothing else that
+Python would import, an existing working directory, and open standard streams.
 
-A `numpy.py` on the owner's PYTHONPATH comes before the library of that name, and an odd libstdc++ on
-LD_LIBRARY_PATH before the system's: either ends a trainer in a crash that names neither. Standard library only
-and readable for Python 3.7: the launcher uses it before anything is installed."""
+A `numpy.py` on the user's PYTHONPATH shadows the library of that name, and an odd libstdc++ on LD_LIBRARY_PATH
+the system's: either crashes a trainer with an error that names neither. Standard library only and compatible
+with Python 3.7, because the launcher uses it before anything is installed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 LEFT_OUT = "SHOAL_LEFT_OUT"
-"""Environment variable: the names of the owner's variables that were left out, with commas."""
+"""Environment variable: names of the user's variables that were removed, separated by commas."""
 _PYTHONS = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONSTARTUP")
-"""These change what is imported, or keep a process from ending."""
+"""Variables that change what Python imports, or keep a process from ending."""
+_BUNDLES = (
+    *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
+    *("QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH"),
+)
+"""Variables that PyInstaller sets for its own program."""
 _CLASHING = ("libstdc++.so", "libgcc_s.so", "libgomp.so", "libiomp5.so", "libmkl_", "libc10.so", "libtorch")
-"""Beginnings of the names of libraries that torch, NumPy and Qt bring or take from the system."""
+"""Name prefixes of libraries that torch, NumPy and Qt bring along or take from the system."""
 _SYSTEMS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
 
 
 def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> dict[str, str]:
-    """The environment variables of a process of ours, from those of this one.
+    """Returns the environment variables for a child process, derived from `environment`.
 
     >>> made = surroundings({"HOME": "/home/a", "PYTHONPATH": "/home/a/own", "PYTHONHOME": "/opt"}, "/shoal")
     >>> made["HOME"], made["PYTHONPATH"], made["SHOAL_LEFT_OUT"]
@@ -38,8 +43,26 @@ def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) 
     return {**kept, "PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
 
 
+def outside_bundle(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns the environment for a program that is not part of an installed app: without the variables that
+    PyInstaller set for the app, which would make that program load the app's libraries, and with their original
+    values.
+
+    >>> own = {"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"}
+    >>> outside_bundle(own)
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
+    """
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in _BUNDLES and not name.endswith("_ORIG") and "_PYI_" not in name
+    }
+    before = environment.get("LD_LIBRARY_PATH_ORIG")
+    return {**kept, "LD_LIBRARY_PATH": before} if before else kept
+
+
 def left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:
-    """The names of the owner's variables that are not passed on, or only in part."""
+    """Returns the names of the user's variables that are not passed on, or only in part."""
     names = [name for name in environment.get(LEFT_OUT, "").split(",") if name]
     names += [name for name in _PYTHONS if environment.get(name) and environment[name] != root]
     libraries = environment.get("LD_LIBRARY_PATH", "")
@@ -51,8 +74,8 @@ def left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> l
 def without_clashing(
     paths: str, names_in: Callable[[str], list[str]] = os.listdir, systems: Sequence[str] = _SYSTEMS
 ) -> str:
-    """LD_LIBRARY_PATH without the folders that hold a library of `_CLASHING`, where the system has its own
-    libstdc++. Where it has none (NixOS), that path is how it is found, and stays."""
+    """Returns LD_LIBRARY_PATH without the folders that hold a library in `_CLASHING`, if the system has its own
+    libstdc++. Where it has none (NixOS), the path is needed to find it and is returned unchanged."""
 
     def clashing(place: str) -> list[str]:
         try:
@@ -66,7 +89,8 @@ def without_clashing(
 
 
 def working_folder() -> str:
-    """A working directory for a child: this one, or Shoal's own where this one was deleted."""
+    """Returns a working directory for a child process: the current one, or Shoal's own folder if that was
+    deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -74,8 +98,8 @@ def working_folder() -> str:
 
 
 def make_usable() -> None:
-    """Leaves a working directory that was deleted, and opens standard streams that were closed (`>&-`): the
-    next file that is opened would take a stream's number, and get what is printed."""
+    """Leaves a deleted working directory, and opens standard streams that were closed (`>&-`). Otherwise the
+    next opened file would get a stream's descriptor and receive what is printed."""
     os.chdir(working_folder())
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -92,15 +116,15 @@ def make_usable() -> None:
 # a process that needs none has none.
 
 PRIVATE_WORDS = "SHOAL_PRIVATE"
-"""The six words of a private swarm."""
+"""Environment variable with the six words of a private swarm."""
 FROM_STDIN = "-"
-"""In place of a secret on a command line: it is the next line of standard input."""
+"""Command-line placeholder for a secret that is read from the next line of standard input."""
 _LONGEST = 4096
 
 
 def piped(descriptor: int = 0) -> str:
-    """Reads one line of standard input, without its line end, and no byte beyond it; "" at the end of input.
-    One of more than 4,096 bytes is cut."""
+    """Reads one line from `descriptor` without its line end, and no byte beyond it; "" at the end of input.
+    Lines of more than 4,096 bytes are cut."""
     line = bytearray()
     while len(line) < _LONGEST and (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
         line += byte
@@ -108,7 +132,7 @@ def piped(descriptor: int = 0) -> str:
 
 
 def without(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment for a process that works for this one and needs no secret.
+    """Returns the environment without secrets, for child processes that need none.
 
     >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
     {'HOME': '/home/a'}

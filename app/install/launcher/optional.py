@@ -21,11 +21,12 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.install.launcher import install, pythons, resting, stamp, system
+from app.install.launcher import install, pythons, stamp, system
 from app.install.launcher.environment import Environment, setup_lock
 from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
@@ -68,6 +69,9 @@ SLIM = {
 }
 """CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
 
+FEW_CORES = 4
+"""On a computer with no more, the building rests while a trainer works."""
+LOOK_S = 2.0
 _AGAIN_S = 7 * 24 * 3600.0
 """Seconds until the next try after a build that failed, or without a compiler."""
 _SOON_S = 3600.0
@@ -383,6 +387,41 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int,
     return folder.rename(work / "source")
 
 
+def watch(owner: int, trainers: str) -> None:
+    """Ends this process and all that it runs when the process `owner` has ended; 0 is none. On few cores, what
+    it runs is stopped while a trainer works; `trainers` is the path of the Python that runs trainers, empty for
+    none."""
+    while True:
+        if owner and os.getppid() != owner:
+            os.killpg(0, signal.SIGKILL)
+        if trainers and (os.cpu_count() or 1) <= FEW_CORES:
+            resting = _trainer_works(trainers)
+            for pid in _group():  # again each time: the one that was about to start has started by now
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGSTOP if resting else signal.SIGCONT)
+        time.sleep(LOOK_S)
+
+
+def _trainer_works(python: str) -> bool:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = file.read_bytes().split(b"\0")
+            if words[0] == os.fsencode(python) and b"app.node.trainer.process" in words:
+                return True
+    return False
+
+
+def _group() -> list[int]:
+    """The other processes of this one's group, on Linux."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            group = int(file.read_text(errors="replace").rpartition(")")[2].split()[2])
+            if group == os.getpgrp() and file.parent.name != str(os.getpid()):
+                found.append(int(file.parent.name))
+    return found
+
+
 def main(root: str, owner: str = "0") -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
@@ -394,8 +433,7 @@ def main(root: str, owner: str = "0") -> int:
     number = Path(root) / ".venv" / PID
     if os.name == "posix" and os.getpgrp() == os.getpid():
         trainer = "" if os.environ.get(WHEN) == "now" else stamp.python_of(root)
-        watch = (int(owner), trainer)
-        threading.Thread(target=resting.watch, args=watch, daemon=True).start()
+        threading.Thread(target=watch, args=(int(owner), trainer), daemon=True).start()
     try:
         provide(Path(root), "llamacpp", _leave, number)
     except _Busy:

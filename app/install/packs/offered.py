@@ -14,8 +14,8 @@ from app.install import InstallError
 from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place
 from app.install.packs import manifest as manifests
-from app.install.packs.events import Offered
 from app.install.packs.manifest import PackManifest, PackOffer, SignedManifest, Trust
+from app.install.packs.place import Offered
 from app.install.signed import is_address, load
 
 # Where a manifest comes from: an address or a file, with its signature beside it.

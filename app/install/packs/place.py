@@ -1,4 +1,5 @@
-"""Where packs lie, and which one is in use. A pack belongs to the installation, not to one data folder.
+"""Where packs lie, which one is in use, and the records that say so. A pack belongs to the installation, not to
+one data folder.
 
 PACKS/current.json         the pack in use and the one before: replaced as a whole, so it is one or the other
 PACKS/cpu-1.0/             its Python environment
@@ -16,12 +17,14 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 
 import msgspec
 
 from app.common import files, remedy
 from app.common.home import platform_place, settings_place
+from app.common.job import Done
 from app.install import InstallError, pack_disk_error
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
@@ -171,3 +174,71 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
         raise pack_disk_error(error, place) from error
     with held:
         yield lock
+
+
+# What others are told of packs: installed ones, those that can be had, and the work on one.
+
+
+class PackStage(Enum):
+    """In this order; the value is the percentage of the whole at which the stage begins."""
+
+    DISK = 0
+    FETCH = 1
+    MAKE = 76
+    FILL = 78
+    CHECK = 94
+    SWITCH = 99
+
+    @property
+    def end(self) -> int:
+        stages = list(PackStage)
+        following = stages.index(self) + 1
+        return stages[following].value if following < len(stages) else 100
+
+
+class PackDone(Done, frozen=True, kw_only=True, tag="done"):
+    """`pack` is in use."""
+
+    pack: str
+    python: str
+
+
+class Pack(msgspec.Struct, frozen=True, kw_only=True):
+    """An installed pack. `use` is "current", "previous" or empty; `whole` is False for a half-made one;
+    `python` is the version that it runs with, as "3.11"."""
+
+    pack: str
+    name: str
+    version: str
+    title: str
+    use: str
+    whole: bool
+    bytes: int
+    python: str = ""
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """A pack that can be installed here. `bytes` are downloaded, of which `have` are here already; `disk` is
+    the room that is needed meanwhile. What must be looked up first is empty or 0. `carried` is the folder with
+    the pack's files if the app brought them; then nothing is downloaded."""
+
+    name: str
+    version: str = ""
+    title: str = ""
+    bytes: int = 0
+    disk: int = 0
+    have: int = 0
+    carried: str = ""
+
+
+class PackStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The engines in `folder`, with `free` bytes left on its disk, and those that can be installed, the best
+    for this computer first. `newer` names the offer that belongs to this version of Shoal, if the engine in use
+    is another one. `problem` says why no pack is available."""
+
+    folder: str
+    packs: list[Pack]
+    offers: list[Offered] = []
+    newer: str = ""
+    free: int = 0
+    problem: str = ""

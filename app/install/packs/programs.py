@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from app.common import remedy
 from app.common.files import read_json
+from app.common.process.surroundings import outside_bundle
 from app.install import InstallError, pack_disk_error
 from app.install.launcher.pythons import advice
 from app.install.packs import place
@@ -130,33 +130,16 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
-    """The last output of a program, and its exit code. Raises InstallError if it does not start."""
-    said: list[str] = []
-    with start(command, work, keep_open) as child:
-        try:
-            for line in child.stdout or ():
-                if line.strip():
-                    said = [*said[-_KEPT_LINES:], line.rstrip()]
-        except BaseException:
-            child.kill()
-            raise
-    return said, child.returncode
-
-
-def start(
-    command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
-) -> subprocess.Popen[str]:
-    """A program and its output, read from one pipe. It inherits `keep_open` (POSIX), so that the next
-    installation waits for it even if this one is killed. `order` is its input. Raises InstallError if it does
-    not start."""
+    """The last output of a program, and its exit code. It inherits `keep_open` (POSIX), so that the next
+    installation waits for it even if this one is killed. Raises InstallError if it does not start."""
     temporary = work / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     try:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             [str(word) for word in command],
             env=surroundings(TMPDIR=str(temporary), TEMP=str(temporary)),
             cwd=work,
-            stdin=subprocess.DEVNULL if order is None else order,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -169,18 +152,24 @@ def start(
         raise InstallError(
             f"{command[0]} doesn't start ({error.strerror or error}): repair the installation of Shoal."
         ) from error
+    said: list[str] = []
+    with child:
+        try:
+            for line in child.stdout or ():
+                if line.strip():
+                    said = [*said[-_KEPT_LINES:], line.rstrip()]
+        except BaseException:
+            child.kill()
+            raise
+    return said, child.returncode
 
 
 def surroundings(**more: str) -> dict[str, str]:
     """The environment of such a program."""
-    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_"))
-        and name not in ("LD_LIBRARY_PATH_ORIG", *(("LD_LIBRARY_PATH",) if _bundle() is not None else ()))
-    }
-    return {**kept, **({"LD_LIBRARY_PATH": before} if before else {}), "PYTHONUTF8": "1", **more}
+    environment = os.environ if _bundle() is None else outside_bundle()
+    own = ("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_")
+    kept = {name: value for name, value in environment.items() if not name.startswith(own)}
+    return {**kept, "PYTHONUTF8": "1", **more}
 
 
 def _candidates(versions: Sequence[str]) -> list[str]:

@@ -18,15 +18,14 @@ import msgspec
 
 from app.common import files, remedy
 from app.common.job import Progress, Tell, Waiting
-from app.common.rate import RetryLimit
+from app.common.rate import RetryLimit, TransferSpeed
 from app.common.text import in_bytes
 from app.install import InstallError, pack_disk_error
 from app.install.packs import manifest, offered, place, programs
-from app.install.packs.events import Pack, PackDone, PackStage
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
-from app.install.packs.place import MARK, Current
+from app.install.packs.place import MARK, Current, Pack, PackDone, PackStage
 from app.install.packs.programs import Interpreter, damaged_file
-from app.install.packs.wheels import check_wheels, fetch_wheels, fill_environment, plan_unpacking
+from app.install.packs.wheels import check_wheels, fetch_wheels, plan_unpacking, unpack
 
 SPARE = 200 * 2**20
 """Bytes that are always left free on the disk."""
@@ -58,6 +57,7 @@ class PackInstaller:
     older: bool = False
     _percent: int = 0
     _told: float = 0.0
+    _speed: TransferSpeed = field(default_factory=TransferSpeed)
 
     def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
         """Installs a pack, uses it and returns its folder's name; immediately if it is already complete.
@@ -178,7 +178,7 @@ class PackInstaller:
             self._say(PackStage.MAKE, f"Making an environment with Python {python.version}.")
             files.discard(environment)
             programs.make(python, environment, work, lock)
-            self._fill(environment, python, wanted, wheels_in, work, lock)
+            self._fill(environment, python, wanted, wheels_in)
             self._say(PackStage.CHECK, "Checking that the engine loads.")
             programs.check(environment, wanted.imports, work, lock)
             self._say(PackStage.SWITCH, "Taking the engine into use.")
@@ -223,19 +223,12 @@ class PackInstaller:
 
         def waiting(sentence: str, seconds: float) -> None:
             self.tell(Waiting(sentence=sentence, seconds=seconds))
+            self._speed.restart()
 
         fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
-    def _fill(
-        self,
-        environment: Path,
-        python: Interpreter,
-        wanted: PackManifest,
-        files: Path,
-        work: Path,
-        lock: int,
-    ) -> None:
-        """With the bytes that are unpacked, of those that the wheels say they hold."""
+    def _fill(self, environment: Path, python: Interpreter, wanted: PackManifest, files: Path) -> None:
+        """Unpacks the wheels into the environment. Raises InstallError and OSError."""
         tasks = plan_unpacking(
             wanted.wheels_for(python.version), files, environment, python.version, wanted.skip
         )
@@ -251,7 +244,7 @@ class PackInstaller:
             self._say(PackStage.FILL, "Unpacking the engine.", min(have, total), total)
 
         heard(0)
-        fill_environment(tasks, python, work, lock, heard)
+        unpack(tasks, heard)
         self._say(PackStage.FILL, "The engine is unpacked.", total, total)
 
     def _check_age(self, wanted: PackManifest) -> None:
@@ -339,8 +332,17 @@ class PackInstaller:
         if percent == self._percent and 0 < have < total and now - self._told < TELL_S:
             return
         self._percent, self._told = percent, now
+        per_second, left_s = self._speed.at(have, total) if stage is PackStage.FETCH else (None, None)
         self.tell(
-            Progress(stage=stage.name.lower(), percent=self._percent, have=have, total=total, sentence=sentence)
+            Progress(
+                stage=stage.name.lower(),
+                percent=percent,
+                have=have,
+                total=total,
+                sentence=sentence,
+                per_second=per_second,
+                left_s=left_s,
+            )
         )
 
     @contextlib.contextmanager

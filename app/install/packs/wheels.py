@@ -1,34 +1,30 @@
-"""A pack's wheels: fetched, copied from beside their manifest, or found in a folder that the owner names; and
-put in place by several processes. Where each file goes is decided and checked before anything is written. The
-form of wheels: https://packaging.python.org/specifications/binary-distribution-format."""
+"""A pack's wheels: downloaded, copied from beside their manifest, or found in a folder that the owner names;
+then unpacked. Where each file goes is decided and checked before anything is written. The format of wheels:
+https://packaging.python.org/specifications/binary-distribution-format."""
 
 from __future__ import annotations
 
 import csv
-import heapq
+import hashlib
 import io
-import json
 import os
 import stat
-import subprocess
-import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
 import msgspec
-import psutil
 
 from app.common import fetch
 from app.common.connection import Fault
 from app.common.rate import RetryLimit
 from app.install import InstallError, pack_disk_error
-from app.install.packs import programs
 from app.install.packs.manifest import PackManifest, Wheel, plain
-from app.install.packs.programs import Interpreter
 from app.install.signed import is_address
 
 Tell = Callable[[int, str], None]
@@ -87,24 +83,24 @@ def _beside(folder: Path, name: str) -> Path:
     return folder / name
 
 
-FILE_COST = 60_000
-"""Bytes whose unpacking takes about as long as creating one file."""
 _LARGE = 2**24
 """Maximum bytes of a RECORD."""
+AT_ONCE = 4
+"""Files that are unpacked at a time: more would only wait for the disk."""
+_PIECE = 2**18
+"""Bytes that are unpacked between two reports."""
 
 
 class UnpackTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What app.install.packs.unpacker does with one wheel. `sizes` are those of `members`, in bytes."""
+    """What becomes of one wheel: the file to write for each of its members, with the members' sizes in bytes.
+    `record` is the one member whose content is replaced, by `record_text`."""
 
-    path: str
+    path: Path
     sha256: str
     members: list[tuple[str, str]]
     sizes: list[int]
-    records: dict[str, str]
-
-    @property
-    def cost(self) -> int:
-        return sum(self.sizes) + FILE_COST * len(self.sizes)
+    record: str
+    record_text: str
 
 
 def plan_unpacking(
@@ -122,32 +118,6 @@ def plan_unpacking(
         except (zipfile.BadZipFile, NotImplementedError, KeyError, UnicodeDecodeError, csv.Error) as error:
             raise InstallError(f"{path} is damaged: copy or download it again.") from error
     return tasks
-
-
-def shares(tasks: Sequence[UnpackTask], count: int) -> list[list[UnpackTask]]:
-    """The same work in `count` parts of about equal duration. Only a wheel that outweighs the others is split,
-    since each part of one checks the whole file."""
-    most = sum(task.cost for task in tasks) / (2 * count)
-    units: list[tuple[int, UnpackTask, list[int]]] = []
-    for task in tasks:
-        if task.cost > most and count > 1:
-            units += [(size + FILE_COST, task, [at]) for at, size in enumerate(task.sizes)]
-        else:
-            units.append((task.cost, task, list(range(len(task.sizes)))))
-    parts: list[dict[str, tuple[UnpackTask, list[int]]]] = [{} for _ in range(count)]
-    heap = [(0, number) for number in range(count)]
-    for cost, task, chosen in sorted(units, key=lambda unit: -unit[0]):
-        weight, number = heapq.heappop(heap)
-        parts[number].setdefault(task.path, (task, []))[1].extend(chosen)
-        heapq.heappush(heap, (weight + cost, number))
-    return [[_some(task, chosen) for task, chosen in part.values()] for part in parts if part]
-
-
-def _some(task: UnpackTask, chosen: list[int]) -> UnpackTask:
-    members = [task.members[at] for at in chosen]
-    records = {name: text for name, text in task.records.items() if any(name == one for one, _ in members)}
-    sizes = [task.sizes[at] for at in chosen]
-    return msgspec.structs.replace(task, members=members, sizes=sizes, records=records)
 
 
 def _task(
@@ -186,11 +156,12 @@ def _task(
         sizes.append(info.file_size)
     record = f"{info_folder}/RECORD"
     return UnpackTask(
-        path=str(path),
+        path=path,
         sha256=wheel.sha256,
         members=members,
         sizes=sizes,
-        records={record: _record(archive, record, gone, moved)},
+        record=record,
+        record_text=_record(archive, record, gone, moved),
     )
 
 
@@ -246,19 +217,10 @@ def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[s
     return out.getvalue()
 
 
-# Filling a pack's environment: wheels are put in place by as many processes as there are processors.
-
-UNPACKER = Path(__file__).with_name("unpacker.py")
-MOST = 4
-"""Maximum processes that unpack: more would only wait for the disk."""
-
-
-def fill_environment(
-    tasks: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int, heard: Callable[[int], None]
-) -> None:
-    """Unpacks everything and reports the bytes written. Raises InstallError; the environment is then
-    incomplete."""
-    parts = shares(tasks, min(MOST, _processors()))
+def unpack(tasks: Sequence[UnpackTask], heard: Callable[[int], None]) -> None:
+    """Writes every file, several at a time, and reports the bytes written so far. Threads suffice: zlib and the
+    disk work without Python's lock. Raises InstallError for a damaged wheel, before anything is written where
+    its digest tells it, and OSError; what was written then is incomplete."""
     have, gate = 0, Lock()
 
     def more(count: int) -> None:
@@ -267,63 +229,49 @@ def fill_environment(
             have += count
             heard(have)
 
-    children: list[subprocess.Popen[str]] = []
-    with ThreadPoolExecutor(len(parts)) as pool:
-        try:
-            for part in parts:
-                children.append(_start(part, python, work, keep_open))
-            for one in as_completed([pool.submit(_listen, child, work, more) for child in children]):
-                one.result()
-        finally:  # one that failed ends all
-            for child in children:
-                child.kill()
+    with ExitStack() as opened:
+        archives = [opened.enter_context(_verified(task)) for task in tasks]
+        pool = ThreadPoolExecutor(AT_ONCE)
+        opened.callback(pool.shutdown, cancel_futures=True)  # one that failed ends all
+        doing = [
+            pool.submit(_write, archive, task, name, to, more)
+            for archive, task in zip(archives, tasks, strict=True)
+            for name, to in task.members
+        ]
+        for one in as_completed(doing):
+            one.result()
 
 
-def _start(
-    part: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int
-) -> subprocess.Popen[str]:
-    with tempfile.TemporaryFile(dir=work) as order:
-        order.write(msgspec.json.encode({"wheels": part}))
-        order.seek(0)
-        return programs.start([python.path, "-I", "-S", UNPACKER], work, keep_open, order)
+@contextmanager
+def _verified(task: UnpackTask) -> Iterator[zipfile.ZipFile]:
+    """The wheel, opened. Its digest is checked once more, on the very file that is then unpacked."""
+    with task.path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != task.sha256:
+            raise _damaged(task)
+        with zipfile.ZipFile(file) as archive:
+            yield archive
 
 
-def _listen(child: subprocess.Popen[str], work: Path, more: Callable[[int], None]) -> None:
-    """Reads the unpacker's output until it ends. Raises InstallError."""
-    said = []
-    with child:
-        for line in child.stdout or ():
-            found = _read(line)
-            if isinstance(found, int):
-                more(found)
-            elif isinstance(found, dict):
-                raise _refused(found)
-            else:
-                said.append(line.strip())
-    if child.returncode:
-        raise programs.failed("The engine's packages could not be installed", said, work)
-
-
-def _read(line: str) -> object:
+def _write(archive: zipfile.ZipFile, task: UnpackTask, name: str, to: str, more: Callable[[int], None]) -> None:
+    """Unpacks one member."""
+    info = archive.getinfo(name)
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    if name == task.record:
+        Path(to).write_bytes(task.record_text.encode())
+        more(info.file_size)
+        return
     try:
-        return json.loads(line)
-    except ValueError:
-        return line
+        with archive.open(info) as member, open(to, "wb") as out:
+            while piece := member.read(_PIECE):
+                out.write(piece)
+                more(len(piece))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise _damaged(task) from error
+    if info.external_attr >> 16 & 0o111:
+        os.chmod(to, 0o755)
 
 
-def _refused(said: dict[str, object]) -> InstallError:
-    if "damaged" in said:
-        return InstallError(
-            f"{said['damaged']} is damaged or another file than the manifest names: copy or download it again."
-        )
-    number = said.get("errno")
-    error = OSError(number if isinstance(number, int) else 0, str(said.get("strerror")))
-    return pack_disk_error(error, Path(str(said.get("path"))).parent)
-
-
-def _processors() -> int:
-    """Number of processors that this process may use."""
-    try:
-        return len(psutil.Process().cpu_affinity()) or 1
-    except (AttributeError, OSError, psutil.Error):
-        return os.cpu_count() or 1
+def _damaged(task: UnpackTask) -> InstallError:
+    return InstallError(
+        f"{task.path} is damaged or another file than the manifest names: copy or download it again."
+    )

@@ -19,11 +19,12 @@ import msgspec
 
 from app.common import fetch, files
 from app.common.connection import Fault
+from app.common.process.surroundings import outside_bundle
 from app.common.rate import RetryLimit
 from app.common.text import in_bytes, safe_line
 from app.install import InstallError, disk_error
 from app.install.signed import is_address
-from app.install.updates import asking, installed
+from app.install.updates import asking
 from app.install.updates.feed import Feed, ReleaseFile
 
 # Fetching the new version's file into HOME/updates, as engine packs are fetched: continued where it stopped,
@@ -214,7 +215,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
         stdin=None if sys.stdin.isatty() else subprocess.DEVNULL,  # pkexec asks there where no desktop does
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=installed.outside(),
+        env=outside_bundle(),
         start_new_session=not sys.stdin.isatty(),
     )
     code = running.wait()
@@ -268,7 +269,7 @@ def _run(command: list[str]) -> tuple[int, str]:
     """The exit code, and the last line of output. Raises InstallError if it does not start."""
     try:
         done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False
+            command, capture_output=True, stdin=subprocess.DEVNULL, env=outside_bundle(), check=False
         )
     except OSError as error:
         raise InstallError(

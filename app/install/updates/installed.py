@@ -137,20 +137,3 @@ def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
-
-
-def outside(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment for programs of the system: without what the bundle set for itself, which would make them
-    load its libraries. What stood there before comes back.
-
-    >>> outside({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"})
-    {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
-    """
-    ours = ("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name not in ours and not name.endswith("_ORIG") and "_PYI_" not in name
-    }
-    before = environment.get("LD_LIBRARY_PATH_ORIG")
-    return {**kept, "LD_LIBRARY_PATH": before} if before else kept

@@ -29,7 +29,7 @@ from app.swarm.client.receipts import Complaint
 from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
-from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.limits import ARCHIVED_S, LARGE_GROUP
 from app.swarm.wire.protocol import BatchReply, Wanted
 
 PULL_S, AGAIN_S = 6.0, 2.0
@@ -48,9 +48,8 @@ _EMPTY_COSTS = 10_000
 """Bytes that an answer without groups takes of the quota below, so that a node does not ask for ever."""
 BYTES_PER_MIN, BYTES_AT_ONCE = 20_000.0, 1_200_000
 """Bytes of groups for rounds and lessons together; lessons get what rounds leave. That is 2.4 MB in the first
-hour and 1.2 MB in each further one; a group of short answers is some 700 bytes."""
-_LARGE = 5_000
-"""Bytes of a large group: lessons fetch only while a whole sample of such groups is left in the quota."""
+hour and 1.2 MB in each further one; a group of short answers is some 700 bytes. As much again may be refused:
+beyond that nothing more is fetched, because groups that nobody can use would cost traffic without end."""
 LESSON_FAMILIES = 8
 """Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
 worth more than a little of every family."""
@@ -108,7 +107,7 @@ class PeerFetcher:
         self._intake: Intake | None = None
         self.for_lessons: tuple[str, ...] = ()
         """Families to ask for beside those in play."""
-        self._budget = Bucket(BYTES_PER_MIN, BYTES_AT_ONCE)
+        self._budget, self._refusable = (Bucket(BYTES_PER_MIN, BYTES_AT_ONCE, owes=True) for _ in range(2))
         self.resting = False
         """Nothing is fetched while no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
@@ -157,7 +156,7 @@ class PeerFetcher:
         answered."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
         k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
-        if not k or not self.families:
+        if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
             return None
         oldest = oldest_s(self._recipe.max_age, buffer.round_s)
         batch = await self._client.sample(k, self.families, oldest)
@@ -175,7 +174,7 @@ class PeerFetcher:
         """Fetches one sample of families that wait for a lesson, from the archive what those who are online
         don't give; does nothing if none wait or the node's fetch quota is used up."""
         families = self._short_of_groups()
-        if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS * _LARGE:
+        if not families or self._left() < LESSON_GROUPS * LARGE_GROUP:
             return
         batch = await self._client.sample(LESSON_GROUPS, families, MOST_AGE_S)
         if batch is None:
@@ -189,6 +188,11 @@ class PeerFetcher:
                 await self._take_in(swarm, archived, archived=True)
                 taken += _bytes(archived)
         self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
+
+    def _left(self) -> float:
+        """Bytes that lessons may fetch now."""
+        now = time.monotonic()
+        return min(self._budget.left(now), self._refusable.left(now))
 
     def _short_of_groups(self) -> tuple[str, ...]:
         """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""
@@ -217,6 +221,8 @@ class PeerFetcher:
                 self._passed.append(True)
                 self._note_peer(group)
         self.accepted += fresh
+        bad = len(batch.items) - fresh
+        self._refusable.take(_bytes(batch) * bad / max(1, len(batch.items)), time.monotonic())
         refused = Counter({reason.value: number for reason, number in sifted.refused.items()})
         refused[IntakeReason.SEEN.value] += len(sifted.checked) - fresh
         for reason, number in (+refused).items():

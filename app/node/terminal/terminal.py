@@ -260,7 +260,7 @@ def _link(view: SwarmView) -> Text:
 
 def _shared(view: SwarmView) -> Text:
     line = Text("learned from ", style="bright_black")
-    line.append(counted(view.taken, "puzzle"), style="bold")
+    line.append(f"{view.taken}", style="bold")
     if view.sources:
         line.append(f" of {counted(view.sources, 'peer')}", style="bright_black")
     if view.taken:

@@ -24,6 +24,9 @@ from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import (
+    BATCH_BYTES,
+    FRAME_BYTES,
+    LARGE_GROUP,
     OPEN_PUBLISHES,
     OPEN_SAMPLES,
     RECALLS_PER_MIN,
@@ -202,6 +205,11 @@ def _packed(pub: Pub) -> Pub:
     return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
 
 
+def _room(k: int) -> int:
+    """Bytes to ask for with k groups: large ones on the average, so that traffic is not up to their authors."""
+    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP))
+
+
 class SampleLimiter:
     """Limits samples to the relay's number in flight and rate per minute. `now` arguments are monotonic
     seconds."""
@@ -233,7 +241,7 @@ class SampleLimiter:
         self._allowance.take(1, now)
         rid, answer = self._begin()
         wanted = None if families is None else tuple(families)
-        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+        return Sample(rid=rid, k=k, max_bytes=_room(k), families=wanted, max_age_s=max_age_s), answer
 
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
@@ -247,7 +255,7 @@ class SampleLimiter:
             return None
         self._recalls.take(1, now)
         rid, answer = self._begin()
-        return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
+        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:SAMPLE])), answer
 
     def _begin(self) -> tuple[int, asyncio.Future[BatchReply | None]]:
         rid = next(self._rids)

@@ -19,7 +19,7 @@ from app.swarm.identity.identity import Identity, IdentityError
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
-"""The only other entry under that service (app/cli/_hub_token.py)."""
+"""The only other entry under that service (app/cli/models.py)."""
 PATIENCE_S = 60.0
 """Seconds that the user may take for the keyring's dialog before the node starts without it."""
 _REAL = frozenset(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -47,7 +48,7 @@ WORDS, WORD_BITS = 6, 11
 """Number of words of a spoken invite or of a private swarm, and bits per word."""
 _SPOKEN_BITS, _SPOKEN_CHECK_BITS = 49, 17
 _SPOKEN = b"shoal-spoken-invite-v1\0"
-_BETWEEN = re.compile(r"[\s,;-]+")
+_BETWEEN = re.compile(r"[\s,;\u2010-\u2015-]+")
 
 
 class InviteError(ValueError):
@@ -130,8 +131,17 @@ def where(text: str) -> Invite:
 
 def are_words(text: str) -> list[str] | None:
     """Splits a text that is meant as six words, even if the number is wrong; None for a link or an address."""
-    words = _BETWEEN.sub(" ", text[: MAX_LINK_CHARS + 1].casefold()).split()
+    words = split_words(text[: MAX_LINK_CHARS + 1])
     return words if len(words) > 3 and len(text) <= MAX_LINK_CHARS and all(map(str.isalpha, words)) else None
+
+
+def split_words(text: str) -> list[str]:
+    """Words as phones and input methods write them: any case, full-width letters, any hyphen between them.
+
+    >>> split_words("Able\u2013BRAVE, \uff43\uff4f\uff44")
+    ['able', 'brave', 'cod']
+    """
+    return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split()
 
 
 def spell(number: int) -> str:

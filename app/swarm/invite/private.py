@@ -17,7 +17,7 @@ import msgspec
 import nacl.pwhash
 
 from app.common import signing
-from app.swarm.invite.invite import WORDS, Invite, InviteError, is_spoken, read_words, spell
+from app.swarm.invite.invite import WORDS, Invite, InviteError, is_spoken, read_words, spell, split_words
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import Hello
 
@@ -77,7 +77,7 @@ def check_words(text: str) -> str:
     """Checks the words and returns them in canonical form: lower case, single blanks; hyphens and commas
     between them are accepted. Detects nearly every typing error without the slow key derivation: unknown words
     always, others 63 times of 64. Raises PrivateError."""
-    words = re.sub(r"[\s,;-]+", " ", text.casefold()).split()
+    words = split_words(text)
     if len(words) != WORDS:
         raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
     try:

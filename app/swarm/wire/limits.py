@@ -18,6 +18,8 @@ FRAME_BYTES = 64 * KB
 BATCH_BYTES = 512 * KB
 """Maximum bytes of envelopes that a client may request; the batch's other fields are added to that."""
 BATCH_FRAME = BATCH_BYTES + 4 * KB
+LARGE_GROUP = 5_000
+"""Bytes of a large group: a client asks for as many bytes as so many of these, or for a frame."""
 HANDOUT_CHARS = 384 * KB
 """Maximum characters of a question set that a class hands out; as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')

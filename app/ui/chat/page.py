@@ -13,7 +13,7 @@ from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
 from app.models.catalogue import title
-from app.ui.chat.process import AWAY_S, ChatStage, Chatting
+from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
@@ -31,11 +31,11 @@ _SECOND_MS = 500
 
 
 class TryIt(Page):
-    def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
+    def __init__(self, theme: Theme, actions: Actions, chatting: ChatControl | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
         self._home = ""
         self._view = View()
-        self._chatting = chatting or Chatting(actions.choices)
+        self._chatting = chatting or ChatControl(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
         self._chatting.broke.connect(self._broke)

@@ -8,8 +8,7 @@ import os
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QPushButton, QSizePolicy, QWidget
 
-from app.install.packs.events import Offered
-from app.install.packs.place import VARIABLE
+from app.install.packs.place import VARIABLE, Offered
 from app.ui.frame.frame import EngineActions
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme

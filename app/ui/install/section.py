@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.install.packs.events import Offered, Pack
+from app.install.packs.place import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.frame import EngineActions, UpdateActions
 from app.ui.install.engine import install_from_folder

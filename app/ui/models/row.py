@@ -17,7 +17,7 @@ from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
-from app.ui.models.process import OLLAMA
+from app.ui.models.control import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings

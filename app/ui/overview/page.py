@@ -7,12 +7,12 @@ import time
 from PySide6.QtGui import QResizeEvent
 
 from app.ui.charts.curve import Curve
-from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions, Page
 from app.ui.install.engine import EngineCard, NewerEngine
 from app.ui.install.section import UpdateLine
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, percent, span, tr
+from app.ui.overview.fish import Pond
 from app.ui.overview.note import NextCard, NoteLine
 from app.ui.overview.now import Now
 from app.ui.theme import Theme

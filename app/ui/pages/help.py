@@ -18,10 +18,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QTextEdit
 
 from app.ui.frame.frame import Actions, Page
-from app.ui.language import manual
-from app.ui.language.manual import Topic
 from app.ui.language.texts import number, tr
-from app.ui.pages.about import about
+from app.ui.pages import manual
+from app.ui.pages.manual import Topic, about
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, HEADING, LEAD, TITLE
 from app.ui.theme.theme import font, mono

@@ -22,7 +22,7 @@ from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
 from app.ui.language.texts import tr
-from app.ui.process.link import NodeProcess
+from app.ui.process.node import NodeProcess
 from app.ui.process.past import HistoryReader
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices, PrivateWords

@@ -34,38 +34,6 @@ def tail(path: Path, most: int) -> str:
     return raw.decode("utf-8", "replace")
 
 
-class Tail:
-    """A growing log: `more` returns what was added since the last call. A file that was replaced is read from
-    its beginning."""
-
-    def __init__(self, path: Path, first: int) -> None:
-        self._path, self._first = path, first
-        self._at: int | None = None
-        self._number = 0
-        self._rest = b""
-
-    def more(self) -> tuple[str, bool]:
-        """Whole lines, and whether they replace all earlier ones."""
-        try:
-            with self._path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                anew = self._at is None or found.st_ino != self._number or found.st_size < self._at
-                if anew:
-                    self._rest = b""
-                    self._number = found.st_ino
-                    self._at = max(0, found.st_size - self._first)
-                assert self._at is not None
-                file.seek(self._at)
-                raw = file.read()
-                cut = anew and self._at > 0
-                self._at += len(raw)
-        except OSError:
-            return "", False
-        raw = self._rest + (raw.partition(b"\n")[2] if cut else raw)
-        whole, end, self._rest = raw.rpartition(b"\n")
-        return (whole + end).decode("utf-8", "replace"), anew
-
-
 def keep_window_log(home: Path) -> None:
     """From now on Qt's messages and this process's errors are written to HOME/logs/window.log; exceptions also
     go to standard error, as before. If the disk refuses, only the log is lost."""

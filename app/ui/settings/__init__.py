@@ -1,1 +1,1 @@
-"""The page Settings: editors, identity, storage, logs and diagnostics."""
+"""The page Settings: editors, identity, storage and diagnostics."""

@@ -1,60 +1,42 @@
 """The owner's identity in the settings: the name among other Shoals, where its key is, its recovery words, and
-how to change it. Each action is a process of its own (./shoal identity), so that keys and keyrings stay out of
-the window; only recovery words that somebody wants to see enter it."""
+how to change it. Each action is a job (./shoal identity), so keys and keyrings stay out of the window; only
+recovery words that somebody wants to see enter it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child, MakeChild, decoded
+from app.ui.process.job import Job, JobControl, decoded
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
 
-MAX_LINE = 2**16
 WAIT_S = 15
 """Seconds that a node may take to end before another identity is used."""
 
 
-class IdentityControl(QObject):
-    """`changed` emits the new Persona. The node has to end at `resting`, and may start again at `awake`."""
+class IdentityControl(JobControl[Persona]):
+    """Without a log: what these jobs print may be secret."""
 
-    changed = Signal(object)
-    resting = Signal()
-    awake = Signal()
-
-    def __init__(self, home: Path, child: MakeChild = lambda: Child(MAX_LINE)) -> None:
-        super().__init__()
-        self._home = home
-        self.persona = Persona()
-        self._reader, self._teller, self._doer = child(), child(), child()
-        self._reader.line.connect(self._read)
-        self._teller.line.connect(self._told)
-        self._teller.ended.connect(self._has_told)
-        self._doer.line.connect(self._read)
-        self._doer.ended.connect(self._did)
-        self._reader.ended.connect(self._has_read)
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, Persona(), log="", reads=["identity", "--json", "--home", str(home)])
+        self._teller = self._job(self._told, self._has_told)
+        self._doer = self._job(self._read, self._did)
         self._then: Callable[[str], None] | None = None
-
-    def refresh(self) -> None:
-        """Looks up where the key is, in the background."""
-        if not self._reader.running and not self.persona.busy:
-            self._start(self._reader, "--json")
 
     def words(self, then: Callable[[str], None]) -> None:
         """Passes the recovery words to `then`. The person has agreed to see them."""
         if not self._teller.running:
             self._then = then
             self._change(failed="")
-            self._start(self._teller, "show", "--yes")
+            self._teller.start(["identity", "show", "--yes", "--home", str(self._home)])
 
     def restore(self, words: str) -> None:
         """Restores the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
@@ -65,25 +47,14 @@ class IdentityControl(QObject):
         """Makes a new name. The person has agreed."""
         self._replace("new", b"")
 
-    def close(self) -> None:
-        """For the window's end: returns when every process has ended."""
-        self.blockSignals(True)
-        self._then = None
-        for one in (self._reader, self._teller, self._doer):
-            one.blockSignals(True)
-            one.end(wait=True)
-
     def _replace(self, verb: str, said: bytes) -> None:
-        if self.persona.busy:
+        if self.state.busy:
             return
         self._change(busy=True, failed="")
         self.resting.emit()
-        self._start(self._doer, verb, "--yes", "--json", "--wait", str(WAIT_S))
-        if said:
-            self._doer.write(said)
-
-    def _start(self, child: Child, *words: str) -> None:
-        child.start(["identity", *words, "--home", str(self._home)], hear=True)
+        wait = ["--wait", str(WAIT_S)]
+        self._doer.start(["identity", verb, "--yes", "--json", *wait, "--home", str(self._home)])
+        self._doer.write(said)
 
     def _read(self, line: bytes) -> None:
         if (found := decoded(line, Persona)) is not None:
@@ -91,7 +62,8 @@ class IdentityControl(QObject):
 
     def _has_read(self, code: int) -> None:
         if code != 0:
-            self._change(asked=True, failed=self._why(self._reader))
+            self._change(asked=True, failed=_why(self._reader))
+        super()._has_read(code)
 
     def _told(self, line: bytes) -> None:
         then, self._then = self._then, None
@@ -101,18 +73,15 @@ class IdentityControl(QObject):
     def _has_told(self, code: int) -> None:
         self._then = None
         if code != 0:
-            self._change(failed=self._why(self._teller))
+            self._change(failed=_why(self._teller))
 
     def _did(self, code: int) -> None:
-        self._change(busy=False, failed=self._why(self._doer) if code != 0 else "")
+        self._change(busy=False, failed=_why(self._doer) if code != 0 else "")
         self.awake.emit()
 
-    def _why(self, child: Child) -> str:
-        return spoken(child.complaint) or tr("That didn't work: try again.")
 
-    def _change(self, **fields: object) -> None:
-        self.persona = msgspec.structs.replace(self.persona, **fields)
-        self.changed.emit(self.persona)
+def _why(job: Job) -> str:
+    return spoken(job.complaint) or tr("That didn't work: try again.")
 
 
 WORDS = 24

@@ -1,4 +1,4 @@
-"""Settings: built from their declarations, searchable, each with its help; below them storage, logs and
+"""Settings: built from their declarations, searchable, each with its help; below them storage and
 diagnostics."""
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.common import remedy
@@ -19,10 +20,10 @@ from app.ui.frame.frame import Actions, Page
 from app.ui.install.section import EngineSection, UpdateCard
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.pages import about
+from app.ui.pages.manual import ABOUT
+from app.ui.settings.bundle_dialog import BundleDialog
 from app.ui.settings.editors import editor
 from app.ui.settings.identity import IdentitySection
-from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
 from app.ui.view.settings import SETTINGS
@@ -72,7 +73,6 @@ class SettingsPage(Page):
     def show_view(self, view: View) -> None:
         self._view = view
         self._storage.show_home(Path(view.home))
-        self._log.show_home(Path(view.home))
         self._updates.show_update(view.update_view)
         self._identity.show_persona(view.persona)
         if view.pack is not None:
@@ -161,31 +161,26 @@ class SettingsPage(Page):
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)
-        self._log = LogView(self.theme)
-        self._log.hide()
-        self._toggle = button(tr("Show the logs"), self._show_log)
+        logs = button(tr("Open the folder of the logs"), self._open_logs)
         kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
         bundle = tr(
             "Versions, settings, events and logs, to help find a fault. You see every file before you "
             "save it. Nothing is sent."
         )
         diagnostics = button(tr("Diagnostics …"), lambda: BundleDialog(self.window(), self._view).exec())
-        keys = button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY))
+        keys = button(tr("About Shoal and its keys"), lambda: self.ask.show_help(ABOUT))
         help_ = column(
             Label(tr("Help"), "heading"),
             Label(bundle, "soft", wrap=True),
-            row(self._toggle, diagnostics, keys, 1),
-            self._log,
+            row(logs, diagnostics, keys, 1),
             gap=12,
         )
         below = QFrame()
         below.setLayout(column(card(kept, padding=24), card(help_, padding=24), gap=16))
         return below
 
-    def _show_log(self) -> None:
-        opened = self._log.isHidden()
-        self._log.setVisible(opened)
-        self._toggle.setText(tr("Hide the logs") if opened else tr("Show the logs"))
+    def _open_logs(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(self._view.home) / "logs")))
 
 
 class SettingRow(QWidget):

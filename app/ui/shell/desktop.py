@@ -19,13 +19,13 @@ from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
 from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions, offered
-from app.ui.install.packing import Packing
-from app.ui.install.updating import Updating
+from app.ui.install.engine_control import EngineControl
+from app.ui.install.update_control import UpdateControl
 from app.ui.language.texts import tr
-from app.ui.models.process import Fetching
+from app.ui.models.control import ModelControl
 from app.ui.process.control import Control
-from app.ui.process.link import NodeProcess
 from app.ui.process.logs import close_window_log
+from app.ui.process.node import NodeProcess
 from app.ui.process.past import Questions
 from app.ui.settings.identity import IdentityControl
 from app.ui.shell import data_folder
@@ -71,7 +71,7 @@ class Desktop:
         home: Path,
         theme: Choice | None,
         link: NodeProcess | None = None,
-        updating: Updating | None = None,
+        updates: UpdateControl | None = None,
     ) -> None:
         self._application = application
         self._tips = PlainTips()
@@ -80,22 +80,22 @@ class Desktop:
         adopt(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or NodeProcess(home)
-        self.packing = Packing(home) if packs.installed() else None
+        self.engine = EngineControl(home) if packs.installed() else None
         """The engine of an installed app; a checkout brings its own."""
-        obstacle = self.packing.obstacle if self.packing is not None else lambda: None
+        obstacle = self.engine.obstacle if self.engine is not None else lambda: None
         self.control = Control(home, self.choices, self._link, obstacle=obstacle)
-        if self.packing is not None:
-            self._attend_engine(self.packing)
+        if self.engine is not None:
+            self._attend_engine(self.engine)
         self._home = home
-        self.fetching = Fetching(home, self.choices)
-        self.fetching.changed.connect(partial(self.control.show, "models"))
-        self.fetching.past_changed.connect(self.control.change_model)
-        self.updating = updating or Updating(home, self.choices)
-        self.updating.changed.connect(partial(self.control.show, "update_view"))
-        self.updating.handed.connect(self._renewed)
+        self.models = ModelControl(home, self.choices)
+        self.models.changed.connect(partial(self.control.show, "models"))
+        self.models.past_changed.connect(self.control.change_model)
+        self.updates = updates or UpdateControl(home, self.choices)
+        self.updates.changed.connect(partial(self.control.show, "update_view"))
+        self.updates.handed.connect(self._renewed)
         self.identity = IdentityControl(home)
         self.identity.changed.connect(partial(self.control.show, "persona"))
-        for one in (self.fetching, self.updating, self.identity):
+        for one in (self.models, self.updates, self.identity):
             one.resting.connect(self.control.rest)
             one.awake.connect(self.control.wake)
         self.questions = Questions(home)
@@ -105,8 +105,8 @@ class Desktop:
         """Options of the window that is to be opened when this one has ended."""
         self._login = Login(home)
         engine = EngineActions()
-        if self.packing is not None:
-            engine = offered(EngineActions, self.packing, remove=self._remove_engine, not_now=self._not_now)
+        if self.engine is not None:
+            engine = offered(EngineActions, self.engine, remove=self._remove_engine, not_now=self._not_now)
         actions = offered(
             Actions,
             self.control,
@@ -124,9 +124,9 @@ class Desktop:
             starts_at_login=self._login.on,
             reopen=lambda: self._renewed("restart"),
             choices=self.choices,
-            models=offered(ModelActions, self.fetching, choose=self._learn_with, learn=self._begin_with),
+            models=offered(ModelActions, self.models, choose=self._learn_with, learn=self._begin_with),
             engine=engine,
-            updates=offered(UpdateActions, self.updating, show=self._show_file),
+            updates=offered(UpdateActions, self.updates, show=self._show_file),
             identity=offered(IdentityActions, self.identity),
         )
         self.window = MainWindow(self.theme, actions, self._closing)
@@ -198,7 +198,7 @@ class Desktop:
 
     def _close_all(self) -> None:
         """Returns when every process of this window has ended."""
-        for one in (self.fetching, self.updating, self.identity, self.questions, self.packing, self.control):
+        for one in (self.models, self.updates, self.identity, self.questions, self.engine, self.control):
             if one is not None:
                 one.close()
 
@@ -207,10 +207,10 @@ class Desktop:
             link, join = join, None
         self.tray.show()
         question_sets.enabled(self._home)
-        if self.packing is not None:
-            self.packing.refresh()
+        if self.engine is not None:
+            self.engine.refresh()
         self.control.open(learn=join is None)
-        self.updating.open()
+        self.updates.open()
         self._login.follow()
         links.links().follow(installed.program())
         if join is not None:
@@ -226,21 +226,21 @@ class Desktop:
         self.quit()
 
     def _show_file(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updating.folder())))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updates.folder())))
 
-    def _attend_engine(self, packing: Packing) -> None:
+    def _attend_engine(self, control: EngineControl) -> None:
         """A node's failure may be the engine's, and another engine may fix it."""
-        self.control.show("pack", packing.pack)
-        packing.changed.connect(partial(self.control.show, "pack"))
-        packing.ready.connect(self.control.engine_changed)
-        self.control.failed.connect(lambda _: packing.check())
+        self.control.show("pack", control.state)
+        control.changed.connect(partial(self.control.show, "pack"))
+        control.ready.connect(self.control.engine_changed)
+        self.control.failed.connect(lambda _: control.check())
 
     def _remove_engine(self, pack: str) -> None:
         """Ends a trainer that uses the engine first, because it would keep its files open."""
-        assert self.packing is not None
-        if not pack or (self.packing.pack.current is not None and self.packing.pack.current.pack == pack):
+        assert self.engine is not None
+        if not pack or (self.engine.state.current is not None and self.engine.state.current.pack == pack):
             self.control.rest()
-        self.packing.remove(pack)
+        self.engine.remove(pack)
 
     def _not_now(self, version: str) -> None:
         with contextlib.suppress(OSError):
@@ -257,11 +257,11 @@ class Desktop:
 
     def _leave(self) -> None:
         self.control.leave()
-        self.updating.left_company()
+        self.updates.left_company()
 
     def _learn_with(self, model: str) -> None:
         with contextlib.suppress(OSError):  # the page goes on showing the one before
-            self.fetching.choose(model)
+            self.models.choose(model)
             self.control.change_model()
 
     def _begin_with(self, model: str) -> None:
@@ -276,13 +276,13 @@ class Desktop:
         if key == "company":
             self.control.keep_company(str(value))
             if value == "alone":
-                self.updating.left_company()
+                self.updates.left_company()
         else:
             self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
         elif key == "updates":
-            self.updating.decide(self.choices["updates"])
+            self.updates.decide(self.choices["updates"])
         elif key == "model":
             self._learn_with(self.choices["model"])
         self._show(self.control.view)

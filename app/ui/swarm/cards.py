@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
-from app.ui.process.child import Child, MakeChild, decoded
+from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.invite import unsaved_words
@@ -120,16 +120,13 @@ class QrCode(QWidget):
         painter.end()
 
 
-_LINE = 2**16
-
-
 class ArchiveCard(Card):
-    def __init__(self, child: MakeChild = lambda: Child(_LINE)) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._home, self._alone, self._doing = "", False, ""
-        self._child, self._said = child(), Label("", "soft", wrap=True)
-        self._child.line.connect(self._heard)
-        self._child.ended.connect(self._ended)
+        self._job, self._said = Job(), Label("", "soft", wrap=True)
+        self._job.line.connect(self._heard)
+        self._job.ended.connect(self._ended)
         self._said.hide()
         self._bring = button(tr("Learn from a file …"), self._choose_import)
         self._give = button(tr("Save answers as a file …"), self._choose_export)
@@ -161,7 +158,7 @@ class ArchiveCard(Card):
         self._say(tr("Checking each answer …") if what == "import" else tr("Saving …"))
         for one in (self._bring, self._give):
             one.setEnabled(False)
-        self._child.start(["archive", what, path, "--json", "--home", self._home], hear=True)
+        self._job.start(["archive", what, path, "--json", "--home", self._home])
 
     def _heard(self, line: bytes) -> None:
         told = decoded(line, dict[str, Any])
@@ -184,7 +181,7 @@ class ArchiveCard(Card):
         for one in (self._bring, self._give):
             one.setEnabled(True)
         if code:
-            self._say(spoken(self._child.complaint) or tr("That didn't work. Try again."))
+            self._say(spoken(self._job.complaint) or tr("That didn't work. Try again."))
 
     def _say(self, sentence: str) -> None:
         self._said.tell(sentence)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from app.install.packs.events import Offered, Pack
-from app.ui.language.texts import mark, number, size, span, tr
+from app.install.packs.place import Offered, Pack
+from app.ui.language.texts import mark, number, size, tr
+from app.ui.view.model_words import at_rate
 from app.ui.view.view import EnginePack, PackActivity
 
 _ELSEWHERE = mark("put it elsewhere")
@@ -114,11 +115,7 @@ def progress(doing: PackActivity) -> str:
     line = stage(doing)
     if doing.total:
         line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
-    if doing.per_second:
-        line = tr("{line}, {rate} a second", line=line, rate=size(doing.per_second))
-    if doing.left_s is not None and doing.left_s >= 1:
-        line = tr("{line}, about {span} left", line=line, span=span(doing.left_s))
-    return line
+    return at_rate(line, doing)
 
 
 def short(doing: PackActivity) -> str:

@@ -10,7 +10,7 @@ from app.models.fit import FitVerdict
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
-from app.ui.view.view import Fetch
+from app.ui.view.view import Fetch, Transfer
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
@@ -126,10 +126,15 @@ def progress(fetch: Fetch) -> str:
         line = tr("{line}, compressed", line=line)
     if fetch.have >= fetch.total:
         return tr("{line}, checking", line=line)
-    if fetch.per_second:
-        line = tr("{line}, {rate} a second", line=line, rate=size(fetch.per_second))
-    if fetch.left_s is not None and fetch.left_s >= 1:
-        line = tr("{line}, about {span} left", line=line, span=span(fetch.left_s))
+    return at_rate(line, fetch)
+
+
+def at_rate(line: str, transfer: Transfer) -> str:
+    """The line with the transfer's speed and the time left, as far as they are known."""
+    if transfer.per_second:
+        line = tr("{line}, {rate} a second", line=line, rate=size(transfer.per_second))
+    if transfer.left_s is not None and transfer.left_s >= 1:
+        line = tr("{line}, about {span} left", line=line, span=span(transfer.left_s))
     return line
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from app.install.packs import place
-from app.install.packs.events import Offered, Pack, PackStatus
+from app.install.packs.place import Offered, Pack, PackStatus
 from app.install.updates.asking import UpdateOffer
 from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
@@ -40,19 +40,25 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     failed: str = ""
 
 
-class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """A download that this window started. `note` is why it waits, `retry_at` when it retries, in seconds since
-    1970; `left_s` and `per_second` are None until they are known, and `total` is 0 until then."""
+class Transfer(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a download or another long job is: `have` of `total` bytes, which is 0 until it is known.
+    `per_second` and `left_s` are None until they are known. `note` is why it waits, `retry_at` when it tries
+    again."""
 
-    name: str
     have: int = 0
     total: int = 0
     per_second: float | None = None
     left_s: float | None = None
-    packed: bool = False
-    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
     note: str = ""
     retry_at: float | None = None
+
+
+class Fetch(Transfer, frozen=True, kw_only=True):
+    """A download of a model that this window started."""
+
+    name: str
+    packed: bool = False
+    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
 
 
 class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,10 +98,10 @@ class UpdateStage(Enum):
     INSTALLING = "installing"
 
 
-class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateView(Transfer, frozen=True, kw_only=True):
     """`offer` is None where nothing newer is known; `fetched`: its file is here and was checked. `sentence`
-    is why something did not go, `said` what was done; `command` is what the owner types where nothing could
-    be started. `answered` is when the list was last read, 0 for never, in seconds since 1970."""
+    says why something failed, `said` what was done; `command` is what the owner types where nothing could be
+    started. `answered` is when the list was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT
@@ -107,9 +113,6 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     """The exact request."""
     offer: UpdateOffer | None = None
     fetched: bool = False
-    have: int = 0
-    per_second: float | None = None
-    note: str = ""
     sentence: str = ""
     said: str = ""
     command: str = ""
@@ -122,19 +125,14 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     """The version that the owner does not want to be reminded of."""
 
 
-class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole,
-    `have` of `total` bytes of this `stage`; `note` is why it waits. `offline`: no network is asked."""
+class PackActivity(Transfer, frozen=True, kw_only=True):
+    """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole, the
+    bytes are those of this `stage`. `offline`: the files come from a folder, and no network is asked."""
 
     verb: str
     offline: bool = False
     stage: str = ""
     percent: int = 0
-    have: int = 0
-    total: int = 0
-    per_second: float | None = None
-    left_s: float | None = None
-    note: str = ""
 
 
 class EnginePack(msgspec.Struct, frozen=True, kw_only=True):

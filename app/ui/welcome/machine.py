@@ -17,8 +17,7 @@ from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.models.picker import ModelPicker
-from app.ui.process.child import Child, decoded
-from app.ui.process.logs import tail
+from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
@@ -26,12 +25,9 @@ from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row
 from app.ui.widgets.selecting import Option, OptionGroup
 from engines.facts import ENGINES
 
-MOST = 2**20
-"""Maximum bytes of its one line of output."""
 PATIENCE_S = 240
 _TICK_MS = 250
 _USUAL_S = 12.0
-_TAIL = 8192
 
 
 class TriedEngine(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,13 +78,12 @@ class TrialRun(QObject):
 
     changed = Signal()
 
-    def __init__(self, child: Child | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, job: Job | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._child = child or Child(MOST)
-        self._child.line.connect(self._line)
-        self._child.ended.connect(self._ended)
+        self._job = job or Job()
+        self._job.line.connect(self._line)
+        self._job.ended.connect(self._ended)
         self._clock, self._since = clock, 0.0
-        self._log: Path | None = None
         self._tick = QTimer(self, interval=_TICK_MS)
         self._tick.timeout.connect(self._pass_time)
         self.stage = TrialStage.NONE
@@ -105,18 +100,18 @@ class TrialRun(QObject):
 
     def start(self, home: str, model: str, engine: str) -> None:
         """Measures this model instead of any other."""
-        self._child.kill()
+        self._job.kill()
         self.findings, self.sentence = None, ""
         self._since = self._clock()
-        self._log = Path(home) / "logs" / "trial.log"
-        self._child.start(["trial", "--json", "--home", home, "--model", model, "--engine", engine], self._log)
+        words = ["trial", "--json", "--home", home, "--model", model, "--engine", engine]
+        self._job.start(words, Path(home) / "logs" / "trial.log")
         self._tick.start()
         self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
         """Ends it, because the node's own trainer needs the memory. `wait`: returns when it has ended."""
         self._tick.stop()
-        self._child.kill(wait)
+        self._job.kill(wait)
         if self.stage is TrialStage.RUNNING:
             self._go(TrialStage.NONE)
 
@@ -128,8 +123,8 @@ class TrialRun(QObject):
         if code == 0 and self.findings is not None:
             self._go(TrialStage.DONE)
             return
-        said = _last_words(self._log) if code in (1, 2) else ""
-        self.sentence = said or tr("The speed test failed. Learning works without it.")
+        said = self._job.complaint if code in (1, 2) else ""
+        self.sentence = spoken(said) or tr("The speed test failed. Learning works without it.")
         self._go(TrialStage.FAILED)
 
     def _pass_time(self) -> None:
@@ -153,13 +148,6 @@ def _rough(rate: float) -> int:
     """
     keep = max(0, len(str(int(rate))) - 2)
     return int(round(rate, -keep))
-
-
-def _last_words(log: Path | None) -> str:
-    """The last sentence that the command printed for people."""
-    lines = tail(log, _TAIL).splitlines() if log is not None else []
-    said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
-    return spoken(said.partition(": ")[2])
 
 
 Act = Callable[[], object]

@@ -1,1 +1,1 @@
-"""GGUF files: from a checkpoint to one, and back."""
+"""GGUF files: conversion from a checkpoint, and back."""

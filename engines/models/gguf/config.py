@@ -1,4 +1,5 @@
-"""From a GGUF header to config.json, for the three families that can be trained here."""
+"""Converts a GGUF file to a model folder: config.json from its header, for the three families that can be
+trained here, and the weights."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, exp
 
 _CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM"}
 _FACTORS = (8.0, 32.0, 4.0, 16.0)
-"""Factors with which Llama 3.1, Llama 3.2 and models made of them stretch their context."""
+"""Context scaling factors of Llama 3.1, Llama 3.2 and models derived from them."""
 _CHANGES = (
     "attention.sliding_window",
     "attention.scale",
@@ -32,17 +33,17 @@ _CHANGES = (
     "residual_scale",
     "expert_count",
 )
-"""A model with any of these computes something that is not implemented here."""
+"""Header keys of models that compute something not implemented here."""
 _MOST = 2**20
-"""Maximum accepted size: the widest layers have a tenth of that."""
+"""Maximum accepted size; the widest layers have a tenth of that."""
 _MOST_CONTEXT = 16 * _MOST
 _MOST_BLOCKS = 1000
 """Maximum accepted number of layers; the deepest models have 126."""
 
 
 def family(header: Header, name: str, pieces: int = 1) -> str:
-    """The model family, by the header alone. `pieces` are the parts of a split file. Raises EngineError if it
-    cannot be trained here."""
+    """Returns the model family from the header. `pieces` is the number of parts of a split file. Raises
+    EngineError if it cannot be trained here."""
     if header.values.get("general.type", "model") != "model":
         raise EngineError(f"{name} is a part of a model, not a whole one: choose the file of the model itself.")
     if header.values.get("split.count", pieces) not in (0, 1):
@@ -58,7 +59,8 @@ def family(header: Header, name: str, pieces: int = 1) -> str:
 
 
 def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> dict[str, Any]:
-    """config.json. `factors` is what the file has under `rope_freqs.weight`. Raises EngineError."""
+    """Returns config.json. `factors` is the file's `rope_freqs.weight`, None without one. Raises
+    EngineError."""
     values = _Values(header, family(header, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
     layers = values.whole("block_count", most=_MOST_BLOCKS)
@@ -97,8 +99,8 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
 
 
 def rough_shape(opening: Header, name: str) -> Shape:
-    """Sizes from the opening of a header alone, which does not say whether the head is tied to the embedding:
-    it is assumed not to be. Raises EngineError."""
+    """Returns the sizes from the start of a header, which does not say whether the head is tied to the
+    embedding: it is assumed not to be. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
     words = opening.values.get(WORDS, 0)
@@ -119,7 +121,7 @@ def rough_shape(opening: Header, name: str) -> Shape:
 
 
 def architecture(settings: Mapping[str, Any], header: Header, name: str) -> Architecture:
-    """The decoder, after its tensors were checked: none is missing or superfluous, all have their shapes.
+    """Returns the decoder after checking its tensors: none is missing or unknown, and all have their shapes.
     Raises EngineError."""
     shape = read_architecture(settings)
     if shape is None or shape.heads % shape.kv_heads or not shape.vocabulary:
@@ -164,7 +166,8 @@ def _rope(values: _Values, settings: Mapping[str, Any], factors: np.ndarray[Any,
 
 
 class _Values:
-    """Numbers of a header under the family's own keys."""
+    """Reads numbers of a header under the family's own keys. Raises EngineError for a missing or implausible
+    number."""
 
     def __init__(self, header: Header, family: str, name: str) -> None:
         self.header, self.family, self.name = header, family, name
@@ -196,7 +199,8 @@ def _unlike(name: str) -> EngineError:
 
 
 def title(header: Header, path: Path) -> str:
-    """The file's name, as its owner knows it, or the model's own if that is a digest, as one short line."""
+    """Returns the file's name as the user knows it, or the model's own name if the file is named by a digest,
+    as one short line."""
     said = header.values.get("general.name")
     own = path.suffix.lower() == ".gguf" or not isinstance(said, str)
     text = named(path) if own else str(said)
@@ -205,7 +209,7 @@ def title(header: Header, path: Path) -> str:
 
 
 def named(path: Path) -> str:
-    """A file's own name, or its folder's if the file is only called "model", as all of Jan's are.
+    """Returns a file's stem, or its folder's name if the file is only called "model", as all of Jan's are.
 
     >>> named(Path("models/Qwen3-0.6B/model.gguf")), named(Path("models/Qwen3-0.6B-Q8_0.gguf"))
     ('Qwen3-0.6B', 'Qwen3-0.6B-Q8_0')
@@ -235,16 +239,16 @@ READABLE = {
 }
 """Number formats that the gguf package can decode and that are tested against llama.cpp."""
 _NUMBERS = 2**21
-"""Weights decoded at a time."""
+"""Maximum weights decoded at a time."""
 _F16_MOST = 65504.0
 _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 class UnpackPlan:
-    """How one file is converted: decided from its header, before any weight is read."""
+    """How to convert one file, decided from its header before any weight is read."""
 
     def __init__(self, path: Path) -> None:
-        """Raises EngineError, one sentence, for a file that cannot learn here."""
+        """Reads the header. Raises EngineError, one sentence, for a file that cannot be trained."""
         self.path = path
         self.header: Header = header.read(path, tokenizer.ARRAYS)
         name = path.name
@@ -266,7 +270,7 @@ class UnpackPlan:
 
     @property
     def weight_bytes(self) -> int:
-        """The bytes of the weights that are written."""
+        """Bytes of the weights that will be written."""
         return sum(self._bytes(tensor) for tensor in self.tensors)
 
     def _factors(self) -> Array | None:
@@ -288,7 +292,8 @@ class UnpackPlan:
         return int(np.prod(tensor.shape)) * _OUT[self._kind(tensor)]
 
     def write(self, folder: Path, progress: Progress | None = None) -> None:
-        """Fills an empty folder. Raises EngineError for damaged weights, OSError if the disk refuses."""
+        """Writes the model into an empty folder. Raises EngineError for damaged weights, OSError if the disk
+        refuses."""
         for name, text in self.words.files.items():
             (folder / name).write_text(text, "utf-8")
         (folder / "config.json").write_text(json.dumps(self.config, indent=1), "utf-8")
@@ -298,7 +303,7 @@ class UnpackPlan:
             os.fsync(to.fileno())
 
     def _weights(self, source: IO[bytes], to: IO[bytes], progress: Progress | None) -> None:
-        """The format of safetensors: the length of a table, the table, and the numbers."""
+        """Writes a safetensors file: the length of the table, the table, and the numbers."""
         table: dict[str, Any] = {"__metadata__": {"format": "pt"}}
         at = 0
         for tensor in self.tensors:
@@ -322,7 +327,7 @@ class UnpackPlan:
                     progress(done / at)
 
     def _rows(self, source: IO[bytes], tensor: ExpectedTensor) -> Iterator[Array]:
-        """A tensor some rows at a time, fp32, in the order in which transformers has them."""
+        """Yields a tensor some rows at a time, fp32, in transformers' row order."""
         kind = self.header.tensors[tensor.target][1]
         start, _ = self.header.places[tensor.target]
         shape = tensor.shape if len(tensor.shape) == 2 else (1, *tensor.shape)
@@ -351,7 +356,7 @@ class UnpackPlan:
 
 
 def _out(kind: GGMLQuantizationType, dimensions: int) -> str:
-    """The number format in which a tensor is stored."""
+    """Returns the number format in which a tensor is written."""
     if kind in (GGMLQuantizationType.F32, GGMLQuantizationType.BF16):
         return kind.name
     return "F16" if dimensions == 2 else "F32"

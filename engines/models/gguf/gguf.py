@@ -1,8 +1,7 @@
-"""From a Hugging Face checkpoint to a GGUF file: Qwen2, Qwen3 and Llama, with tokenizer and chat template.
+"""Converts a Hugging Face checkpoint to a GGUF file: Qwen2, Qwen3 and Llama, with tokenizer and chat template.
 
-Tensors go from one file to the other one at a time, so a conversion needs memory for the largest of them only.
-The same result as llama.cpp's own converter, whose scripts are not in its Python package.
-"""
+Tensors are copied one at a time, so a conversion needs memory only for the largest one. The result equals that
+of llama.cpp's own converter, whose scripts are not in its Python package."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ from engines.models.gguf.tokenizer import Vocabulary
 from engines.models.lora import Lora
 
 Progress = Callable[[float], None]
-"""Gets the share that is done, 0 to 1."""
+"""Called with the share that is done, 0 to 1."""
 
 KINDS: Mapping[str, tuple[gguf.GGMLQuantizationType, gguf.LlamaFileType]] = {
     "f32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
@@ -46,7 +45,7 @@ KINDS: Mapping[str, tuple[gguf.GGMLQuantizationType, gguf.LlamaFileType]] = {
     "q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
 }
 SOURCE = "shoal.source"
-"""Key of a cached file: the fingerprint of what it was made from."""
+"""Header key of a cached file: the fingerprint of the model it was converted from."""
 _SOURCES = (
     "config.json",
     "generation_config.json",
@@ -56,11 +55,11 @@ _SOURCES = (
     "chat_template.jinja",
 )
 VERSION = 1
-"""Version of the conversion: a cached file of another version is converted again."""
+"""Version of the conversion: cached files of another version are converted again."""
 _SPARE = 64 * 2**20
 _F16_MOST = 65504.0
 _ROWS = 8192
-"""The rows of a matrix that are converted at a time: an embedding is a gigabyte in fp32."""
+"""Rows of a matrix converted at a time: a whole embedding is a gigabyte in fp32."""
 
 
 def write(
@@ -74,10 +73,10 @@ def write(
     adapter: Lora | None = None,
 ) -> None:
     """Writes the model in `folder` as one GGUF file, which gets its name only when it is complete. With
-    `ids_only` the tokenizer is left out, so that the file takes and gives token ids alone: writing and reading
-    a vocabulary of 50,000 words takes longer than the weights. Otherwise a tokenizer that llama.cpp does not
-    know is refused. `about` are further string values of the header. An `adapter` is added to the weights
-    before they are rounded. Raises EngineError, AdapterError."""
+    `ids_only` the tokenizer is left out, so that the file works on token ids only: writing and reading a
+    vocabulary of 50,000 words takes longer than the weights. Otherwise a tokenizer unknown to llama.cpp is
+    refused. `about` holds extra header strings. An `adapter` is added to the weights before they are rounded.
+    Raises EngineError, AdapterError."""
     model = open_folder(folder)
     shape = architecture(model)
     tensors.check(shape, model.name)
@@ -104,8 +103,7 @@ def write(
 
 
 def write_vocabulary(model: Folder, to: Path) -> int:
-    """The tokenizer without weights, for those who want to read text alone. The number of its tokens. Raises
-    EngineError."""
+    """Writes the tokenizer without weights, and returns the number of its tokens. Raises EngineError."""
     shape = architecture(model)
     writer = _header(model, shape, tokenizer.read(model, shape.vocabulary), "f32", {})
     try:
@@ -120,7 +118,7 @@ def write_vocabulary(model: Folder, to: Path) -> int:
 
 @contextmanager
 def _told(to: Path) -> Iterator[None]:
-    """Turns the system's errors into a sentence."""
+    """Converts the system's errors in the block into an EngineError with a sentence."""
     try:
         yield
     except OSError as error:
@@ -131,8 +129,8 @@ def _told(to: Path) -> Iterator[None]:
 
 
 def cached(folder: Path, kind: Kind, cache: Path | None = None, progress: Progress | None = None) -> Path:
-    """The model as GGUF from `cache` (see cache_folder), converted if it is missing or damaged. For engines: it
-    takes and gives token ids, so any tokenizer will do. Raises EngineError."""
+    """Returns the model as a GGUF file in `cache` (default: cache_folder), converting it if the file is missing
+    or damaged. For engines: the file works on token ids only, so any tokenizer will do. Raises EngineError."""
     model = open_folder(folder)
     mark = source(model)
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", model.name).strip("-.")[-40:] or "model"
@@ -148,8 +146,8 @@ def cached(folder: Path, kind: Kind, cache: Path | None = None, progress: Progre
 
 
 def cache_folder() -> Path:
-    """Where converted models lie: in the data folder that SHOAL_HOME names, else in this person's own corner of
-    the system's temporary folder."""
+    """Returns the folder of converted models: in the data folder that SHOAL_HOME names, else in this user's
+    part of the system's temporary folder."""
     home = os.environ.get("SHOAL_HOME", "")
     if home:
         return Path(home).expanduser() / "cache" / "gguf"
@@ -157,7 +155,7 @@ def cache_folder() -> Path:
 
 
 def architecture(model: Folder) -> Architecture:
-    """The decoder in a folder. Raises EngineError if it cannot be converted for llama.cpp here."""
+    """Returns the decoder of a folder. Raises EngineError if it cannot be converted for llama.cpp here."""
     shape = read_architecture(model.config)
     if shape is None and model.config.get("model_type") in KNOWN_TYPES:
         raise EngineError(
@@ -174,7 +172,7 @@ def architecture(model: Folder) -> Architecture:
 
 
 def source(model: Folder) -> str:
-    """A fingerprint that changes with anything a GGUF file is made from, and with the way it is made."""
+    """Returns a fingerprint of everything that a GGUF file is made from, and of the conversion's version."""
     digest = hashlib.sha256(f"{VERSION} {fingerprint(model)}".encode())
     for file in _SOURCES:
         path = model.path / file
@@ -215,7 +213,7 @@ def _header(
 
 
 class _Plan:
-    """All tensors of one conversion, from open weight files."""
+    """All tensors of one conversion, read from open weight files."""
 
     def __init__(
         self, model: Folder, shape: Architecture, files: list[Any], kind: Kind, adapter: Lora | None
@@ -250,7 +248,8 @@ class _Plan:
         return True
 
     def _type(self, tensor: ExpectedTensor) -> gguf.GGMLQuantizationType:
-        """Norms and biases stay exact; rows that do not fill blocks of q8_0 become f16."""
+        """Returns the number format of a tensor: norms and biases stay fp32; rows that do not fill blocks of
+        q8_0 become f16."""
         wanted = KINDS[self._kind][0]
         if len(tensor.shape) == 1:
             return gguf.GGMLQuantizationType.F32

@@ -1,10 +1,9 @@
-"""The beginning of a GGUF file: what it claims to be, and whether the file is as long as that needs.
+"""Reads the header of a GGUF file, and checks that the file is as long as the header says.
 
-Read before llama.cpp sees a file, because a damaged one can end the whole process there; and in a hundredth of
-the time of the gguf package's reader, which makes arrays of every word in the vocabulary. A file can come from
-anywhere: every claimed size is compared with the file's own length before memory is allocated for it. Format:
-versions 2 and 3, little-endian (llama.cpp, docs/gguf.md).
-"""
+Read before llama.cpp opens a file, because a damaged one can end the whole process there; and a hundred times
+faster than the gguf package's reader, which makes arrays of every word in the vocabulary. A file can come from
+anywhere: every claimed size is compared with the file's length before memory is allocated for it. Format:
+versions 2 and 3, little-endian (llama.cpp, docs/gguf.md)."""
 
 from __future__ import annotations
 
@@ -22,23 +21,24 @@ _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q
 _STRING, _ARRAY = 8, 9
 WORDS = "tokenizer.ggml.tokens"
 _MOST_STRING = 2**20
-"""Maximum bytes of a text: the longest chat template has some 20,000."""
+"""Maximum bytes of a string: the longest chat template has some 20,000."""
 _MOST_ENTRIES = 2**16
 """Maximum values, and maximum tensors: the largest models have a thousand or two."""
 _MOST_ITEMS = 2**21
-"""Maximum texts of an array: the largest vocabularies have a quarter of a million words."""
+"""Maximum strings of an array: the largest vocabularies have a quarter of a million words."""
 _MOST_BYTES = 2**28
 """Maximum bytes of the whole header."""
 _MOST_NUMBERS = 2**40
-"""Maximum numbers of one tensor."""
+"""Maximum numbers in one tensor."""
 _MOST_DIMENSIONS = 4
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Header:
-    """`values` with the arrays that were asked for; `tensors` from name to (dimensions in torch's order, type);
-    `places` from name to the first byte and the bytes of a tensor; `bytes` that the file must have."""
+    """The header of a GGUF file. `values` includes the arrays that were asked for; `tensors` maps a name to
+    (dimensions in torch's order, type), `places` a name to (offset, length) in bytes; `bytes` is the length the
+    file must have."""
 
     values: Mapping[str, Any]
     tensors: Mapping[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]
@@ -47,8 +47,8 @@ class Header:
 
 
 def read(path: Path, arrays: Collection[str] = ()) -> Header:
-    """`arrays` are the keys of arrays that are kept; others are skipped. Raises EngineError, one sentence, for
-    anything but a whole GGUF file."""
+    """Reads and validates the header. `arrays` are the keys of arrays to keep; others are skipped. Raises
+    EngineError, one sentence, for anything but a complete GGUF file."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -64,8 +64,8 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
 
 
 def glimpse(path: Path) -> Header:
-    """The values before the vocabulary, and the number of its words, under WORDS: enough to list a file. Raises
-    EngineError."""
+    """Reads the values before the vocabulary, and the number of its words under WORDS: enough to list a file.
+    Raises EngineError, and FileNotFoundError."""
     try:
         with path.open("rb") as file:
             return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)
@@ -90,7 +90,7 @@ class _Reader:
         self._at = 0
 
     def opening(self) -> dict[str, Any]:
-        """Everything up to the vocabulary, or all values if there is none."""
+        """Returns everything up to the vocabulary, or all values if there is none."""
         _, entries = self._counts()
         values: dict[str, Any] = {}
         for _ in range(entries):
@@ -135,7 +135,7 @@ class _Reader:
         )
 
     def _counts(self) -> tuple[int, int]:
-        """The number of tensors, and of values."""
+        """Returns the numbers of tensors and of values."""
         if self._take(4) != b"GGUF":
             self._refuse()
         version, tensors, entries = self._unpack("I"), self._unpack("Q"), self._unpack("Q")
@@ -162,7 +162,7 @@ class _Reader:
         return name, shape, kind, offset, count // block * block_bytes
 
     def _value(self, kind: int, kept: bool) -> Any:
-        """A single value; None for an array, unless it is to be kept."""
+        """Reads one value. Returns None for an array, unless it is to be kept."""
         if kind == _STRING:
             return self._string()
         if kind != _ARRAY:
@@ -206,7 +206,7 @@ class _Reader:
         return taken
 
     def _reserve(self, count: int) -> None:
-        """Raises before anything is read, or allocated, beyond the file's end."""
+        """Raises before anything is read or allocated beyond the file's end."""
         self._at += count
         if self._at > self._size:
             self._refuse()

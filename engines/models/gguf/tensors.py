@@ -1,7 +1,8 @@
-"""Which tensors a decoder has, their names in GGUF, and the order of rows that llama.cpp wants.
+"""The tensors of a decoder, their names in GGUF, and the row order that llama.cpp expects; and adapters as GGUF
+LoRA files.
 
-llama.cpp rotates neighbouring dimensions of a Llama's queries and keys where transformers rotates the two
-halves of a head, so their rows are reordered on the way. Qwen's rotate the same way in both."""
+llama.cpp rotates neighbouring dimensions of a Llama model's queries and keys where transformers rotates the two
+halves of a head, so their rows are reordered. Qwen models rotate the same way in both."""
 
 from __future__ import annotations
 
@@ -27,34 +28,34 @@ _ARCHITECTURES = {
     "llama": gguf.MODEL_ARCH.LLAMA,
 }
 ROPE_FACTORS = "rope_freqs.weight"
-"""Only in Llama files: by how much each frequency of the rotation is slowed (Llama 3's scaling)."""
+"""Tensor in Llama files only: the divisor of each rotary frequency (Llama 3's scaling)."""
 
 
 @dataclass(frozen=True)
 class ExpectedTensor:
-    """A tensor that a checkpoint has: its Hugging Face name, its name in GGUF, its shape."""
+    """A tensor that a checkpoint has: its Hugging Face name, its GGUF name, its shape."""
 
     name: str
     target: str
     shape: tuple[int, ...]
     heads: int = 0
-    """How many heads its rows belong to if they are reordered, else 0."""
+    """Number of heads whose rows are reordered, 0 if they are not."""
     optional: bool = False
 
 
 class Names:
-    """From Hugging Face names to GGUF's, for one architecture."""
+    """Maps Hugging Face names to GGUF's, for one architecture."""
 
     def __init__(self, shape: Architecture) -> None:
         self._shape = shape
         self._map = gguf.get_tensor_name_map(_ARCHITECTURES[shape.family], shape.layers)
 
     def target(self, name: str) -> str | None:
-        """GGUF's name, or None if the architecture has no such tensor."""
+        """Returns the GGUF name, None if the architecture has no such tensor."""
         return self._map.get_name(name, try_suffixes=(".weight", ".bias"))
 
     def heads(self, name: str) -> int:
-        """Number of heads whose rows are reordered in this tensor, or 0."""
+        """Returns the number of heads whose rows are reordered in this tensor, or 0."""
         if self._shape.family != "llama":
             return 0
         if ".q_proj." in name:
@@ -77,7 +78,7 @@ def _unsupported(model: str, why: str) -> EngineError:
 
 
 def expected(shape: Architecture) -> Iterator[ExpectedTensor]:
-    """All tensors in the order in which they are written, embedding first. Biases are optional."""
+    """Yields all tensors in the order in which they are written, embedding first. Biases are optional."""
     names = Names(shape)
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
 
@@ -113,12 +114,13 @@ def expected(shape: Architecture) -> Iterator[ExpectedTensor]:
 
 @cache
 def linears(shape: Architecture) -> Mapping[str, ExpectedTensor]:
-    """The matrices an adapter can sit on, by the names of their layers."""
+    """Returns the matrices that an adapter can change, by layer name."""
     return {tensor.name.removesuffix(".weight"): tensor for tensor in expected(shape) if len(tensor.shape) == 2}
 
 
 def interleaved(rows: Array, heads: int) -> Array:
-    """Rows (heads * head_dim, ...) with each head's two halves interleaved, as llama.cpp's Llama rotates them.
+    """Returns rows (heads * head_dim, ...) with each head's two halves interleaved, as llama.cpp's Llama
+    rotates them.
 
     >>> interleaved(np.arange(8), 2).tolist()
     [0, 2, 1, 3, 4, 6, 5, 7]
@@ -142,15 +144,15 @@ def halved(rows: Array, heads: int) -> Array:
 
 
 def rope_factors(shape: Architecture) -> Array | None:
-    """The divisor of each frequency, (head_dim / 2,) fp32, or None without scaling."""
+    """Returns the divisor of each rotary frequency, (head_dim / 2,) fp32, None without scaling."""
     if shape.rope.kind != "llama3":
         return None
     return _slowed(shape.rope, shape.head_dim)
 
 
 def _slowed(rope: Rope, head_dim: int) -> Array:
-    """Llama 3 keeps fast frequencies, divides slow ones by `factor`, blends between (Llama 3.1 reference
-    code)."""
+    """Returns Llama 3's divisors: 1 for fast frequencies, `factor` for slow ones, blended between (Llama 3.1
+    reference code)."""
     plain = rope.theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     turns = rope.original_context * plain / (2 * np.pi)
     blend = ((turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor)).clip(0.0, 1.0)
@@ -165,7 +167,7 @@ def _slowed(rope: Rope, head_dim: int) -> Array:
 
 
 def write(peft: Path, architecture: Architecture, to: Path, *, half: bool = False) -> None:
-    """PEFT's folder to a GGUF LoRA file. Raises AdapterError for what llama.cpp could not apply."""
+    """Converts PEFT's folder to a GGUF LoRA file. Raises AdapterError for what llama.cpp could not apply."""
     state, alpha = lora.read_state(peft)
     write_state(state, alpha=alpha, architecture=architecture, to=to, half=half)
 
@@ -173,10 +175,9 @@ def write(peft: Path, architecture: Architecture, to: Path, *, half: bool = Fals
 def write_state(
     state: Mapping[str, Array], *, alpha: float, architecture: Architecture, to: Path, half: bool = False
 ) -> None:
-    """A and B of every layer under PEFT's names, (rank, in) and (out, rank) fp32, to a GGUF LoRA file.
-
+    """Writes A and B of every layer, (rank, in) and (out, rank) fp32 under PEFT's names, as a GGUF LoRA file.
     `half` writes fp16, half the size. Raises AdapterError for layers that the architecture does not have, and
-    EngineError when the file cannot be written."""
+    EngineError if the file cannot be written."""
     layers = linears(architecture)
     adapter = lora.Lora(lora.pairs(state), alpha)
     adapter.check({name: base.shape for name, base in layers.items()})

@@ -1,9 +1,9 @@
-"""A Hugging Face tokenizer in llama.cpp's form, if llama.cpp has the same one.
+"""Converts a Hugging Face tokenizer to llama.cpp's form and back, if llama.cpp has an equal one.
 
-llama.cpp does not run a tokenizer.json: it names one of its built-in ways of cutting text before merging. So a
-tokenizer is known here exactly when its settings are those of such a name. Two small differences remain, and
-are llama.cpp's own: it does not compose decomposed letters first (NFC), and it looks for longer added tokens
-before shorter ones, not from left to right."""
+llama.cpp does not run a tokenizer.json: it names one of its built-in rules for splitting text before merging. A
+tokenizer is supported here exactly if its settings are those of such a rule. Two small differences of llama.cpp
+remain: it does not compose decomposed letters first (NFC), and it looks for longer added tokens before shorter
+ones, not from left to right."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ CUTS = {
     "smollm": "",
     "gpt-2": "",
 }
-"""llama.cpp's names for ways of cutting text, with the regular expression; empty if the byte-level step brings
-its own. "llama-bpe" and "smaug-bpe" differ in whether whole words go before merges."""
+"""llama.cpp's names of splitting rules, with the regular expression; "" if the byte-level step has its own.
+"llama-bpe" and "smaug-bpe" differ in whether whole words take precedence over merges."""
 NO_MERGE = "<pad pad>"
-"""A harmless merge for a tokenizer without any, because llama.cpp insists on merges: it merges letters, which
-these two words are not."""
+"""A harmless merge for a tokenizer without any, because llama.cpp requires merges. Merging starts from single
+characters, so these two words never occur as its parts."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a GGUF file says about text. `tokens` and `types` have one entry for each row of the embedding."""
+    """The tokenizer data of a GGUF file. `tokens` and `types` have one entry for each row of the embedding."""
 
     pre: str
     tokens: Sequence[str]
@@ -70,10 +70,8 @@ _KEYS = {"bos": "bos", "eos": "eos", "eot": "eot", "unk": "unknown", "pad": "pad
 
 
 def read(folder: Folder, rows: int) -> Vocabulary:
-    """The folder's tokenizer for an embedding of `rows` rows.
-
-    Raises EngineError where llama.cpp would cut text differently, or the tokenizer is missing, damaged, or of
-    another model."""
+    """Returns the folder's tokenizer for an embedding of `rows` rows. Raises EngineError if llama.cpp would
+    split text differently, or if the tokenizer is missing, damaged, or of another model."""
     chat = ChatTokenizer(folder)
     settings: dict[str, Any] = json.loads(chat.library.to_str())
     pre = _pre(settings, folder.name)
@@ -101,7 +99,7 @@ def read(folder: Folder, rows: int) -> Vocabulary:
 
 
 def _pre(settings: Mapping[str, Any], name: str) -> str:
-    """llama.cpp's name for the way this tokenizer cuts text. Raises EngineError."""
+    """Returns llama.cpp's name for this tokenizer's splitting rule. Raises EngineError if there is none."""
     model = settings.get("model") or {}
     plain = (
         model.get("type") == "BPE"
@@ -151,7 +149,7 @@ def _unknown(name: str) -> EngineError:
 
 
 def _tokens(settings: Mapping[str, Any], rows: int, name: str) -> tuple[list[str], list[int]]:
-    """Text and type of every id; rows without a word are marked as unused."""
+    """Returns text and type of every id; rows without a word are marked as unused."""
     words: dict[int, tuple[str, int]] = {
         id: (word, int(gguf.TokenType.NORMAL)) for word, id in settings["model"]["vocab"].items()
     }
@@ -171,7 +169,8 @@ def _tokens(settings: Mapping[str, Any], rows: int, name: str) -> tuple[list[str
 
 
 def _merge(pair: str | Sequence[str]) -> str:
-    """Older files write a merge as "a b", newer ones as ["a", "b"]. Byte letters are never blank."""
+    """Returns a merge as "a b": older files write it so, newer ones as ["a", "b"]. Byte letters are never
+    blank."""
     return pair if isinstance(pair, str) else " ".join(pair)
 
 
@@ -183,25 +182,25 @@ TOKENS, TYPES, MERGES = WORDS, "tokenizer.ggml.token_type", "tokenizer.ggml.merg
 ARRAYS = (TOKENS, TYPES, MERGES)
 """Arrays of the header that are needed here."""
 _SAME = {"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qwen2"}
-"""llama.cpp's other names for the same way of cutting."""
+"""llama.cpp's aliases of the same splitting rule."""
 _ENDS = frozenset(
     ["<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>"]
 )
-"""llama.cpp ends an answer at these control tokens too, whatever else the header says."""
+"""Control tokens at which llama.cpp always ends an answer, whatever the header says."""
 _READ = {"model": "gpt2", "pre": "gpt-2"}
 _ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """The contents of the files in a model's folder, by name."""
+    """The tokenizer's files for a model folder, content by name, and the ids of the end tokens."""
 
     files: dict[str, str]
     stops: tuple[int, ...]
 
 
 def read_tokenizer(header: Header, rows: int, name: str) -> TokenizerFiles:
-    """The tokenizer for an embedding of `rows` rows. Raises EngineError."""
+    """Returns the tokenizer of a GGUF header for an embedding of `rows` rows. Raises EngineError."""
     values = header.values
     pre = readable(values, name)
     tokens, merges = _texts(header, TOKENS), _texts(header, MERGES)
@@ -234,8 +233,8 @@ def read_tokenizer(header: Header, rows: int, name: str) -> TokenizerFiles:
 
 
 def readable(values: Mapping[str, Any], name: str, whole: bool = True) -> str:
-    """llama.cpp's name for the way of cutting text. Raises EngineError for an unsupported tokenizer, for
-    example SentencePiece's; of values that aren't `whole`, only judged by what they say."""
+    """Returns llama.cpp's name of the splitting rule. Raises EngineError for an unsupported tokenizer, for
+    example SentencePiece's. With `whole` off, `values` may be incomplete and missing keys are accepted."""
     kind, said = (values.get(f"tokenizer.ggml.{key}", None if whole else known) for key, known in _READ.items())
     if kind != "gpt2":
         raise EngineError(
@@ -258,7 +257,8 @@ def _settings(
     merges: Sequence[str],
     bos: tuple[str, int] | None,
 ) -> dict[str, Any]:
-    """The content of tokenizer.json. Every token is listed in the vocabulary, so that it keeps its id."""
+    """Returns the content of tokenizer.json. Every token is listed in the vocabulary, so that it keeps its
+    id."""
     added = [
         {
             "id": id,
@@ -316,7 +316,8 @@ def _settings(
 
 
 def _built(settings: dict[str, Any], vocabulary: dict[str, int], name: str) -> str:
-    """The text of tokenizer.json, once the library has taken it with every word under its own id."""
+    """Returns the text of tokenizer.json after checking that the tokenizers library accepts it with every word
+    under its own id."""
     text = json.dumps(settings, ensure_ascii=False)
     try:
         built = Tokenizer.from_str(text)
@@ -328,7 +329,7 @@ def _built(settings: dict[str, Any], vocabulary: dict[str, int], name: str) -> s
 
 
 def _pair(merge: str) -> list[str]:
-    """Two words with a blank between; a blank at the very beginning belongs to the first word.
+    """Splits a merge at its blank; a blank at the very beginning belongs to the first word.
 
     >>> _pair("Ġ the"), _pair("a  b")
     (['Ġ', 'the'], ['a', ' b'])
@@ -338,7 +339,7 @@ def _pair(merge: str) -> list[str]:
 
 
 def _texts(header: Header, key: str) -> list[str]:
-    """The header's texts under this key; empty if it has none."""
+    """Returns the header's strings under this key; empty if it has none."""
     found = header.values.get(key)
     return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else []
 

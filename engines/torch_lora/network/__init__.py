@@ -1,1 +1,1 @@
-"""The model as torch computes it: our own decoder or transformers', its adapter, and the loss."""
+"""The model in torch: our own decoder or transformers', its adapter, and the loss."""

@@ -1,8 +1,8 @@
 """One LoRA adapter and its AdamW, all in flat fp32 buffers.
 
 Values, gradients and both moments are one tensor each, and every layer's A and B are views into them: norm,
-clip, finite check and optimiser are a few operations however many layers there are. torch.optim would also add
-1.5 s to the start of the process, because it imports torch's compiler."""
+clipping, finite check and optimiser take a few operations however many layers there are. torch.optim would also
+add 1.5 s to the start of the process, because it imports torch's compiler."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ class ProjectionPair:
 
 
 class Adapter:
-    """Trainable state over a frozen base. `version` counts changes of the values, `steps` optimiser steps.
-
-    A is uniform within 1 / sqrt(in) and B is zero (PEFT's own start), drawn on the processor from `seed`, so
-    that every device starts alike."""
+    """Trainable state over a frozen base. `version` counts changes of the values, `steps` optimiser steps. A is
+    uniform within 1 / sqrt(in) and B is zero (PEFT's own initialisation), drawn on the processor from `seed`,
+    so that it is the same on every device."""
 
     def __init__(self, projections: Sequence[Projection], rank: int, seed: int, device: torch.device) -> None:
         self.projections = tuple(projections)
@@ -77,7 +76,7 @@ class Adapter:
         return views
 
     def named(self, flat: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-        """Views of a flat buffer under PEFT's names, layer by layer."""
+        """Yields the views of a flat buffer under PEFT's names, layer by layer."""
         views = self._views(flat)
         for index, projection in enumerate(self.projections):
             a_parts = torch.split(views[2 * index], self.rank)
@@ -87,13 +86,13 @@ class Adapter:
                 yield f"base_model.model.{name}.lora_B.weight", b
 
     def deltas(self, index: int) -> Iterator[tuple[slice, torch.Tensor]]:
-        """For each layer of a projection its output rows and `scale * B A`, (out, in) fp32."""
+        """Yields the output rows and `scale * B A`, (out, in) fp32, of each layer of a projection."""
         pair = self.pairs[index]
         for rows, ranks in parts(self.projections[index].widths_out, self.rank):
             yield rows, (pair.b[rows] @ pair.a[ranks]).mul_(self.scale)
 
     def add_to(self, index: int, x_Bi: torch.Tensor, out_Bo: torch.Tensor) -> None:
-        """Adds a projection's `scale * B A x` to the base's output for these rows, without forming `B A`."""
+        """Adds a projection's `scale * B A x` to the base's output, without computing `B A`."""
         pair = self.pairs[index]
         low = functional.linear(x_Bi.to(pair.a.dtype), pair.a)
         add_low(out_Bo, low, pair.b, self.scale, self.projections[index].widths_out)
@@ -103,9 +102,9 @@ class Adapter:
 
     @torch.no_grad()
     def update(self, learning_rate: float, norm: float, limit: float = 1.0) -> None:
-        """One AdamW step without decay on the gathered gradient, scaled down where its norm is above `limit`.
-
-        Kingma and Ba 2015, algorithm 1. `norm` is the gradient's, already known to be finite."""
+        """Takes one AdamW step without weight decay on the gathered gradient, which is scaled down if its norm
+        exceeds `limit` (Kingma and Ba 2015, algorithm 1). `norm` is the gradient's norm, already known to be
+        finite."""
         gradient = self.gradients if norm <= limit else self.gradients * (limit / norm)
         self.steps += 1
         self.moments_1.lerp_(gradient, 1 - BETA_1)
@@ -118,7 +117,7 @@ class Adapter:
     def replace(
         self, values: torch.Tensor, moments_1: torch.Tensor, moments_2: torch.Tensor, steps: int
     ) -> None:
-        """Takes over loaded state, in place: the views keep pointing at it."""
+        """Copies loaded state into the buffers in place, so that all views stay valid."""
         self.values.copy_(values)
         self.moments_1.copy_(moments_1)
         self.moments_2.copy_(moments_2)
@@ -127,7 +126,7 @@ class Adapter:
         self.version += 1
 
     def begin_anew(self) -> None:
-        """Resets the optimiser, as before its first step, and keeps the values."""
+        """Resets the optimiser to its state before the first step, and keeps the values."""
         self.moments_1.zero_()
         self.moments_2.zero_()
         self.clear_gradients()
@@ -139,7 +138,7 @@ def _shapes(projection: Projection, rank: int) -> list[tuple[int, int]]:
 
 
 def fold(seed: int) -> int:
-    """A seed of any size as 32 bits: torch's generator silently ignores all bits above them.
+    """Folds a seed of any size to 32 bits, because torch's generator silently ignores all bits above them.
 
     >>> fold(5), fold(5 + 2**40) == fold(5)
     (5, False)
@@ -154,7 +153,7 @@ __all__ = ["ADAPTER", "ADAPTER_CONFIG", "OPTIMIZER", "OPTIMIZER_STATE", "Optimiz
 
 
 def save(adapter: Adapter, folder: Path, base: str, model: str) -> None:
-    """Writes adapter and optimiser and flushes them to disk. Raises EngineError when that fails."""
+    """Writes adapter and optimiser state, flushed to disk. Raises EngineError if that fails."""
     state = OptimizerState(steps=adapter.steps, rank=adapter.rank, base=base, model=model)
     values, first, second = (
         _arrays(adapter, flat) for flat in (adapter.values, adapter.moments_1, adapter.moments_2)
@@ -163,7 +162,7 @@ def save(adapter: Adapter, folder: Path, base: str, model: str) -> None:
 
 
 def load(adapter: Adapter, folder: Path, base: str) -> None:
-    """Takes over saved state. Raises AdapterError, before anything changes, when it is not this adapter's."""
+    """Loads saved state. Raises AdapterError, before anything changes, if it belongs to another adapter."""
     shapes = {name: tuple(view.shape) for name, view in adapter.named(adapter.values)}
     state, *arrays = lora.load(folder, base, adapter.rank, shapes)
     values, first, second = (_flat(adapter, found) for found in arrays)

@@ -1,8 +1,7 @@
 """Our own Llama-like decoder for learning: packed tokens, shared prompts, LoRA beside frozen weights.
 
-Layers that share an input are one matrix (q, k, v; gate, up). Equal to transformers' Qwen2, Qwen3 and Llama to
-rounding, which tests hold. What shape a decoder has is read in engines.models.folder.
-"""
+Layers that share an input are one matrix (q, k, v; gate, up). Tests check that it equals transformers' Qwen2,
+Qwen3 and Llama up to rounding. The shape of a decoder is read in engines.models.folder."""
 
 from __future__ import annotations
 
@@ -20,9 +19,8 @@ from engines.torch_lora.network.layout import Layout
 
 
 def frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
-    """Angle per position of each pair of dimensions, (head_dim / 2,) fp32.
-
-    Llama 3 divides slow frequencies by `factor`, keeps fast ones, blends between (Llama 3.1 reference code)."""
+    """Returns the rotary angle per position of each pair of dimensions, (head_dim / 2,) fp32. Llama 3 divides
+    slow frequencies by `factor`, keeps fast ones, and blends between (Llama 3.1 reference code)."""
     plain = 1.0 / rope.theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
     if rope.kind == "linear":
         return plain / rope.factor
@@ -37,13 +35,14 @@ def frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
 def angles(
     positions_M: torch.Tensor, frequencies_D: torch.Tensor, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosine and sine, each (..., head_dim / 2), computed in fp32 and then cast."""
+    """Returns cosine and sine of the rotary angles, each (..., head_dim / 2), computed in fp32 and then
+    cast."""
     turned = positions_M[..., None].float() * frequencies_D
     return turned.cos().to(dtype), turned.sin().to(dtype)
 
 
 PROJECTIONS = 4
-"""Per layer, in this order: qkv, o, gate and up, down."""
+"""Projections per layer, in this order: qkv, o, gate and up, down."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Weights:
-    """A whole frozen decoder; `head` (V, d) is the embedding itself when tied."""
+    """A whole frozen decoder; `head` (V, d) is the embedding itself if tied."""
 
     shape: Architecture
     embedding: torch.Tensor
@@ -87,7 +86,7 @@ class Weights:
         return self.embedding.dtype
 
     def matrices(self) -> Iterator[torch.Tensor]:
-        """Each large tensor once."""
+        """Yields each large tensor once."""
         yield self.embedding
         if self.head is not self.embedding:
             yield self.head
@@ -97,7 +96,8 @@ class Weights:
 
 
 def projections(shape: Architecture) -> list[Projection]:
-    """Where LoRA sits: all linear layers of the decoder, fused as the decoder computes them."""
+    """Returns the projections that LoRA adapts: all linear layers of the decoder, fused as the decoder computes
+    them."""
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     found = []
     for index in range(shape.layers):
@@ -114,9 +114,8 @@ def projections(shape: Architecture) -> list[Projection]:
 def hidden_states(
     weights: Weights, adapter: Adapter, layout: Layout, checkpointing: bool = False
 ) -> torch.Tensor:
-    """Normed hidden states (C, d) at the positions that predict the completions' tokens.
-
-    With `checkpointing`, layers are computed again in the backward pass instead of kept."""
+    """Returns the normed hidden states (C, d) at the positions that predict the completions' tokens. With
+    `checkpointing`, layers are recomputed in the backward pass instead of kept."""
     shape = weights.shape
     turns_D = frequencies(shape.rope, shape.head_dim).to(layout.tokens_M.device)
     cos, sin = angles(layout.positions_M, turns_D, weights.dtype)
@@ -179,7 +178,8 @@ def _layer(
 def _attention(
     shape: Architecture, layout: Layout, q_MHD: torch.Tensor, k_MHD: torch.Tensor, v: torch.Tensor
 ) -> torch.Tensor:
-    """Prompts attend to themselves; completions to their prompt and themselves. Gives (M, heads * head_dim)."""
+    """Computes attention, (M, heads * head_dim): prompts attend to themselves, completions to their prompt and
+    themselves."""
     q, k = q_MHD.flatten(1), k_MHD.flatten(1)
     blocks = [_block(shape, q, k, v, layout.prompt_query_PQ, layout.prompt_PL, layout.prompt_mask_PQL)]
     if layout.query_SL.numel():
@@ -196,7 +196,7 @@ def _block(
     keys_BK: torch.Tensor,
     mask_BLK: torch.Tensor,
 ) -> torch.Tensor:
-    """Grouped-query attention: the queries of one key head are stacked along the length."""
+    """Computes grouped-query attention: the queries of one key head are stacked along the length."""
     batch, length = queries_BL.shape
     groups = shape.heads // shape.kv_heads
     q = q[queries_BL].view(batch, length, shape.kv_heads, groups, shape.head_dim)

@@ -1,4 +1,4 @@
-"""Where the arithmetic runs: device, number format, threads and the memory that may be used."""
+"""Chooses the device, the number format and the number of threads, and measures the memory that may be used."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from engines.facts import MB as MB
 from engines.facts import free_ram
 
 TINY = 5_000_000
-"""Parameters below which a second thread costs more than it gives."""
+"""Number of parameters below which a second thread costs more time than it saves."""
 
 SMALL = 50_000_000
-"""Parameters from which a number format on the processor is worth measuring."""
+"""Number of parameters from which measuring a number format on the processor is worthwhile."""
 
 
 @dataclass(frozen=True)
 class DeviceBudget:
-    """`budget_bytes` is what weights, caches and activations may take together; `name` is for people."""
+    """Where a model runs. `budget_bytes` is the memory for weights, caches and activations together; `name` is
+    for the user."""
 
     device: torch.device
     dtype: torch.dtype
@@ -37,10 +38,11 @@ class DeviceBudget:
 def place(
     parameters: int, device: str = "auto", threads: int | None = None, thread_share: float | None = None
 ) -> DeviceBudget:
-    """Chooses for a model of that many parameters and sets torch's thread count: `threads`, or a share of the
-    cores.
+    """Chooses device and number format for a model of this size, and sets torch's thread count: `threads`, or a
+    share of the cores.
 
-    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps". Raises EngineError for a device that is not there."""
+    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps". Raises EngineError for a device that does not
+    exist."""
     chosen = choose_device(device)
     count = threads if threads is not None else default_threads(parameters, thread_share)
     if count < 1:
@@ -56,7 +58,7 @@ def place(
 
 
 def choose_device(wanted: str) -> torch.device:
-    """With "auto" CUDA before Apple before the processor; otherwise the named device, or EngineError."""
+    """Returns the named device, or with "auto" CUDA before Apple before the processor. Raises EngineError."""
     has: dict[str, Callable[[], bool]] = {
         "cuda": torch.cuda.is_available,
         "mps": torch.backends.mps.is_available,
@@ -78,8 +80,8 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def default_threads(parameters: int, share: float | None = None) -> int:
-    """A share of the physical cores, or without one all less one, so that the owner keeps one, but two of two;
-    a single thread for tiny models."""
+    """Returns a share of the physical cores, or without `share` all but one, which is left to the user (but
+    both of two); 1 for tiny models."""
     if parameters < TINY:
         return 1
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
@@ -89,7 +91,7 @@ def default_threads(parameters: int, share: float | None = None) -> int:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes an engine may use now: most of what is free, so that the rest of the computer keeps room."""
+    """Returns the bytes an engine may use now: most of the free memory, so that other programs keep some."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch's own store
         return int((torch.cuda.mem_get_info(device)[0] + unused) * 0.9)
@@ -100,7 +102,8 @@ def free_memory(device: torch.device) -> int:
 
 @functools.cache
 def bf16_is_faster(threads: int) -> bool:
-    """Times one linear layer in both formats; true where bf16 wins clearly, so on processors made for it."""
+    """Times one linear layer in both formats; returns whether bf16 is clearly faster, as on processors with
+    native bf16."""
     inputs, weight = torch.randn(256, 1024), torch.randn(2048, 1024)
     inputs_16, weight_16 = inputs.bfloat16(), weight.bfloat16()
     fp32 = _fastest(lambda: functional.linear(inputs, weight))
@@ -109,9 +112,8 @@ def bf16_is_faster(threads: int) -> bool:
 
 
 def skinny_linear(x_Bi: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """`x W^T` as blocks of `W x^T`, for few rows: MKL reads the weights nearly twice as fast that way.
-
-    Gives a transposed view (B, out), which the next one takes without a copy."""
+    """Computes `x W^T` as blocks of `W x^T`, for few rows: MKL reads the weights nearly twice as fast that way.
+    Returns a transposed view (B, out), which the next call uses without a copy."""
     rows, width = weight.shape
     blocks = 1
     while rows % (2 * blocks) == 0 and rows // (2 * blocks) >= _BLOCK_ROWS:
@@ -125,8 +127,8 @@ _BLOCK_ROWS = 200
 
 
 def skinny_is_faster() -> bool:
-    """Where torch multiplies with MKL. Not timed: a busy computer would choose now one, now the other, and
-    the same seed would not give the same tokens."""
+    """Returns whether torch multiplies with MKL. Not timed: on a busy computer the result would vary, and the
+    same seed would not give the same tokens."""
     return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 
@@ -141,5 +143,6 @@ def _fastest(work: Callable[[], object], repeats: int = 5) -> float:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether torch failed for want of memory; the processor's allocator raises a plain RuntimeError."""
+    """Returns whether torch failed for lack of memory; the processor's allocator raises a plain
+    RuntimeError."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "not enough memory" in str(error)

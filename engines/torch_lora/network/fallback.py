@@ -1,9 +1,9 @@
-"""The Network of every other architecture: transformers' own forward pass with peft's LoRA layers.
+"""The Network for all other architectures: transformers' own forward pass with peft's LoRA layers.
 
-Slower to start and to run than our decoder, but right for whatever AutoModelForCausalLM knows. The adapter's
-flat buffers stay the truth: peft's parameters are pointed at them before each use. The head sees only the
-positions whose logits are wanted: with a vocabulary of 262,144 those of one prompt took more than the model.
-"""
+Slower to start and to run than our decoder, but correct for everything AutoModelForCausalLM supports. The
+adapter's flat buffers hold the values: peft's parameters are pointed at them before each use. The head is
+computed only at the positions whose logits are needed: with a vocabulary of 262,144 the logits of one prompt
+took more memory than the model."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from engines.torch_lora.network.network import Rollout
 from engines.torch_lora.network.pretrained import context, load, strange, with_lora
 
 Choose = Callable[[torch.Tensor], torch.Tensor]
-"""Picks what predicts the wanted tokens out of hidden states (rows, positions, d)."""
+"""Selects the states that predict the wanted tokens from hidden states (rows, positions, d)."""
 _LARGE = 60.0
-"""A logit large enough for a soft cap (Gemma 2: 30) to show."""
+"""A logit large enough to reveal a soft cap (Gemma 2: 30)."""
 _TRIED = [([2] * 64, [3, 4] * 8 + [5])] * 4
 """A group whose forward pass shows how much memory a token takes."""
 
@@ -72,7 +72,8 @@ class TransformersNetwork:
             raise (error if is_out_of_memory(error) else strange(folder)) from error
 
     def bind(self, adapter: Adapter) -> Any:
-        """The model under this adapter: parameters and their gradients become views of its buffers."""
+        """Puts the model under this adapter and returns it: parameters and gradients become views of the
+        adapter's buffers."""
         for (_, module), pair in zip(self._layers, adapter.pairs, strict=True):
             for parameter, leaf in (
                 (module.lora_A["default"].weight, pair.a),
@@ -97,8 +98,8 @@ class TransformersNetwork:
         cache: Any = None,
         caching: bool = True,
     ) -> tuple[torch.Tensor, Any]:
-        """The states that predict the chosen tokens, (C, d) if the head is a matrix, else logits (C, V); and
-        the cache."""
+        """Returns the states that predict the chosen tokens, (C, d) if the head is a matrix, else their logits
+        (C, V); and the cache."""
         more: dict[str, Any] = {"position_ids": positions} if self._positioned else {}
         if cache is not None:
             more[self._cache] = cache
@@ -111,11 +112,12 @@ class TransformersNetwork:
         return chosen, getattr(out, self._cache, None)
 
     def logits(self, chosen: torch.Tensor) -> torch.Tensor:
-        """Logits in fp32 from the result of `run`."""
+        """Returns fp32 logits from the first result of `run`."""
         return (chosen if self._head is None else chosen @ self._head.t()).float()
 
     def shares(self, checkpointing: bool) -> bool:
-        """Recomputing layers and keeping their keys and values exclude each other."""
+        """Returns whether prompts are shared; not possible with `checkpointing`, which cannot keep keys and
+        values."""
         return self._shares and not checkpointing
 
     def states(
@@ -127,7 +129,7 @@ class TransformersNetwork:
         return States(run(sequences_S), self._head)
 
     def _apart(self, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> torch.Tensor:
-        """Every sequence with its own prompt."""
+        """Computes every sequence with its own copy of the prompt."""
         tokens, mask = _padded([[*prompt, *completion[:-1]] for prompt, completion in sequences_S], self.device)
         row_C, column_C = torch.tensor(
             [
@@ -141,7 +143,7 @@ class TransformersNetwork:
         return self.run(lambda hidden: hidden[row_C, column_C], tokens, mask, positions, caching=False)[0]
 
     def _together(self, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> torch.Tensor:
-        """Each distinct prompt once: completions continue from its keys and values."""
+        """Computes each distinct prompt once; completions continue from its keys and values."""
         prompt_of: dict[tuple[int, ...], int] = {}
         owner_S = [prompt_of.setdefault(tuple(prompt), len(prompt_of)) for prompt, _ in sequences_S]
         prompts = [list(prompt) for prompt in prompt_of]
@@ -170,8 +172,8 @@ class TransformersNetwork:
         return chosen[torch.tensor(order, device=self.device)]
 
     def _measure(self, model: Any) -> None:
-        """Finds out what this architecture does with hidden states, whether prompts can be shared, and how much
-        memory a token takes. Raises ValueError if an answer cannot be continued from a prompt's cache."""
+        """Finds out how this architecture computes logits, whether prompts can be shared, and how much memory a
+        token takes. Raises ValueError if an answer cannot be continued from a prompt's cache."""
         plain = [([2, 3, 4], [5, 4, 3]), ([2, 4, 3, 5, 6], [3, 5, 4])]
         with torch.no_grad():
             self._find_head(model)
@@ -192,8 +194,8 @@ class TransformersNetwork:
         self._kept //= tokens
 
     def _find_head(self, model: Any) -> None:
-        """The head as a matrix, if logits are a multiple of its product with the hidden states; a bias or a
-        soft cap rules that out."""
+        """Finds the head as a matrix, if logits are a multiple of its product with the hidden states; a bias or
+        a soft cap rules that out."""
         weight = model.get_output_embeddings().weight
         seen: list[torch.Tensor] = []
 
@@ -212,7 +214,8 @@ class TransformersNetwork:
             self._head = weight.detach()
 
     def _bytes_kept(self) -> int:
-        """Bytes that a forward pass of `_TRIED` keeps until its backward pass, without the weights."""
+        """Returns the bytes that a forward pass of `_TRIED` keeps until its backward pass, without the
+        weights."""
         weights = {p.untyped_storage().data_ptr() for p in self._model.parameters()}
         kept: dict[int, int] = {}
 
@@ -228,7 +231,8 @@ class TransformersNetwork:
         return sum(kept.values())
 
     def _recompute(self, wanted: bool) -> None:
-        """Gradient checkpointing, which transformers does in training mode only; dropout is zero by then."""
+        """Switches gradient checkpointing, which transformers supports in training mode only; dropout is zero
+        by then."""
         if wanted and not self._model.training:
             self._model.gradient_checkpointing_enable({"use_reentrant": False})
             self._model.train()
@@ -251,8 +255,9 @@ class TransformersNetwork:
         return 2 * self._depth * self._width * tokens * self.dtype.itemsize + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool) -> int:
-        """As measured, plus the gradients of the layer in its backward pass; recomputing keeps one hidden state
-        of each layer. If the head is not a matrix, logits and their gradients are added."""
+        """Returns the measured bytes per token, plus the gradients of the layer in its backward pass;
+        checkpointing keeps one hidden state of each layer. If the head is not a matrix, logits and their
+        gradients are added."""
         layer = self._kept // self._depth
         kept = self._width * self._depth * self.dtype.itemsize + layer if checkpointing else self._kept
         return kept + 2 * layer + (12 * self.vocabulary if self._head is None else 0)
@@ -262,8 +267,8 @@ class TransformersNetwork:
 
 
 class TransformersRollout:
-    """The Rollout over a cache of transformers: prompts padded on the left, one adapter, or none under
-    `adapted`."""
+    """The Rollout over a cache of transformers: prompts padded on the left, one adapter. `adapted` is a context
+    in which the model runs, for example to disable the adapter."""
 
     def __init__(self, network: TransformersNetwork, adapted: Callable[[], Any] = nullcontext) -> None:
         self._network = network
@@ -272,7 +277,8 @@ class TransformersRollout:
 
     @property
     def shares(self) -> bool:
-        """Whether the cache holds only keys and values, through which gradients flow."""
+        """Whether the cache holds only keys and values, through which gradients flow, so that prompts can be
+        shared."""
         from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
 
         layers = self._cache.layers
@@ -314,8 +320,9 @@ def _last(hidden: torch.Tensor) -> torch.Tensor:
 def _padded(
     rows: Sequence[Sequence[int]], device: torch.device, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of one length, and 1 where they are not padding. A row's own first token fills it: the embedding of
-    a padding token is often zero, and Gemma 3n's gradient of a standard deviation of zeros is not a number."""
+    """Pads rows to one length; returns tokens and a mask that is 1 where they are not padding. A row is padded
+    with its own first token: the embedding of a padding token is often zero, and Gemma 3n's gradient of a
+    standard deviation of zeros is NaN."""
     longest = max(map(len, rows))
     pads = [[row[0]] * (longest - len(row)) for row in rows]
     tokens = [[*pad, *row] if left else [*row, *pad] for row, pad in zip(rows, pads, strict=True)]
@@ -324,5 +331,5 @@ def _padded(
 
 
 def _places(mask: torch.Tensor) -> torch.Tensor:
-    """Positions of tokens behind padding on the left."""
+    """Returns the positions of tokens after padding on the left."""
     return (mask.cumsum(1) - 1).clamp_(min=0)

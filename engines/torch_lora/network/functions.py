@@ -1,7 +1,8 @@
-"""Autograd functions of the decoder, by hand: they save less and make fewer passes than torch's own graph.
+"""Hand-written autograd functions of the decoder: they save less memory and make fewer passes than torch's own
+graph.
 
-Base weights are frozen, so no gradient for them is ever formed. All take rows of tokens, (M, width).
-"""
+Base weights are frozen, so their gradients are never computed. All functions take rows of tokens, (M,
+width)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from torch.nn import functional
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """`x / sqrt(mean(x^2) + eps) * weight` over the last dimension, in fp32 inside."""
+    """Returns `x / sqrt(mean(x^2) + eps) * weight` over the last dimension, computed in fp32."""
     out: torch.Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
     return out
 
@@ -71,13 +72,13 @@ class _Rotate(Function):
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary position embedding of (M, heads, head_dim) by (M, 1, head_dim / 2)."""
+    """Applies rotary position embedding to (M, heads, head_dim), with cos and sin (M, 1, head_dim / 2)."""
     out: torch.Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
     return out
 
 
 def _gated(gate_up: torch.Tensor) -> torch.Tensor:
-    """`silu(gate) * up` of the fused (M, 2 F), giving (M, F)."""
+    """Returns `silu(gate) * up` of the fused (M, 2 F), as (M, F)."""
     gate, up = gate_up.chunk(2, -1)
     return functional.silu(gate).mul_(up)
 
@@ -100,7 +101,7 @@ def _lora(
     scale: float,
     widths: tuple[int, ...],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The output, and `x A^T` for the backward pass."""
+    """Returns the output, and `x A^T` for the backward pass."""
     out = functional.linear(x, weight, bias)
     low = functional.linear(x.to(a.dtype), a)
     add_low(out, low, b, scale, widths)
@@ -114,7 +115,7 @@ def _low_gradients(
     scale: float,
     widths: tuple[int, ...],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Gradients of `x A^T` and of B."""
+    """Returns the gradients of `x A^T` and of B."""
     wide = grad.to(b.dtype)
     grad_low, grad_b = torch.empty_like(low), torch.empty_like(b)
     for columns, ranks in parts(widths, b.shape[1]):
@@ -136,7 +137,7 @@ def _input_gradient(
 def add_low(
     out: torch.Tensor, low: torch.Tensor, b: torch.Tensor, scale: float, widths: tuple[int, ...]
 ) -> None:
-    """Adds `scale * low B^T` to what the base made, layer by layer of a fused projection."""
+    """Adds `scale * low B^T` to the base's output in place, layer by layer of a fused projection."""
     for columns, ranks in parts(widths, b.shape[1]):
         if out.dtype == low.dtype:
             out[:, columns].addmm_(low[:, ranks], b[columns].t(), alpha=scale)
@@ -145,7 +146,7 @@ def add_low(
 
 
 def parts(widths: tuple[int, ...], rank: int) -> list[tuple[slice, slice]]:
-    """Output columns and low-rank columns of each layer in a fused projection."""
+    """Returns the output columns and low-rank columns of each layer in a fused projection."""
     found, start = [], 0
     for index, width in enumerate(widths):
         found.append((slice(start, start + width), slice(index * rank, (index + 1) * rank)))
@@ -171,7 +172,8 @@ class _LoraLinear(Function):
 
 
 class _NormedLora(Function):
-    """Keeps the input, not what the norm makes of it: the norm is cheap to compute again."""
+    """LoRA linear layer after a norm. Saves the norm's input instead of its output: the norm is cheap to
+    recompute."""
 
     @staticmethod
     def forward(
@@ -204,7 +206,8 @@ class _NormedLora(Function):
 
 
 class _GatedLora(Function):
-    """Keeps gate and up, not their product: that would be half as much again."""
+    """LoRA linear layer after the gate. Saves gate and up, not their product, which would need half as much
+    again."""
 
     @staticmethod
     def forward(
@@ -233,7 +236,7 @@ def lora_linear(
     scale: float,
     widths: tuple[int, ...],
 ) -> torch.Tensor:
-    """`x W^T + bias + scale * (x A^T) B^T` for K layers that share their input.
+    """Returns `x W^T + bias + scale * (x A^T) B^T` for K layers that share their input.
 
     Shapes: x (M, in), weight (out, in), a (K * rank, in), b (out, rank); `widths` are the K output widths."""
     out: torch.Tensor = _LoraLinear.apply(x, weight, bias, a, b, scale, widths)  # type: ignore[no-untyped-call]
@@ -251,7 +254,7 @@ def normed_lora(
     scale: float,
     widths: tuple[int, ...],
 ) -> torch.Tensor:
-    """`lora_linear` of `rms_norm(x, norm, eps)`."""
+    """Returns `lora_linear` of `rms_norm(x, norm, eps)`."""
     out: torch.Tensor = _NormedLora.apply(x, norm, eps, weight, bias, a, b, scale, widths)  # type: ignore[no-untyped-call]
     return out
 
@@ -265,6 +268,6 @@ def gated_lora(
     scale: float,
     widths: tuple[int, ...],
 ) -> torch.Tensor:
-    """`lora_linear` of `silu(gate) * up`, with gate and up side by side in (M, 2 F)."""
+    """Returns `lora_linear` of `silu(gate) * up`, with gate and up side by side in (M, 2 F)."""
     out: torch.Tensor = _GatedLora.apply(gate_up, weight, bias, a, b, scale, widths)  # type: ignore[no-untyped-call]
     return out

@@ -1,12 +1,11 @@
-"""Packing prompts and completions into one row of tokens without padding, each distinct prompt once.
+"""Packs prompts and completions into one row of tokens without padding, each distinct prompt once.
 
-A group's completions share their prompt's keys and values: 8 completions of 30 tokens over a prompt of 30
-cost 262 tokens instead of 480. Prompts that begin alike, with the same system message, share those of their
-beginning in the same way: a chat template and a system line are a third of a short question. Only attention
-sees padded blocks, gathered by the index tensors made here.
+A group's completions share their prompt's keys and values: 8 completions of 30 tokens over a prompt of 30 cost
+262 tokens instead of 480. Prompts with a common prefix, such as the same system message, share the prefix in
+the same way: a chat template and a system message are a third of a short question. Only attention uses padded
+blocks, gathered by the index tensors built here.
 Sizes: M tokens in all, P distinct prompts of at most L tokens, of which at most Q are their own, S completions
-that feed at least one token, at most L each, K = longest prompt + longest completion, C predicted tokens.
-"""
+that feed at least one token, at most L each, K = longest prompt + longest completion, C predicted tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ from engines.batches import Tokens as Tokens
 
 @dataclass(frozen=True)
 class Layout:
-    """Index tensors of one packed forward pass. Gathers of padding point at token 0 and are never read back."""
+    """Index tensors of one packed forward pass. Padding indices point at token 0, and their results are never
+    used."""
 
     tokens_M: torch.Tensor
     positions_M: torch.Tensor
@@ -40,7 +40,7 @@ def pack(
     sequences_S: Sequence[tuple[Tokens, Tokens]], device: torch.device, least_shared: int | None = None
 ) -> Layout:
     """Packs sequences that passed `check_tokens`. Predicted tokens come out in the order of the sequences.
-    Prompts that begin with the same `least_shared` or more tokens share them; with None, none do."""
+    Prompts that share a prefix of `least_shared` or more tokens compute it once; with None, none do."""
     prompt_of: dict[tuple[int, ...], int] = {}
     owner = [prompt_of.setdefault(tuple(prompt), len(prompt_of)) for prompt, _ in sequences_S]
     prompts = list(prompt_of)
@@ -126,8 +126,8 @@ def _equal(pair: tuple[int, int]) -> bool:
 
 
 def _shared(prompts: Sequence[Sequence[int]], least: int | None) -> tuple[list[int], list[list[int]]]:
-    """How many of each prompt's first tokens an earlier prompt computes for it, and where all of its tokens
-    are. At least one token stays its own.
+    """Returns how many of each prompt's first tokens an earlier prompt computes for it, and the index of each
+    of its tokens. At least one token of each prompt stays its own.
 
     >>> _shared([(1, 2, 3), (1, 2, 4, 5), (1, 2)], 1)
     ([0, 2, 1], [[0, 1, 2], [0, 1, 3, 4], [0, 5]])

@@ -1,9 +1,8 @@
 """Log-probabilities and the weighted loss over completion positions, in chunks of rows.
 
 With a vocabulary of 151,936, the logits of 16,384 tokens take 10 GB in fp32; a chunk takes 64 MB. The head is
-frozen and the loss of a token depends on its own log-probability alone, so the gradient of the hidden states is
-formed in the same pass as the loss, and no logits are ever kept or computed twice.
-"""
+frozen and the loss of a token depends on its own log-probability only, so the gradient of the hidden states is
+computed in the same pass as the loss, and logits are never kept or computed twice."""
 
 from __future__ import annotations
 
@@ -15,13 +14,14 @@ import torch
 from torch.autograd import Function
 
 CHUNK_VALUES = 2**24
-"""Logits of one chunk: 64 MB in fp32."""
+"""Maximum logits of one chunk: 64 MB in fp32."""
 
 
 @dataclass(frozen=True)
 class States:
-    """What predicts the completions' tokens: hidden states (C, d) with the head (V, d), or with `head` None the
-    logits (C, V) themselves, from architectures that do more than a matrix product at the end."""
+    """The states that predict the completions' tokens: hidden states (C, d) with the head (V, d), or with
+    `head` None the logits (C, V) themselves, for architectures that do more than a matrix product at the
+    end."""
 
     hidden_Cd: torch.Tensor
     head_Vd: torch.Tensor | None
@@ -34,7 +34,6 @@ class States:
 @dataclass(frozen=True)
 class TokenTargets:
     """Per completion token: id, weight, log-probability before the step, and whether that was given.
-
     `sampler_C` are the log-probabilities of another program that sampled, NaN where the learner itself did."""
 
     tokens_C: torch.Tensor
@@ -59,7 +58,8 @@ class TokenTargets:
 def corrected(
     weights_C: torch.Tensor, logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float
 ) -> torch.Tensor:
-    """Weights times min(exp(logp - sampler's), cap); the learner's own tokens keep theirs.
+    """Returns the weights times min(exp(logp - sampler's), cap); weights of the learner's own tokens stay
+    unchanged.
 
     >>> probabilities = torch.tensor([0.5, 0.5, 0.5])
     >>> sampler = torch.tensor([0.8, 0.1, math.nan])
@@ -73,7 +73,8 @@ def corrected(
 
 
 def mismatch(logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float) -> torch.Tensor:
-    """Sum of |logp - sampler's| in nats, tokens above the cap, and tokens counted, (3,) fp64.
+    """Returns the sum of |logp - sampler's| in nats, the number of tokens above the cap, and the number of
+    tokens counted, (3,) fp64.
 
     >>> sampler = torch.tensor([0.8, 0.1, math.nan])
     >>> [round(x, 3) for x in mismatch(torch.tensor([0.5, 0.5, 0.5]).log(), sampler.log(), 2.0).tolist()]
@@ -89,11 +90,11 @@ def mismatch(logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float) -
 def token_loss(
     logp_C: torch.Tensor, targets: TokenTargets, clip: tuple[float, float] | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Loss of each token and its derivative by the log-probability, both fp32 (C,).
+    """Returns the loss of each token and its derivative with respect to the log-probability, both fp32 (C,).
 
     Weights are `corrected` first. Without an old log-probability the loss is `-w * logp`. With one it is PPO's
     `-min(r * w, clip(r) * w)`, r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017,
-    eq. 7; two sides as DAPO)."""
+    eq. 7; two bounds as in DAPO)."""
     weights = corrected(targets.weights_C, logp_C, targets.sampler_C, targets.sampler_cap)
     plain, slope = -weights * logp_C, -weights
     if not bool(targets.has_old_C.any()):
@@ -146,7 +147,8 @@ class _WeightedLoss(Function):
 def weighted_loss(
     states: States, targets: TokenTargets, clip: tuple[float, float] | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sum of `token_loss` over all tokens, differentiable by the hidden states, and `mismatch`."""
+    """Returns the sum of `token_loss` over all tokens, differentiable with respect to the hidden states, and
+    `mismatch`."""
     out: tuple[torch.Tensor, torch.Tensor] = _WeightedLoss.apply(  # type: ignore[no-untyped-call]
         states.hidden_Cd, states.head_Vd, targets, clip
     )
@@ -155,7 +157,7 @@ def weighted_loss(
 
 @torch.no_grad()
 def logprobs(states: States, tokens_C: torch.Tensor) -> torch.Tensor:
-    """Log-probability of each token in nats, (C,) fp32."""
+    """Returns the log-probability of each token in nats, (C,) fp32."""
     out = torch.empty(tokens_C.shape[0], device=tokens_C.device)
     for rows in chunks(tokens_C.shape[0], states.vocabulary):
         out[rows] = _logp(_logits(states.hidden_Cd[rows], states.head_Vd), tokens_C[rows])[0]
@@ -163,7 +165,7 @@ def logprobs(states: States, tokens_C: torch.Tensor) -> torch.Tensor:
 
 
 def chunks(rows: int, vocabulary: int) -> list[slice]:
-    """Slices of rows whose logits fit CHUNK_VALUES."""
+    """Returns slices of rows whose logits fit into CHUNK_VALUES."""
     size = max(1, CHUNK_VALUES // vocabulary)
     return [slice(start, start + size) for start in range(0, rows, size)]
 

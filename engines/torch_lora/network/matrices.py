@@ -1,11 +1,10 @@
-"""The matrices that sampling multiplies by: the base's own, with adapters merged into a copy or beside them.
+"""The matrices used in sampling: the base's own, with adapters merged into a copy or applied separately.
 
-Merging costs a copy of the weights and a pass over it after every step, and then nothing more: right for small
+Merging costs a copy of the weights and a pass over it after every step, and nothing per token: best for small
 models, whose many small products would cost more, and for GPUs. On a processor a large model reads its weights
-for every token anyway, and the adapter adds two per cent to that: there it stays beside them.
+for every token anyway, and a separate adapter adds two per cent to that.
 
-All take and give (N, B, width): B rows of each of N adapters.
-"""
+All functions take and return (N, B, width): B rows of each of N adapters."""
 
 from __future__ import annotations
 
@@ -21,27 +20,27 @@ from engines.torch_lora.network.device import SMALL, skinny_linear
 from engines.torch_lora.network.functions import parts
 
 FEWEST_ROWS, MOST_ROWS = 3, 48
-"""Rows between which `skinny_linear` pays."""
+"""Range of row counts in which `skinny_linear` is faster."""
 
 FEW_ROWS = 16
-"""Rows of each of several nodes up to which a processor uses one product with the base for all of them, and
-thin ones for the adapters. Eight nodes of the starter at 2, 8 and 16 rows: 1.5, 3.1 and 5.5 ms a token against
-5.3, 14.1 and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two are equal."""
+"""Maximum rows per node at which a processor uses one product with the base for all nodes, and thin ones for
+the adapters. Eight nodes of the starter at 2, 8 and 16 rows: 1.5, 3.1 and 5.5 ms per token against 5.3, 14.1
+and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two are equal."""
 
 
 def merges(device: torch.device, parameters: int) -> bool:
-    """Whether adapters are merged into a copy of the weights for sampling."""
+    """Returns whether adapters are merged into a copy of the weights for sampling."""
     return device.type != "cpu" or parameters < SMALL
 
 
 class Matrices(Protocol):
-    """A decoder's fused matrices under N adapters. `skinny` says whether few rows use `skinny_linear`."""
+    """A decoder's fused matrices under N adapters. `skinny`: use `skinny_linear` for few rows."""
 
     weights: Weights
     skinny: bool
 
     def project(self, layer: int, place: int, x_NBi: torch.Tensor) -> torch.Tensor:
-        """Matrix `place` (qkv, o, gate-up, down) of a layer, with its bias."""
+        """Multiplies by matrix `place` (qkv, o, gate-up, down) of a layer and adds its bias."""
         ...
 
 
@@ -65,7 +64,7 @@ class MergedWeights:
 
     @torch.inference_mode()
     def refresh(self, adapters_N: Sequence[Adapter]) -> None:
-        """Merges again whatever adapter changed since last time: in fp32, then cast to the base's format."""
+        """Merges the adapters that changed since the last call: in fp32, then cast to the base's format."""
         for node, adapter in enumerate(adapters_N):
             held = self._holds[node]
             if held is not None and held[0] is adapter and held[1] == adapter.version:
@@ -94,8 +93,8 @@ class MergedWeights:
 
 
 class _Thin:
-    """The adapters of N nodes for one fused matrix: A^T (N, in, ranks) and scale * B^T (N, ranks, out), where
-    layers that share the input have zeros outside their own ranks and outputs."""
+    """The adapters of N nodes for one fused matrix: A^T (N, in, ranks) and scale * B^T (N, ranks, out). Layers
+    that share the input have zeros outside their own ranks and outputs."""
 
     def __init__(self, weight: torch.Tensor, nodes: int) -> None:
         self._nodes, (self._out, self._in) = nodes, weight.shape
@@ -115,7 +114,7 @@ class _Thin:
 
 
 class PlainWeights:
-    """The base alone: no adapter."""
+    """The base's matrices without an adapter."""
 
     def __init__(self, weights: Weights, skinny: bool = False) -> None:
         self.weights = weights
@@ -128,7 +127,8 @@ class PlainWeights:
 
 
 class BesideWeights:
-    """The base's matrices for all rows at once, and each adapter's two thin ones for its own, in fp32."""
+    """Multiplies by the base's matrices for all rows at once, and by each adapter's two thin ones for its own
+    rows, in fp32."""
 
     def __init__(self, weights: Weights, adapters_N: Sequence[Adapter], skinny: bool = False) -> None:
         self.weights = weights
@@ -144,7 +144,7 @@ class BesideWeights:
 
 
 def linear(x_Bi: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, skinny: bool) -> torch.Tensor:
-    """`x W^T + bias`; with `skinny_linear` for few rows if that is faster."""
+    """Returns `x W^T + bias`, through `skinny_linear` for few rows if that is faster."""
     if not skinny or not FEWEST_ROWS <= x_Bi.shape[0] <= MOST_ROWS:
         return functional.linear(x_Bi, weight, bias)
     out = skinny_linear(x_Bi, weight)

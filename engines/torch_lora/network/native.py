@@ -1,4 +1,4 @@
-"""The Network of our own decoder."""
+"""The Network of our own decoder, and reading its weights."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from engines.torch_lora.network.rollout import DecoderRollout
 
 
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
-    """The whole decoder on the device. Raises EngineError for missing tensors or wrong shapes."""
+    """Reads the whole decoder onto the device. Raises EngineError for missing tensors or wrong shapes."""
     return _Reader(folder, device, dtype).read(shape)
 
 
 class _Reader:
-    """Opens the files again for each part of the model: a mapped file's pages count as this process's memory
-    until it is closed, and would otherwise add up to the whole model beside its copy."""
+    """Reads the weight files. They are opened again for each part of the model: a mapped file's pages count as
+    this process's memory until it is closed, and would add up to the whole model beside its copy."""
 
     def __init__(self, folder: Folder, device: torch.device, dtype: torch.dtype) -> None:
         self._folder = folder
@@ -80,8 +80,8 @@ class _Reader:
         )
 
     def _linear(self, names: Sequence[str], widths_out: Sequence[int], width_in: int) -> Linear:
-        """A linear layer, with a bias if the files have one: Qwen2 has it on q, k, v, Llama by its config,
-        Qwen3 nowhere."""
+        """Reads a linear layer, with a bias if the files have one: Qwen2 has it on q, k, v, Llama depending on
+        its config, Qwen3 nowhere."""
         has_bias = f"{names[0]}.bias" in self._files
         return Linear(
             self._fused(names, "weight", widths_out, width_in),
@@ -92,7 +92,7 @@ class _Reader:
         return self._fused([name], "weight", [length])
 
     def _fused(self, names: Sequence[str], kind: str, rows: Sequence[int], *tail: int) -> torch.Tensor:
-        """Several layers' tensors stacked by rows."""
+        """Reads several layers' tensors stacked by rows."""
         out = torch.empty(sum(rows), *tail, device=self._device, dtype=self._dtype)
         for name, part in zip(names, torch.split(out, list(rows)), strict=True):
             full = f"{name}.{kind}"
@@ -109,16 +109,16 @@ class _Reader:
 
 
 MOST_NODES = 16
-"""Adapters that sample together if none needs a copy of the weights."""
+"""Maximum adapters that sample together if none needs a copy of the weights."""
 
 
 LEAST_SHARED = 8
-"""Tokens at the beginning of several prompts from which on they are computed once. A tiny model computes them
-faster than they are found."""
+"""Minimum tokens of a common prefix of several prompts that is computed once. Not used for tiny models, which
+compute it faster than it is found."""
 
 
 class NativeNetwork:
-    """Qwen2, Qwen3 and Llama, without transformers."""
+    """The Network of Qwen2, Qwen3 and Llama models, without transformers."""
 
     def __init__(self, folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> None:
         self.vocabulary = shape.vocabulary
@@ -159,7 +159,7 @@ class NativeNetwork:
 
     @torch.inference_mode()
     def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
-        """Each adapted layer's name and `W + scale * B A`, (out, in) fp32, for another program."""
+        """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for another program."""
         linears = [linear for layer in self._weights.layers for linear in layer.linears]
         for index, linear in enumerate(linears):
             parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)
@@ -173,9 +173,9 @@ class NativeNetwork:
         return cache + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool) -> int:
-        """The values of a layer that are kept for each token: its two inputs, queries, keys and values before
-        and after attention, gate and up; most of that again for the gradients of the one that is going
-        backward."""
+        """Returns the bytes kept per token: of each layer its two inputs, queries, keys and values before and
+        after attention, gate and up; and about the same again for the gradients of the layer in its backward
+        pass."""
         shape = self._shape
         heads = (3 * shape.heads + 4 * shape.kv_heads) * shape.head_dim
         layer = 2 * shape.hidden + heads + 2 * shape.inner

@@ -1,4 +1,4 @@
-"""The interface that sampler and learner need of a model, run by our own decoder or by transformers."""
+"""The interface of a model for sampler and learner, implemented by our own decoder and by transformers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from engines.torch_lora.network.logprobs import States
 
 
 class Rollout(Protocol):
-    """A batch of completions in progress: (N, R) rows, N adapters with R rows each, over one key-value
-    cache."""
+    """A batch of completions in progress: (N, R) rows, N adapters with R rows each, over one KV cache."""
 
     def prefill(self, prompts_NP: Sequence[Sequence[Tokens]], n: int, max_tokens: int) -> torch.Tensor:
-        """Reads each prompt once, replicates its cache to `n` rows. Logits of the first token, (N, R, V) fp32.
-
-        R is `n` times the longest list of prompts; missing prompts become rows whose tokens mean nothing."""
+        """Reads each prompt once and replicates its cache to `n` rows. Returns the logits of the first tokens,
+        (N, R, V) fp32. R is `n` times the longest list of prompts; missing prompts become rows whose tokens are
+        meaningless."""
         ...
 
     def advance(self, tokens_NR: torch.Tensor) -> torch.Tensor:
-        """Appends one token to every row. Logits of the next, (N, R, V) fp32."""
+        """Appends one token to every row. Returns the logits of the next tokens, (N, R, V) fp32."""
         ...
 
     def keep(self, rows_NR: torch.Tensor) -> None:
@@ -42,32 +41,32 @@ class Network(Protocol):
     weight_bytes: int
 
     def shares(self, checkpointing: bool) -> bool:
-        """Whether `states` computes a prompt once for all completions behind it."""
+        """Returns whether `states` computes a prompt once for all completions that follow it."""
         ...
 
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:
-        """The states that predict every completion token, sequence after sequence, differentiable by the
-        adapter."""
+        """Returns the states that predict every completion token, sequence after sequence, differentiable with
+        respect to the adapter."""
         ...
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
-        """A fresh batch under the adapters as they are now."""
+        """Returns a fresh batch under the adapters' current values."""
         ...
 
     def plain_rollout(self) -> Rollout:
-        """A fresh batch of the base model alone, as one node."""
+        """Returns a fresh batch of the base model without an adapter, as one node."""
         ...
 
     def row_bytes(self, tokens: int) -> int:
-        """Memory of one sampled row of that many tokens."""
+        """Returns the bytes of one sampled row of `tokens` tokens."""
         ...
 
     def token_bytes(self, checkpointing: bool) -> int:
-        """Memory that the learner keeps for each token until its backward pass, roughly."""
+        """Returns roughly the bytes that the learner keeps per token until its backward pass."""
         ...
 
     def nodes_per_pass(self, free_bytes: int) -> int:
-        """How many adapters can sample together, by the memory their merged weights take; at least 1."""
+        """Returns how many adapters can sample together, by the memory of their merged weights; at least 1."""
         ...

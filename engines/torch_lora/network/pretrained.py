@@ -1,4 +1,4 @@
-"""Opens a model of transformers with peft's LoRA layers, and says why one cannot be opened."""
+"""Opens a model of transformers with peft's LoRA layers, with a sentence if it cannot be opened."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from engines.models.folder import Folder
 from engines.torch_lora.network.adapter import ALPHA_OVER_RANK
 
 _MAMBA = ("mamba", "mamba2", "falcon_mamba", "falcon_h1", "nemotron_h")
-"""Families that use the weights of `out_proj` without calling the layer, so that LoRA would not reach them."""
+"""Families that use the weights of `out_proj` without calling the layer, so that LoRA would have no effect."""
 
 _IN_EXPERTS = {"gate", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"}
 
 
 def strange(folder: Folder) -> EngineError:
+    """Returns the error for an architecture whose cache Shoal does not understand."""
     family = str(folder.config.get("model_type", "unknown"))[:40]
     return EngineError(
         f"{folder.name} can't learn here yet: its architecture, {family!r}, keeps what it has read in a way "
@@ -25,7 +26,7 @@ def strange(folder: Folder) -> EngineError:
 
 
 def context(config: Any) -> int:
-    """Longest sequence, under whatever name the architecture has for it."""
+    """Returns the context length, whatever the architecture calls it."""
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         if isinstance(length := getattr(config, name, None), int):
             return length
@@ -57,8 +58,8 @@ def load(folder: Folder, dtype: torch.dtype) -> Any:
 
 
 def with_lora(model: Any, rank: int, name: str) -> Any:
-    """LoRA on every linear layer but the head, named one by one. In a mixture of experts those that share their
-    names with parts of fused experts are left out: peft takes one for the other, and can't load them again."""
+    """Adds LoRA to every linear layer except the head, each by name. In a mixture of experts, layers with the
+    same names as parts of fused experts are left out: peft confuses the two, and cannot load them again."""
     from peft import LoraConfig, get_peft_model
     from transformers.pytorch_utils import Conv1D
 

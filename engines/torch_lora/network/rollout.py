@@ -1,19 +1,18 @@
-"""Sampling with our own decoder: a static key-value cache, and matrices that include the adapters.
+"""Sampling with our own decoder: a static KV cache, and matrices that include the adapters.
 
 The sampling loop (engines.torch_lora.sampler) calls `prefill` once, which reads each prompt once and copies its
-keys and values to the rows of its completions; then `advance` for every token of all rows; and now and then
-`keep`, when enough rows have finished. A rollout owns its cache and the positions of its rows, and is thrown
-away with the batch; the loop owns the tokens, the random numbers and the decision which rows go on; weights and
-adapters are borrowed from the `Network`.
+keys and values to the rows of its completions; then `advance` for every token of all rows; and occasionally
+`keep`, when enough rows have finished. A rollout owns its cache and the positions of its rows, and lives as
+long as the batch; the loop owns the tokens, the random numbers and the decision which rows continue; weights
+and adapters belong to the `Network`.
 
 Everything has a leading dimension N of adapters, so that a swarm of nodes over one base samples in one pass; a
 single engine is N = 1. Keys and values are stored with their rotation, the prompt at columns [0, longest
-prompt) and generated tokens behind it, so a step writes one column for all rows; shorter prompts leave masked
+prompt) and generated tokens after it, so a step writes one column for all rows; shorter prompts leave masked
 columns in between.
 
-Left out: paged or shared caches and joining of new rows. A round's questions start and end together, so one
-dense block, allocated once, is enough.
-"""
+Not implemented: paged or shared caches and adding rows later. A round's questions start and end together, so
+one dense block, allocated once, is enough."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.matrices import Matrices, linear
 
 PREFILL_TOKENS = 4096
-"""Prompt tokens read in one pass; more would only make the activations larger."""
+"""Maximum prompt tokens read in one pass; more would only make the activations larger."""
 
 
 class DecoderRollout:
@@ -70,14 +69,15 @@ class DecoderRollout:
         return torch.cat(logits, 1).repeat_interleave(n, 1)
 
     def _padding_mask(self, columns: int) -> torch.Tensor:
-        """Minus infinity at columns between a short prompt and the first generated token, (N * R, 1, 1, T)."""
+        """Returns an additive mask, minus infinity at columns between a short prompt and the first generated
+        token, (N * R, 1, 1, T)."""
         column_T = torch.arange(columns, device=self._position_NR.device)
         hidden = (column_T >= self._position_NR[..., None]) & (column_T < self._longest)
         mask = torch.zeros(hidden.shape, dtype=self._weights.dtype, device=hidden.device)
         return mask.masked_fill_(hidden, -torch.inf).flatten(0, 1)[:, None, None]
 
     def _read(self, tokens_NPL: torch.Tensor, lengths_NP: torch.Tensor, first: int, n: int) -> torch.Tensor:
-        """Runs some prompts, fills their rows of the cache and gives the logits behind each, (N, P, V)."""
+        """Runs some prompts, fills their rows of the cache and returns the logits after each, (N, P, V)."""
         shape = self._shape
         nodes, prompts, length = tokens_NPL.shape
         rows = slice(first * n, (first + prompts) * n)

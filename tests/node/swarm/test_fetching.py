@@ -57,10 +57,11 @@ class Item(bytes):
     """A group on the wire; only its length is looked at."""
 
     group: PeerGroup
+    size = 700
 
     @classmethod
     def of(cls, group: PeerGroup) -> Item:
-        item = cls(700)
+        item = cls(cls.size)
         item.group = group
         return item
 
@@ -460,6 +461,36 @@ def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where
     fetch(fetcher, lambda: len(relay.asked) == 4 and fetcher._budget.left(time.monotonic()) < 120_000)
     assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MOST_AGE_S)}
     assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
+
+
+def test_groups_that_are_refused_do_not_cost_traffic_without_end() -> None:
+    batches = [[checked(10 * n + k) for k in range(4)] for n in range(50)]
+    lies = {one.id: IntakeReason.FALSE_REWARDS for some in batches for one in some}
+    relay = Relay(batches)
+    fetcher = made(relay, Check(lies))
+    fetcher._refusable = Bucket(0.001, 10_000, owes=True)
+    fetch(fetcher, lambda: fetcher._refusable.left(time.monotonic()) < 0)
+    assert (len(relay.asked), fetcher.accepted) == (4, 0), "four samples of 2,800 bytes"
+    before = len(relay.asked)
+    fetcher.for_lessons = ("lcm",)
+    rested = fetcher._fetch("shoal"), fetcher._fetch_for_lessons("shoal")
+    assert asyncio.run(rested[0]) is None and asyncio.run(rested[1]) is None
+    assert len(relay.asked) == before
+
+
+def test_a_relay_that_sends_more_than_was_asked_for_is_paid_off_before_the_next_lesson() -> None:
+    relay = Relay([[of_family("lcm", n) for n in range(24)], []])
+    fetcher = made(relay, external=0)
+    fetcher.buffer.practise(["gcd"])
+    fetcher.for_lessons = ("lcm",)
+    fetcher._budget = Bucket(60.0, 120_000, owes=True)
+    fetcher._budget.take(-1, time.monotonic())
+    Item.size = 40_000
+    try:
+        fetch(fetcher, lambda: len(fetcher.buffer.waiting_groups()) == 24)
+    finally:
+        Item.size = 700
+    assert len(relay.asked) == 1 and fetcher._budget.left(time.monotonic()) < -800_000
 
 
 def test_what_is_too_old_for_a_sample_comes_from_the_archive() -> None:

@@ -13,11 +13,11 @@ from pytestqt.qtbot import QtBot
 from app.chat import messages
 from app.chat.messages import Result
 from app.node.record.records import Probe
+from app.ui.chat.control import ChatControl
 from app.ui.chat.page import TryIt
-from app.ui.chat.process import Chatting
 from app.ui.chat.question import Side, measured, sure
 from app.ui.frame.frame import Actions
-from app.ui.process.child import Child
+from app.ui.process.job import Job
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui.chat.test_tryit import PATIENCE_MS, press, texts
@@ -46,7 +46,7 @@ for line in sys.stdin:
 def page(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Iterator[TryIt]:
     file = tmp_path / "chat.py"
     file.write_text(textwrap.dedent(RACER))
-    made = TryIt(light, actions, Chatting(actions.choices, Child(messages.MAX_LINE, [str(file)])))
+    made = TryIt(light, actions, ChatControl(actions.choices, Job(messages.MAX_LINE, [str(file)])))
     qtbot.addWidget(made)
     made.resize(968, 780)
     made.show_view(View(home=str(tmp_path)))

@@ -15,11 +15,11 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.chat import messages
+from app.ui.chat.control import ChatControl, ChatStage
 from app.ui.chat.page import TryIt
-from app.ui.chat.process import ChatStage, Chatting
 from app.ui.frame.frame import Actions, ModelActions
 from app.ui.overview.page import Overview
-from app.ui.process.child import Child
+from app.ui.process.job import Job
 from app.ui.theme import Theme
 from app.ui.view.view import NodeStatus, ServedDoor, View
 from app.ui.welcome.machine import TrialReport, TrialStage
@@ -92,7 +92,7 @@ def open_page(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> I
     def page(program: str = GOOD, away_s: float = 180) -> TryIt:
         file = tmp_path / "chat.py"
         file.write_text(textwrap.dedent(program))
-        chatting = Chatting(actions.choices, Child(messages.MAX_LINE, [str(file)]), away_s)
+        chatting = ChatControl(actions.choices, Job(messages.MAX_LINE, [str(file)]), away_s)
         one = TryIt(light, actions, chatting)
         made.append(one)
         qtbot.addWidget(one)
@@ -345,7 +345,7 @@ def first(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Itera
         file = tmp_path / "trial.py"
         file.write_text(program)
         one = Overview(light, actions)
-        one._welcome.trial._child._command = [str(file)]
+        one._welcome.trial._job._command = [str(file)]
         made.append(one)
         qtbot.addWidget(one)
         one.resize(968, 780)
@@ -412,7 +412,7 @@ def test_nobody_has_to_wait_for_the_measurement(
 ) -> None:
     page = first("import time\ntime.sleep(600)\n")
     press(qtbot, page, "Set it up")
-    pid = page._welcome.trial._child.pid
+    pid = page._welcome.trial._job.pid
     qtbot.waitUntil(lambda: psutil.pid_exists(pid), timeout=PATIENCE_MS)
     press(qtbot, page, "Continue")
     press(qtbot, page, "Start learning")

@@ -14,13 +14,13 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.install.packs import place
-from app.install.packs.events import PackStatus
+from app.install.packs.place import PackStatus
 from app.ui.frame.frame import Actions, EngineActions, Page
-from app.ui.install.packing import Packing
+from app.ui.install.engine_control import EngineControl
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import told
 from app.ui.process.control import Control
-from app.ui.process.link import NodeProcess
+from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
@@ -65,10 +65,10 @@ def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bool]:
 
 
 @pytest.fixture
-def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[Packing, Told, Told, Told]:
+def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[EngineControl, Told, Told, Told]:
     made = [Told(), Told(), Told()]
     waiting = list(made)
-    return Packing(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
+    return EngineControl(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
 
 
 def asking(actions: Actions, asked: list[object]) -> Actions:
@@ -259,7 +259,7 @@ def _fits(area: Page) -> bool:
 
 
 def test_progress_waiting_and_failure_come_from_the_process(
-    packing: tuple[Packing, Told, Told, Told], engine: list[bool]
+    packing: tuple[EngineControl, Told, Told, Told], engine: list[bool]
 ) -> None:
     one, reader, doer, _ = packing
     one.refresh()
@@ -272,49 +272,49 @@ def test_progress_waiting_and_failure_come_from_the_process(
     doer.line.emit(
         b'{"event":"progress","stage":"fetch","percent":12,"have":30,"total":240,"sentence":"Fetching torch."}'
     )
-    assert one.pack.doing is not None and (one.pack.doing.percent, one.pack.doing.have) == (12, 30)
+    assert one.state.doing is not None and (one.state.doing.percent, one.state.doing.have) == (12, 30)
     doer.line.emit(b'{"event":"waiting","sentence":"The connection broke off.","seconds":2.0}')
-    assert one.pack.doing.note == "The connection broke off."
+    assert one.state.doing.note == "The connection broke off."
     doer.line.emit(b'{"event":"of another version"}\n')
     doer.says(b'{"event":"failed","sentence":"No room: make some."}', code=1)
-    assert one.pack.doing is None and one.pack.failed == "No room: make some."
+    assert one.state.doing is None and one.state.failed == "No room: make some."
     ready: list[bool] = []
     one.ready.connect(lambda: ready.append(True))
     one.retry()
     engine[0] = True
     doer.says(b'{"event":"done","pack":"cpu-0.2.0","python":"/p","sentence":"It is in use."}')
-    assert len(doer.asked) == 2 and one.pack.usable and not one.pack.failed and ready == [True]
+    assert len(doer.asked) == 2 and one.state.usable and not one.state.failed and ready == [True]
     one.retry()
     assert len(doer.asked) == 2, "what succeeded is not done again"
 
 
-def test_a_process_that_dies_and_one_that_is_cancelled(packing: tuple[Packing, Told, Told, Told]) -> None:
+def test_a_process_that_dies_and_one_that_is_cancelled(packing: tuple[EngineControl, Told, Told, Told]) -> None:
     one, reader, doer, _ = packing
     one.install("", "/stick")
     doer.says(code=-1)
-    assert "try again" in one.pack.failed and one.pack.failed_offline
+    assert "try again" in one.state.failed and one.state.failed_offline
     assert doer.asked == [["pack", "install", "--offline", "/stick", "--json", "--attached"]]
     one.install("cpu", "")
     one.cancel()
-    assert not doer.running and one.pack.doing is None and one.pack.failed == "" and reader.asked
+    assert not doer.running and one.state.doing is None and one.state.failed == "" and reader.asked
 
 
 def test_a_failure_of_learning_is_looked_into(
-    packing: tuple[Packing, Told, Told, Told], engine: list[bool]
+    packing: tuple[EngineControl, Told, Told, Told], engine: list[bool]
 ) -> None:
     one, _, doer, checker = packing
     engine[0] = True
     one.check()
     assert checker.asked == [["pack", "check", "--json"]]
     checker.says(b'{"event":"failed","sentence":"It does not load (no torch): repair it."}', code=1)
-    assert one.pack.broken and not one.pack.usable
+    assert one.state.broken and not one.state.usable
     one.install("", "/stick")
     assert doer.asked[-1] == ["pack", "repair", "--offline", "/stick", "--json", "--attached"]
     doer.says(b'{"event":"done","pack":"cpu-0.2.0-r1","python":"/p","sentence":"It is in use."}')
-    assert one.pack.usable
+    assert one.state.usable
     engine[0] = False
     obstacle = one.obstacle()
-    assert obstacle is not None and "engine" in obstacle.title and not one.pack.there
+    assert obstacle is not None and "engine" in obstacle.title and not one.state.there
 
 
 def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> N
 
 
 def test_the_folder_can_be_another_one(
-    packing: tuple[Packing, Told, Told, Told], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    packing: tuple[EngineControl, Told, Told, Told], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     one, _, doer, _ = packing
     monkeypatch.delenv("SHOAL_PACKS")

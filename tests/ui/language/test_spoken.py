@@ -137,7 +137,7 @@ def _said_by_others(node: ast.AST) -> bool:
             return True
         case ast.Attribute(attr="sentence", value=ast.Name(id="event" | "reply" | "one" | "swarm" | "partial")):
             return True
-        case ast.Attribute(attr="complaint", value=ast.Name(id="child")):
+        case ast.Attribute(attr="complaint", value=ast.Name(id="job")):
             return True
     return False
 

@@ -17,7 +17,6 @@ NOT_TEXTS = {
     "theme/palette.py": "a style sheet",
     "theme/theme.py": "names of fonts",
     "shell/display.py": "names of packages; its sentences are said in a terminal, before there is a window",
-    "shell/measure.py": "figures for those who build Shoal",
     "settings/diagnostics.py": "for those who mend Shoal, and greppable",
     "process/logs.py": "the same",
     "view/view.py": "the node's own names of its phases, which view/words.py translates",

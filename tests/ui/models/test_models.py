@@ -28,12 +28,12 @@ from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.node.models.result import read
 from app.ui.frame.frame import Actions, ModelActions
+from app.ui.models.control import OLLAMA, ModelControl
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
-from app.ui.models.process import OLLAMA, Fetching
-from app.ui.process.child import Child
 from app.ui.process.control import Control
-from app.ui.process.link import NodeProcess
+from app.ui.process.job import Job
+from app.ui.process.node import NodeProcess
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
@@ -336,16 +336,16 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def fetching(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> Iterator[Fetching]:
+def fetching(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> Iterator[ModelControl]:
     choices = Choices(tmp_path)
     choices.put("mirror", hub.url)
-    made = Fetching(tmp_path, choices)
+    made = ModelControl(tmp_path, choices)
     yield made
     made.close()
 
 
 def test_a_download_is_followed_cancelled_and_continued(
-    fetching: Fetching, hub: StandIn, tmp_path: Path, qtbot: QtBot
+    fetching: ModelControl, hub: StandIn, tmp_path: Path, qtbot: QtBot
 ) -> None:
     """Real processes all the way down to the stand-in's sockets."""
     assert fetching.host() == "127.0.0.1"
@@ -356,35 +356,35 @@ def test_a_download_is_followed_cancelled_and_continued(
     fetching.get(hub.id)
 
     def have() -> int:
-        return fetching.holdings.fetch.have if fetching.holdings.fetch else 0
+        return fetching.state.fetch.have if fetching.state.fetch else 0
 
     qtbot.waitUntil(lambda: have() > 30_000, timeout=PATIENCE_MS)
     child = fetching._getter.pid
-    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.total > 400_000
+    assert fetching.state.fetch is not None and fetching.state.fetch.total > 400_000
     fetching.cancel(hub.id)
-    assert fetching.holdings.fetch is None
+    assert fetching.state.fetch is None
     qtbot.waitUntil(lambda: not Path(f"/proc/{child}/cmdline").exists() or _gone(child), timeout=PATIENCE_MS)
 
     def partial() -> int:
-        library = fetching.holdings.library
+        library = fetching.state.library
         model = library.find(hub.id) if library is not None else None
         return model.partial.have if model is not None and model.partial is not None else 0
 
     qtbot.waitUntil(lambda: partial() > 30_000, timeout=PATIENCE_MS)
     hub.slow_s = 0.0
     fetching.get(hub.id)
-    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.have == partial()
+    assert fetching.state.fetch is not None and fetching.state.fetch.have == partial()
 
     def installed() -> bool:
-        library = fetching.holdings.library
+        library = fetching.state.library
         model = library.find(hub.id) if library is not None else None
         return model is not None and model.installed
 
     qtbot.waitUntil(installed, timeout=PATIENCE_MS)
-    assert fetching.holdings.failed == {} and Shelf(tmp_path).find(hub.id) is not None
+    assert fetching.state.failed == {} and Shelf(tmp_path).find(hub.id) is not None
     fetching.choose(hub.id)
     fetching.remove(hub.id)
-    qtbot.waitUntil(lambda: not installed() and fetching.holdings.chosen == "starter", timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not installed() and fetching.state.chosen == "starter", timeout=PATIENCE_MS)
 
 
 def _gone(pid: int) -> bool:
@@ -394,19 +394,21 @@ def _gone(pid: int) -> bool:
         return True
 
 
-def test_the_door_for_other_programs_opens_and_closes(fetching: Fetching, page: Models, qtbot: QtBot) -> None:
+def test_the_door_for_other_programs_opens_and_closes(
+    fetching: ModelControl, page: Models, qtbot: QtBot
+) -> None:
     def ask() -> int:
-        door = fetching.holdings.door
+        door = fetching.state.door
         assert door is not None
         asked = Request(f"{door.url}/models", headers={"Authorization": f"Bearer {door.token}"})
         with urlopen(asked, timeout=60) as answer:
             return len(json.load(answer)["data"])
 
     fetching.serve(True)
-    assert fetching.holdings.door_opening
-    qtbot.waitUntil(lambda: fetching.holdings.door is not None, timeout=120_000)
+    assert fetching.state.door_opening
+    qtbot.waitUntil(lambda: fetching.state.door is not None, timeout=120_000)
     assert ask() == 2
-    door = fetching.holdings.door
+    door = fetching.state.door
     look(page, views.holdings(door=door))
     press(qtbot, page, "Copy token")
     assert door is not None and QApplication.clipboard().text() == door.token
@@ -423,22 +425,22 @@ def test_the_door_for_other_programs_opens_and_closes(fetching: Fetching, page: 
     qtbot.waitUntil(closed, timeout=60_000)
 
 
-def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, qtbot: QtBot) -> None:
+def test_what_failed_stays_with_its_sentence(fetching: ModelControl, hub: StandIn, qtbot: QtBot) -> None:
     hub.status = [(404, {"X-Error-Code": "RepoNotFound"})]
     fetching.get(hub.id)
     fetching.get("Another/One")
-    assert fetching.holdings.queue == ("Another/One",)
-    qtbot.waitUntil(lambda: len(fetching.holdings.failed) == 2, timeout=PATIENCE_MS)
-    assert "has no model Some/Model" in fetching.holdings.failed[hub.id]
-    qtbot.waitUntil(lambda: fetching.holdings.fetch is None, timeout=PATIENCE_MS)
+    assert fetching.state.queue == ("Another/One",)
+    qtbot.waitUntil(lambda: len(fetching.state.failed) == 2, timeout=PATIENCE_MS)
+    assert "has no model Some/Model" in fetching.state.failed[hub.id]
+    qtbot.waitUntil(lambda: fetching.state.fetch is None, timeout=PATIENCE_MS)
     fetching.get(hub.id)
-    assert hub.id not in fetching.holdings.failed
+    assert hub.id not in fetching.state.failed
 
 
-def test_a_folder_that_is_no_model_is_said(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_folder_that_is_no_model_is_said(fetching: ModelControl, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "empty").mkdir()
     fetching.add_folder(str(tmp_path / "empty"))
-    qtbot.waitUntil(lambda: "No model that can learn" in fetching.holdings.problem, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "No model that can learn" in fetching.state.problem, timeout=PATIENCE_MS)
 
 
 def test_a_window_that_is_killed_leaves_no_download(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> None:
@@ -548,7 +550,7 @@ def test_an_export_is_a_process_that_says_how_it_went(
 ) -> None:
     script = tmp_path / "export.py"
     script.write_text(f'print(\'{{"event":"progress","share":0.5}}\', flush=True)\n{program}\n')
-    fetching = Fetching(tmp_path, Choices(tmp_path), lambda: Child(2**16, [str(script)]))
+    fetching = ModelControl(tmp_path, Choices(tmp_path), lambda: Job(2**16, [str(script)]))
     seen: list[tuple[str, str]] = []  # the list is read next, by the same program, and may replace what it says
     fetching.changed.connect(lambda holdings: seen.append((holdings.said, holdings.problem)))
     try:
@@ -565,7 +567,7 @@ def test_a_result_is_saved_by_the_command_and_says_so(
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     to, home, heard = tmp_path / "mine.json", tmp_path / "home", list[tuple[str, bool]]()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(to), ""))
-    fetching = Fetching(home, Choices(home))
+    fetching = ModelControl(home, Choices(home))
     try:
         for expected, good in (("Nothing was learned yet", False), ("Saved, and mine.html beside it.", True)):
             if good:
@@ -583,11 +585,11 @@ def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
     above.mkdir()
     event = {"event": "exported", "folder": str(above / "x"), "command": "ollama create x-9 -f Modelfile"}
     script.write_text(f"import sys\nassert '--ollama' in sys.argv\nprint({json.dumps(event)!r})\n")
-    fetching = Fetching(tmp_path, Choices(tmp_path), lambda: Child(2**16, [str(script)]))
+    fetching = ModelControl(tmp_path, Choices(tmp_path), lambda: Job(2**16, [str(script)]))
     try:
         fetching.export("starter", OLLAMA, str(above / "x"))
         said = "It's in Ollama now. In a terminal: ollama run x-9"
-        qtbot.waitUntil(lambda: fetching.holdings.said == said, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: fetching.state.said == said, timeout=PATIENCE_MS)
         assert not above.exists()
     finally:
         fetching.close()
@@ -627,7 +629,7 @@ def test_a_file_let_go_over_the_window_is_taken(
     assert not [one for one in asked if str(other) in str(one)]
 
 
-def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_file_is_taken_over_by_a_process(fetching: ModelControl, tmp_path: Path, qtbot: QtBot) -> None:
     from app.models.shelf import starter_folder
     from engines.models.gguf import gguf
 
@@ -635,11 +637,11 @@ def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, q
     gguf.write(starter_folder(), good, "f16")
     bad.write_bytes(b"GGUF")
     fetching.get(str(good))
-    assert fetching.holdings.said == "Reading own.gguf."
-    qtbot.waitUntil(lambda: "is in your list now" in fetching.holdings.said, timeout=PATIENCE_MS)
+    assert fetching.state.said == "Reading own.gguf."
+    qtbot.waitUntil(lambda: "is in your list now" in fetching.state.said, timeout=PATIENCE_MS)
     assert [one.name for one in Shelf(tmp_path).installed()] == [str(good)]
     fetching.get(str(bad))
-    qtbot.waitUntil(lambda: "bad.gguf is no GGUF file" in fetching.holdings.problem, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "bad.gguf is no GGUF file" in fetching.state.problem, timeout=PATIENCE_MS)
 
 
 def test_what_other_programs_have_is_used_at_once(qtbot: QtBot, page: Models, asked: list[object]) -> None:

@@ -14,10 +14,9 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.install.updates import installed
-from app.ui.language import manual
-from app.ui.language.manual import FOLDER, PAGES, Topic
-from app.ui.pages.about import about, licence, packages
+from app.ui.pages import manual
 from app.ui.pages.help import Help
+from app.ui.pages.manual import FOLDER, PAGES, Topic, about, licence, packages
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 

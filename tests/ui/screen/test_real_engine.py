@@ -21,8 +21,8 @@ from pytestqt.qtbot import QtBot
 from app.bench.runs.window import prepare
 from app.install.packs import place
 from app.install.packs.stages import MARK
-from app.ui.install.packing import MAX_LINE, Packing
-from app.ui.process.child import Child
+from app.ui.install.engine_control import EngineControl
+from app.ui.process.job import Job
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
 from tests.ui.screen import real as driving
 from tests.ui.screen import test_real_first
@@ -59,8 +59,8 @@ class App:
         self.packs = folder / "Ein Ordner" / "packs"
         self.home = folder / "home"
 
-    def packing(self) -> Packing:
-        return Packing(self.home, lambda: Child(MAX_LINE, program=str(self.program)))
+    def packing(self) -> EngineControl:
+        return EngineControl(self.home, lambda: Job(program=str(self.program)))
 
 
 @pytest.fixture
@@ -88,29 +88,29 @@ def test_cut_cancelled_and_gone_on_with(qtbot: QtBot, small: tuple[App, Host]) -
     host.cut[large], host.slow_s = [1_000_000], 0.01
     one = app.packing()
     one.refresh()
-    until(qtbot, lambda: one.pack.offers)
-    assert one.pack.offers[0].bytes > 3_000_000 and not one.pack.there
+    until(qtbot, lambda: one.state.offers)
+    assert one.state.offers[0].bytes > 3_000_000 and not one.state.there
     one.install("cpu", "")
-    until(qtbot, lambda: one.pack.doing is not None and one.pack.doing.note)
+    until(qtbot, lambda: one.state.doing is not None and one.state.doing.note)
     one.cancel()
-    until(qtbot, lambda: one.pack.offers[0].have >= 1_000_000)
+    until(qtbot, lambda: one.state.offers[0].have >= 1_000_000)
     host.slow_s = 0.0
     one.install("cpu", "")
-    until(qtbot, lambda: one.pack.there and one.pack.current)
+    until(qtbot, lambda: one.state.there and one.state.current)
     assert any(name == large and wanted.startswith("bytes=") for name, wanted in host.asked)
-    assert one.pack.current is not None
-    assert one.pack.current.python and not one.pack.failed
+    assert one.state.current is not None
+    assert one.state.current.python and not one.state.failed
     one.check()
     until(qtbot, lambda: not one._checker.running)
-    assert one.pack.usable
+    assert one.state.usable
     (module,) = app.packs.rglob("shoal_small/__init__.py")
     shutil.rmtree(module.parent)
     one.check()
-    until(qtbot, lambda: one.pack.broken)
+    until(qtbot, lambda: one.state.broken)
     one.repair()
-    until(qtbot, lambda: one.pack.usable)
+    until(qtbot, lambda: one.state.usable)
     one.remove("")
-    until(qtbot, lambda: not one.pack.there and one.pack.standing is not None and not one.pack.packs)
+    until(qtbot, lambda: not one.state.there and one.state.standing is not None and not one.state.packs)
     one.close()
 
 
@@ -121,8 +121,8 @@ def failed(qtbot: QtBot, app: App, **variables: str) -> str:
             patch.setenv(name, value)
         one = app.packing()
         one.install("cpu", "")
-        until(qtbot, lambda: one.pack.failed)
-        said = one.pack.failed
+        until(qtbot, lambda: one.state.failed)
+        said = one.state.failed
         one.close()
     return said
 
@@ -154,10 +154,10 @@ def test_no_network_is_told_and_a_folder_helps(qtbot: QtBot, small: tuple[App, H
         trust.write_text(trust.read_text().replace(host.url, f"http://127.0.0.1:{taken.getsockname()[1]}"))
         one = app.packing()
         one.install("cpu", "")
-        until(qtbot, lambda: one.pack.failed, 240)
-        assert "can't be reached" in one.pack.failed
+        until(qtbot, lambda: one.state.failed, 240)
+        assert "can't be reached" in one.state.failed
     one.install("", str(tmp_path))  # it lies one folder below
-    until(qtbot, lambda: one.pack.usable)
+    until(qtbot, lambda: one.state.usable)
     assert not host.asked
     one.close()
 
@@ -169,10 +169,10 @@ def test_a_pack_that_came_with_the_app_needs_no_network(
     shutil.copytree(tmp_path / "stick", app.program.parent / "_internal" / "packs")
     one = app.packing()
     one.refresh()
-    until(qtbot, lambda: one.pack.offers)
-    assert one.pack.offers[0].carried
-    one.install("cpu", one.pack.offers[0].carried)
-    until(qtbot, lambda: one.pack.usable)
+    until(qtbot, lambda: one.state.offers)
+    assert one.state.offers[0].carried
+    one.install("cpu", one.state.offers[0].carried)
+    until(qtbot, lambda: one.state.usable)
     assert not host.asked
     one.close()
 

@@ -1,4 +1,4 @@
-"""What is saved for whoever looks for a fault holds no secret and no name; logs are read as they grow."""
+"""What is saved for whoever looks for a fault holds no secret and no name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pytestqt.qtbot import QtBot
 from app.node.record.records import LogEntry
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.private import Private
-from app.ui.process.logs import Tail
 from app.ui.settings import diagnostics
+from app.ui.settings.bundle_dialog import BundleDialog
 from app.ui.settings.diagnostics import HIDDEN, cleaned
-from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.theme import Theme
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views
@@ -152,46 +151,3 @@ def test_all_is_shown_before_it_is_saved_and_saved_as_shown(
         for name in archive.namelist():
             assert archive.read(name).decode() == shown[name.removeprefix("shoal-diagnostics/")]
     dialog.reject()
-
-
-def test_a_log_is_followed_also_when_it_begins_anew(tmp_path: Path) -> None:
-    path = tmp_path / "x.log"
-    tail = Tail(path, 20)
-    assert tail.more() == ("", False)
-    path.write_text("one two three four five six\nseven\neight\n")
-    assert tail.more() == ("seven\neight\n", True), "from a whole line on"
-    with path.open("a") as file:
-        file.write("nine\nten")
-    assert tail.more() == ("nine\n", False)
-    with path.open("a") as file:
-        file.write(" and a half\n")
-    assert tail.more() == ("ten and a half\n", False)
-    path.rename(tmp_path / "x.old.log")
-    path.write_text("new\n")
-    assert tail.more() == ("new\n", True)
-
-
-def test_the_log_view_follows_filters_and_stops_when_nobody_looks(
-    qtbot: QtBot, light: Theme, tmp_path: Path
-) -> None:
-    log = tmp_path / "logs" / "node.log"
-    log.parent.mkdir()
-    log.write_text("".join(f"line {at}\n" for at in range(300)))
-    view = LogView(light)
-    qtbot.addWidget(view)
-    view.show_home(tmp_path)
-    assert view.text.toPlainText() == "", "nothing is read while nobody looks"
-    view.show()
-    assert view.text.toPlainText().endswith("line 299")
-    with log.open("a") as file:
-        file.write("a problem\x1b[31m\n")
-    qtbot.waitUntil(lambda: "a problem" in view.text.toPlainText(), timeout=30_000)
-    assert "\x1b" not in view.text.toPlainText()
-    assert view.text.verticalScrollBar().value() == view.text.verticalScrollBar().maximum()
-    view._find.setText("PROBLEM")
-    assert view.text.toPlainText() == "a problem·[31m"
-    view._which.choose("trainer.log")
-    view._begin()
-    assert "empty" in view._count.text()
-    view.hide()
-    assert not view._clock.isActive()

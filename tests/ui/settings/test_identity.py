@@ -190,23 +190,21 @@ def test_a_real_process_restores_tells_and_renews(
     identity.resting.connect(lambda: nights.append("rest"))
     identity.awake.connect(lambda: nights.append("wake"))
     identity.refresh()
-    qtbot.waitUntil(lambda: identity.persona.asked, timeout=NOBODY)
-    assert identity.persona == Persona(asked=True)
+    qtbot.waitUntil(lambda: identity.state.asked, timeout=NOBODY)
+    assert identity.state == Persona(asked=True)
     identity.restore(f"  {views.WORDS}\n".replace("crouch", "crouch\n\n\n"))
-    assert identity.persona.busy and nights == ["rest"]
-    qtbot.waitUntil(lambda: not identity.persona.busy, timeout=NOBODY)
-    assert (
-        identity.persona.name == MINE.name and identity.persona.kept == "plain" and nights == ["rest", "wake"]
-    )
+    assert identity.state.busy and nights == ["rest"]
+    qtbot.waitUntil(lambda: not identity.state.busy, timeout=NOBODY)
+    assert identity.state.name == MINE.name and identity.state.kept == "plain" and nights == ["rest", "wake"]
     if os.name == "posix":
-        assert stat.S_IMODE(Path(identity.persona.file).stat().st_mode) == 0o600
+        assert stat.S_IMODE(Path(identity.state.file).stat().st_mode) == 0o600
     told: list[str] = []
     identity.words(told.append)
     qtbot.waitUntil(lambda: bool(told), timeout=NOBODY)
-    assert told == [MINE.words()] and MINE.words() not in str(identity.persona)
+    assert told == [MINE.words()] and MINE.words() not in str(identity.state)
     identity.renew()
-    qtbot.waitUntil(lambda: not identity.persona.busy, timeout=NOBODY)
-    assert identity.persona.name not in ("", MINE.name) and identity.persona.failed == ""
+    qtbot.waitUntil(lambda: not identity.state.busy, timeout=NOBODY)
+    assert identity.state.name not in ("", MINE.name) and identity.state.failed == ""
 
 
 @pytest.mark.parametrize(
@@ -223,10 +221,10 @@ def test_what_the_process_refuses_is_said_and_nothing_is_lost(
 ) -> None:
     keep_plain(MINE, tmp_path)
     identity.restore(words)
-    qtbot.waitUntil(lambda: not identity.persona.busy, timeout=NOBODY)
-    assert why in identity.persona.failed
+    qtbot.waitUntil(lambda: not identity.state.busy, timeout=NOBODY)
+    assert why in identity.state.failed
     identity.refresh()
-    qtbot.waitUntil(lambda: identity.persona.name == MINE.name, timeout=NOBODY)
+    qtbot.waitUntil(lambda: identity.state.name == MINE.name, timeout=NOBODY)
 
 
 def test_a_node_that_is_still_ending_is_waited_for(
@@ -237,9 +235,9 @@ def test_a_node_that_is_still_ending_is_waited_for(
         identity.renew()
         qtbot.waitUntil(lambda: identity._doer.pid > 0, timeout=NOBODY)
         qtbot.wait(1500)
-        assert identity.persona.busy
-    qtbot.waitUntil(lambda: not identity.persona.busy, timeout=NOBODY)
-    assert identity.persona.failed == "" and identity.persona.name not in ("", MINE.name)
+        assert identity.state.busy
+    qtbot.waitUntil(lambda: not identity.state.busy, timeout=NOBODY)
+    assert identity.state.failed == "" and identity.state.name not in ("", MINE.name)
 
 
 def test_words_that_cannot_be_had_are_told(qtbot: QtBot, identity: IdentityControl, tmp_path: Path) -> None:
@@ -247,8 +245,8 @@ def test_words_that_cannot_be_had_are_told(qtbot: QtBot, identity: IdentityContr
     (file,) = tmp_path.glob("*.secret")
     file.write_text("damaged")
     identity.words(lambda words: pytest.fail(words))
-    qtbot.waitUntil(lambda: bool(identity.persona.failed), timeout=NOBODY)
-    assert "is damaged" in identity.persona.failed and MINE.name in identity.persona.failed
+    qtbot.waitUntil(lambda: bool(identity.state.failed), timeout=NOBODY)
+    assert "is damaged" in identity.state.failed and MINE.name in identity.state.failed
 
 
 @pytest.mark.long
@@ -265,10 +263,10 @@ def test_a_learning_node_rests_and_goes_on_under_the_new_name(
         qtbot.waitUntil(lambda: _taken(tmp_path), timeout=NOBODY)
         before = desktop.node_pid
         desktop.identity.renew()
-        qtbot.waitUntil(lambda: not desktop.identity.persona.busy, timeout=NOBODY)
-        assert desktop.identity.persona.failed == ""
-        assert desktop.identity.persona.name not in ("", MINE.name)
-        assert desktop.control.view.persona == desktop.identity.persona
+        qtbot.waitUntil(lambda: not desktop.identity.state.busy, timeout=NOBODY)
+        assert desktop.identity.state.failed == ""
+        assert desktop.identity.state.name not in ("", MINE.name)
+        assert desktop.control.view.persona == desktop.identity.state
         qtbot.waitUntil(lambda: desktop.node_pid not in (0, before) and _taken(tmp_path), timeout=NOBODY)
     finally:
         desktop._close_all()

@@ -27,7 +27,7 @@ def test_a_file_is_checked_and_kept_and_a_broken_one_is_not(qtbot: QtBot, tmp_pa
         ("import", "b.jsonl", "b.jsonl has no groups in it"),
         ("export", "c.jsonl", "There are no answers here yet"),
     ):
-        with qtbot.waitSignal(card._child.ended, timeout=600_000):
+        with qtbot.waitSignal(card._job.ended, timeout=600_000):
             card.run(what, str(tmp_path / path))
         qtbot.waitUntil(lambda said=said: said in texts(card), timeout=5000)
         assert card._bring.isEnabled() and card._give.isEnabled()

@@ -19,11 +19,11 @@ from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Trust
 from app.ui.frame.frame import Actions, UpdateActions
 from app.ui.install.section import UpdateCard
-from app.ui.install.updating import Updating
+from app.ui.install.update_control import UpdateControl
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
-from app.ui.process.child import Child
-from app.ui.process.link import NodeProcess
+from app.ui.process.job import Job
+from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
@@ -226,21 +226,21 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
     (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
     offer = replaced(OFFER, size=7)
     known.write_known(home, known.Known(offer=offer))
-    updating = Updating(
+    updating = UpdateControl(
         home,
         choices,
         believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
-        child=lambda: Child(2**16, [str(update)]),
+        make=lambda: Job(2**16, [str(update)]),
     )
     desktop = Desktop(qapp, home, "light", NodeProcess(home, [str(node)]), updating)
     try:
         desktop.control.start()
         qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
         before = desktop.node_pid
-        assert updating.update_view.fetched
+        assert updating.state.fetched
         updating.install()
-        qtbot.waitUntil(lambda: updating.update_view.stage is UpdateStage.IDLE, timeout=60_000)
-        assert updating.update_view.sentence and desktop.again is None
+        qtbot.waitUntil(lambda: updating.state.stage is UpdateStage.IDLE, timeout=60_000)
+        assert updating.state.sentence and desktop.again is None
         qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
         (tmp_path / "yes").touch()
         updating.install()

@@ -36,13 +36,13 @@ def test_it_starts_over_by_itself_and_what_is_refused_changes_nothing(
     def now() -> tuple[NodeStatus, int]:
         return desktop.control.view.state, desktop.control.view.safe_round
 
-    control, fetching = desktop.control, desktop.fetching
+    control, fetching = desktop.control, desktop.models
     control.learn("alone")
     soon(lambda: now()[1] >= 2)
     fetching.start_over(STARTER)
     soon(lambda: now() == (NodeStatus.LEARNING, 1))
-    assert fetching.holdings.failed == {}
+    assert fetching.state.failed == {}
     fetching.back(STARTER)
-    soon(lambda: "no best round yet" in fetching.holdings.failed.get(STARTER, ""))
+    soon(lambda: "no best round yet" in fetching.state.failed.get(STARTER, ""))
     before = now()[1]
     soon(lambda: now()[1] > before)  # it learns on

@@ -1,26 +1,24 @@
-"""The node's process: started, listened to, ended; started again with back-off when it dies.
+"""The node: a job that is restarted with back-off when it dies.
 
-The node writes one JSON object a line to standard output. Its standard error goes to a log file; only the last
-sentence there is used, and only when the process ended without an `end` event. Commands go to its standard
-input (app.node.record.commands); closing that ends it."""
+The node writes one JSON object a line to standard output. Commands go to its standard input
+(app.node.record.commands); closing that ends it. When it ends without an `end` event, the last sentence on its
+standard error says why."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common import remedy
-from app.common.files import log_with_room
 from app.common.process.surroundings import FROM_STDIN
 from app.common.rate import wait_s
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import surround
+from app.ui.process.job import NOT_STARTED, Job
 from app.ui.view.view import Problem
 
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
@@ -45,24 +43,23 @@ class NodeProcess(QObject):
 
     def __init__(self, home: Path, command: Sequence[str] = NODE, program: str = sys.executable) -> None:
         super().__init__()
-        self._home, self._command, self._program = home, list(command), program
+        self._home, self._program = home, program
+        self._job = Job(MAX_LINE, command, program, GRACE_MS)
+        self._job.line.connect(self._heard)
+        self._job.ended.connect(self._ended)
         self._options: list[str] = []
         self._secret = ""
-        self._process: QProcess | None = None
         self._later: list[bytes] = []
         self._wanted = self._closing = self._leaving = False
         self._crashes = 0
         self._reached_start = False
-        self._last_words = ""
-        self._reason_of_end: tuple[str, str] | None = None
+        self._end_event: dict[str, object] = {}
         self._restart = QTimer(self, singleShot=True)
         self._restart.timeout.connect(self._launch)
-        self._patience = QTimer(self, singleShot=True)
-        self._patience.timeout.connect(self._end_it)
 
     @property
     def running(self) -> bool:
-        return self._process is not None
+        return self._job.running
 
     @property
     def wanted(self) -> bool:
@@ -72,21 +69,21 @@ class NodeProcess(QObject):
     @property
     def closing(self) -> bool:
         """Whether the running node was told to end, so that what it still reports is out of date."""
-        return self._process is not None and self._closing
+        return self.running and self._closing
 
     def runs_with(self, options: Sequence[str], secret: str) -> bool:
         """Whether a node runs with these options and this secret, and is not ending."""
         same = list(options) == self._options and secret == self._secret
-        return self._process is not None and not self._closing and same
+        return self.running and not self._closing and same
 
     def leaves_for(self, options: Sequence[str]) -> bool:
         """Whether the running node differs from these options in its swarm alone: then `start` lets it finish
         the round, measurement or placement in flight."""
-        return self._process is not None and not self._closing and _own(options) == _own(self._options)
+        return self.running and not self._closing and _own(options) == _own(self._options)
 
     @property
     def pid(self) -> int:
-        return self._process.processId() if self._process else 0
+        return self._job.pid
 
     def start(self, options: Sequence[str], secret: str = "") -> None:
         """Starts a node with these options, now or as soon as the one before has ended. A running one with
@@ -96,7 +93,7 @@ class NodeProcess(QObject):
         leaves = self.leaves_for(options)
         self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
         self._restart.stop()
-        if self._process is None:
+        if not self.running:
             self._launch()
         elif other and leaves:
             self.tell(command="leave")
@@ -108,7 +105,7 @@ class NodeProcess(QObject):
         """Restarts it with the same options, because something it uses has changed."""
         self._crashes = 0
         self._restart.stop()
-        if self._process is None:
+        if not self.running:
             self._launch()
         elif not self._closing:
             self._close()
@@ -118,40 +115,31 @@ class NodeProcess(QObject):
         leaving may end before it reads it, so the next one gets it as well; "finish" applies to the present
         round, "harder" to later ones."""
         line = json.dumps(command).encode() + b"\n"
-        there, name = self._process is not None and not self._closing, command["command"]
+        there, name = self.running and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):
             self._later.append(line)
-        if self._process is not None and there and not (self._leaving and name == "harder"):
-            self._process.write(line)
+        if there and not (self._leaving and name == "harder"):
+            self._job.write(line)
 
     def stop(self) -> None:
         """Ends the node: its pipe closes, and it saves its state. `stopped` follows."""
         self._wanted = False
         self._later.clear()
         self._restart.stop()
-        if self._process is None:
+        if self.running:
+            self._close()
+        else:
             self.stopped.emit()
-            return
-        self._close()
 
     def _close(self) -> None:
-        assert self._process is not None
         self._closing = True
-        self._process.closeWriteChannel()
-        self._patience.start(GRACE_MS)
+        self._job.stop()
 
     def stop_and_wait(self) -> None:
         """For the end of the window: returns when the node has ended."""
         self._wanted = False
         self._restart.stop()
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.blockSignals(True)
-        process.closeWriteChannel()
-        if not process.waitForFinished(GRACE_MS):
-            process.kill()
-            process.waitForFinished(1000)
+        self._job.end(wait=True)
 
     def finished_something(self) -> None:
         """A round is done: earlier deaths no longer count."""
@@ -159,87 +147,55 @@ class NodeProcess(QObject):
         self._reached_start = True
 
     def _launch(self) -> None:
-        if self._process is not None or not self._wanted:
+        if self.running or not self._wanted:
             return
-        self._last_words, self._reason_of_end = "", None
+        self._end_event = {}
         self._reached_start = self._closing = self._leaving = False
-        process = QProcess(self)
-        surround(process)
-        process.readyReadStandardOutput.connect(self._read)
-        process.readyReadStandardError.connect(self._listen)
-        process.finished.connect(self._ended)
-        process.errorOccurred.connect(self._went_wrong)
-        self._process = process
-        process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        log = self._home / "logs" / "node.log"
+        self._job.start(["--home", str(self._home), *self._options], log)
         if self._secret:
-            process.write(self._secret.encode() + b"\n")
+            self._job.write(self._secret.encode() + b"\n")
         for line in self._later:
-            process.write(line)
+            self._job.write(line)
         self._later.clear()
         self.started.emit()
 
-    def _read(self) -> None:
-        process = self._process
-        while process is not None and process is self._process and process.canReadLine():
-            line = bytes(process.readLine().data())
-            if line.startswith(b'{"event":"start"'):
-                self._reached_start = True
-            elif line.startswith(b'{"event":"end"'):
-                self._remember_end(line)
-            self.line.emit(line)
-        if process is not None and process is self._process and process.bytesAvailable() > MAX_LINE:
-            self._last_words = tr("It sent a message that is too long.")
-            process.kill()
+    def _heard(self, line: bytes) -> None:
+        if line.startswith(b'{"event":"start"'):
+            self._reached_start = True
+        elif line.startswith(b'{"event":"end"'):
+            self._end_event = json.loads(line)
+        self.line.emit(line)
 
-    def _remember_end(self, line: bytes) -> None:
-        event = json.loads(line)
-        self._reason_of_end = (str(event.get("reason", "")), str(event.get("sentence", "")))
-
-    def _listen(self) -> None:
-        if self._process is None:
-            return
-        said = bytes(self._process.readAllStandardError().data())
-        log = self._home / "logs" / "node.log"
-        with contextlib.suppress(OSError), log_with_room(log).open("ab") as file:
-            file.write(said)  # a full disk is told by the node itself
-        for words in said.decode("utf-8", "replace").splitlines():
-            if words.startswith("shoal"):
-                self._last_words = words.partition(": ")[2] or words
-
-    def _went_wrong(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart:
-            self._process = None
-            repair = tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup"))
-            cannot = Problem(
-                title=tr("Learning can't start"),
-                sentence=tr("The system refused to start {program}.", program=self._program),
-                remedy=tr("Install Shoal again.") if remedy.installed() else repair,
-            )
-            self.failed.emit(cannot)
-
-    def _ended(self, code: int, status: QProcess.ExitStatus) -> None:
-        self._read()
-        self._listen()
-        self._patience.stop()
-        process, self._process = self._process, None
-        if process is not None:
-            process.deleteLater()
+    def _ended(self, code: int) -> None:
         if not self._wanted:
             self.stopped.emit()
+        elif code == NOT_STARTED:
+            self._refused()
         elif self._closing or self._leaving:  # it made room for one that was asked for meanwhile
             self._launch()
-        elif self._reason_of_end is not None and self._reason_of_end[0] in ("rounds", "stopped"):
+        elif self._end_event.get("reason") in ("rounds", "stopped"):
             self._wanted = False
             self.stopped.emit()
         else:
-            self._died(code, status)
+            self._died(code)
 
-    def _died(self, code: int, status: QProcess.ExitStatus) -> None:
-        """A refusal by the node itself (exit code 1 and a sentence) is final, unless it came before the start,
-        when an earlier node may just be ending. Everything else is a crash, and leads to a restart."""
+    def _refused(self) -> None:
+        self._wanted = False
+        repair = tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup"))
+        cannot = Problem(
+            title=tr("Learning can't start"),
+            sentence=tr("The system refused to start {program}.", program=self._program),
+            remedy=tr("Install Shoal again.") if remedy.installed() else repair,
+        )
+        self.failed.emit(cannot)
+
+    def _died(self, code: int) -> None:
+        """A refusal by the node itself (exit code 1 or 2 and a sentence) is final, unless it came before the
+        start, when an earlier node may just be ending. Everything else is a crash, and leads to a restart."""
         self._crashes += 1
-        sentence = (self._reason_of_end or ("", ""))[1] or self._last_words
-        refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
+        sentence = str(self._end_event.get("sentence", "")) or self._job.complaint
+        refused = code in (1, 2) and bool(sentence)
         if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
             self._wanted = False
             self.failed.emit(problem(spoken(sentence)))
@@ -248,10 +204,6 @@ class NodeProcess(QObject):
         self._restart.start(int(wait * 1000))
         crashed = tr("Learning crashed. Everything up to the last save is safe.")
         self.again.emit(spoken(sentence) or crashed, wait)
-
-    def _end_it(self) -> None:
-        if self._process is not None:
-            self._process.kill()
 
 
 def _own(options: Sequence[str]) -> list[str]:

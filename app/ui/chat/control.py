@@ -1,5 +1,5 @@
-"""The window's chat: a process with the model, started with the first question and ended some time after the
-page was last visible.
+"""The window's chat: a job with the model, started with the first question and ended some time after the page
+was last visible.
 
 Questions and answers stay on the page and are never written to disk."""
 
@@ -16,7 +16,7 @@ from app.chat import messages
 from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.job import Job
 from app.ui.view.settings import Choices
 from app.ui.view.view import lacking
 
@@ -35,7 +35,7 @@ class ChatStage(Enum):
     BUSY = "busy"
 
 
-class Chatting(QObject):
+class ChatControl(QObject):
     """`changed`: the stage has changed. `replied` passes on a reply. `broke` says in a sentence that there will
     be no more replies to what was asked."""
 
@@ -46,15 +46,15 @@ class Chatting(QObject):
     def __init__(
         self,
         choices: Choices,
-        child: Child | None = None,
+        job: Job | None = None,
         away_s: float = AWAY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._choices, self._clock = choices, clock
-        self._child = child or Child(messages.MAX_LINE)
-        self._child.line.connect(self._line)
-        self._child.ended.connect(self._ended)
+        self._job = job or Job(messages.MAX_LINE)
+        self._job.line.connect(self._line)
+        self._job.ended.connect(self._ended)
         self._leave = QTimer(self, singleShot=True, interval=int(away_s * 1000))
         self._leave.timeout.connect(self._leave_now)
         self._deaf = QTimer(self, singleShot=True, interval=STOP_S * 1000)
@@ -70,7 +70,7 @@ class Chatting(QObject):
 
     @property
     def pid(self) -> int:
-        return self._child.pid
+        return self._job.pid
 
     @property
     def waited_s(self) -> float:
@@ -81,15 +81,15 @@ class Chatting(QObject):
         """Sends a request and returns its number; starts the process if there is none or another model was
         chosen."""
         options = self._wanted(home)
-        if not self._child.running or (options != self._options and not self._open):
+        if not self._job.running or (options != self._options and not self._open):
             self._options, self.opened, self._refusal = options, None, ""
-            self._child.start(options, Path(home) / "logs" / "chat.log" if Path(home).is_dir() else None)
+            self._job.start(options, Path(home) / "logs" / "chat.log" if Path(home).is_dir() else None)
             self._go(ChatStage.LOADING)
         elif self.stage is ChatStage.READY:
             self._go(ChatStage.BUSY)
         self._number += 1
         self._open.add(self._number)
-        self._child.write(messages.to_line(make(self._number)))
+        self._job.write(messages.to_line(make(self._number)))
         return self._number
 
     def stop(self) -> None:
@@ -98,11 +98,11 @@ class Chatting(QObject):
             self._end_now()
             return
         for number in sorted(self._open):
-            self._child.write(messages.to_line(messages.StopRequest(number=number)))
+            self._job.write(messages.to_line(messages.StopRequest(number=number)))
         self._deaf.start()
 
     def _end_now(self) -> None:
-        self._child.kill()
+        self._job.kill()
         self._lost(tr("Stopped."))
 
     def come(self) -> None:
@@ -113,7 +113,7 @@ class Chatting(QObject):
     def go_away(self) -> None:
         """The page is not visible any more."""
         self._away = True
-        if self._child.running:
+        if self._job.running:
             self._leave.start()
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Chatting(QObject):
         self._leave.stop()
         self._deaf.stop()
         self.blockSignals(True)
-        self._child.end(wait=True)
+        self._job.end(wait=True)
 
     def _wanted(self, home: str) -> list[str]:
         chosen = [part for key in ("model", "engine") for part in (f"--{key}", str(self._choices[key]))]
@@ -163,7 +163,7 @@ class Chatting(QObject):
     def _leave_now(self) -> None:
         if self._open:  # still at it; the end of the answer starts the time again
             return
-        self._child.end()
+        self._job.end()
         self._go(ChatStage.AWAY)
 
     def _go(self, stage: ChatStage) -> None:

@@ -25,7 +25,7 @@ from app.node.record.records import Run
 from app.node.rules.preferences import PreferenceError, Preferences
 from app.swarm.invite.private import new_words
 from app.ui.process.control import INSIST_S, Control
-from app.ui.process.link import NODE, NodeProcess, problem
+from app.ui.process.node import NODE, NodeProcess, problem
 from app.ui.view.settings import FILE, Choices
 from app.ui.view.view import NodeStatus, Problem, Step
 from tests.e2e.relay import Relay

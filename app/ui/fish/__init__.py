@@ -1,1 +1,0 @@
-"""The model as a fish: drawings that move."""

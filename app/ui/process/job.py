@@ -1,0 +1,270 @@
+"""The window's one driver of child processes.
+
+A `Job` runs one command of ours at a time. What it prints comes line by line as `line`, and `ended` comes once
+for every start. Its standard error goes to a log; the last sentence there that is for people is `complaint`. A
+job never outlives the window: closing its standard input ends it (commands started with --attached), and what
+does not end by itself is killed. A job that dies is not restarted; NodeProcess (app.ui.process.node) does that
+for the node.
+
+A `JobControl` has some jobs and one frozen value, `state`, with all that they have found out. The pages show
+that value, and call the control's methods. There is one for models, for the engine, for new versions of Shoal
+and for the identity. What a job prints is declared in app.common.job."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
+
+from app.common.files import log_with_room
+from app.common.job import Progress, Waiting
+from app.common.process.surroundings import surroundings, working_folder
+from app.ui.language.spoken import spoken
+from app.ui.view.view import Transfer
+
+T = TypeVar("T")
+StateT = TypeVar("StateT", bound=msgspec.Struct)
+TransferT = TypeVar("TransferT", bound=Transfer)
+
+COMMAND = ("-m", "app.cli")
+MAX_LINE = 2**22
+"""Maximum bytes of a line on standard output; a process that prints a longer one is killed."""
+GRACE_MS = 1500
+"""Milliseconds that a process may take to end by itself; then it is killed."""
+NOT_STARTED = -2
+"""In place of an exit code: the system refused to start the program."""
+TICK_MS = 250
+"""Minimum milliseconds between two reports of progress."""
+_TAIL = 2**14
+"""Bytes at the end of standard error in which `complaint` is looked for."""
+
+
+class Job(QObject):
+    """`line` is one line of standard output. `ended` comes with the exit code, -1 if the process died, or
+    NOT_STARTED; not after `end` or `kill`."""
+
+    line = Signal(bytes)
+    ended = Signal(int)
+
+    def __init__(
+        self,
+        max_line: int = MAX_LINE,
+        command: Sequence[str] = COMMAND,
+        program: str = sys.executable,
+        grace_ms: int = GRACE_MS,
+    ) -> None:
+        super().__init__()
+        self._max_line, self._command, self._program = max_line, list(command), program
+        self._process: QProcess | None = None
+        self._log: Path | None = None
+        self._errors = b""
+        self._grace = QTimer(self, singleShot=True, interval=grace_ms)
+        self._grace.timeout.connect(lambda: self._process.kill() if self._process is not None else None)
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def pid(self) -> int:
+        return self._process.processId() if self._process else 0
+
+    @property
+    def complaint(self) -> str:
+        """The last sentence that the latest run said for people; empty if there is none."""
+        return last_sentence(self._errors)
+
+    def start(self, arguments: Sequence[str], log: Path | None = None) -> None:
+        """Runs the command with these arguments; a run before is ended first. Standard error is added to
+        `log`."""
+        self.end()
+        self._log, self._errors = log, b""
+        process = self._process = QProcess(self)
+        surround(process)
+        process.readyReadStandardOutput.connect(lambda: self._read_lines(process))
+        process.readyReadStandardError.connect(lambda: self._read_errors(process))
+        process.finished.connect(lambda code, status: self._finished(process, code, status))
+        process.errorOccurred.connect(lambda error: self._refused(process, error))
+        process.start(self._program, [*self._command, *arguments])
+
+    def write(self, line: bytes) -> None:
+        if self._process is not None:
+            self._process.write(line)
+
+    def stop(self) -> None:
+        """Closes its input, which asks it to end. `ended` follows: it is killed if that takes too long."""
+        if self._process is not None:
+            self._process.closeWriteChannel()
+            self._grace.start()
+
+    def end(self, wait: bool = False) -> None:
+        """The same, but nothing is heard of it any more. `wait`: returns when it has ended, killed if need
+        be."""
+        process = self._forget()
+        if process is None:
+            return
+        process.closeWriteChannel()
+        if wait and not process.waitForFinished(self._grace.interval()):
+            process.kill()
+            process.waitForFinished(self._grace.interval())
+
+    def kill(self, wait: bool = False) -> None:
+        """Kills it; nothing is heard of it any more. `wait`: returns when it has ended."""
+        process = self._forget()
+        if process is not None:
+            process.kill()
+            if wait:
+                process.waitForFinished(self._grace.interval())
+
+    def _forget(self) -> QProcess | None:
+        self._grace.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            process.finished.connect(process.deleteLater)
+        return process
+
+    def _read_lines(self, process: QProcess) -> None:
+        while process is self._process and process.canReadLine():
+            self.line.emit(bytes(process.readLine(self._max_line).data()))
+        if process is self._process and process.bytesAvailable() > self._max_line:
+            self.kill()
+            self.ended.emit(-1)
+
+    def _read_errors(self, process: QProcess) -> None:
+        said = bytes(process.readAllStandardError().data())
+        if process is not self._process or not said:
+            return
+        self._errors = (self._errors + said)[-_TAIL:]
+        if self._log is not None:
+            with contextlib.suppress(OSError), log_with_room(self._log).open("ab") as file:
+                file.write(said)
+
+    def _finished(self, process: QProcess, code: int, status: QProcess.ExitStatus) -> None:
+        self._read_lines(process)
+        self._read_errors(process)
+        if process is self._process:
+            self._forget()
+            process.deleteLater()
+            self.ended.emit(code if status is QProcess.ExitStatus.NormalExit else -1)
+
+    def _refused(self, process: QProcess, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and process is self._process:
+            self._forget()
+            self.ended.emit(NOT_STARTED)
+
+
+MakeJob = Callable[[], Job]
+
+
+class JobControl(QObject, Generic[StateT]):
+    """`changed` emits every new `state`. A control that changes what a node works with emits `resting` first:
+    no node may run then; at `awake` what ran before may run again."""
+
+    changed = Signal(object)
+    resting = Signal()
+    awake = Signal()
+
+    def __init__(
+        self, home: Path, state: StateT, log: str, make: MakeJob = Job, reads: Sequence[str] = ()
+    ) -> None:
+        """`log` is the name of the log in HOME/logs, empty for none. `refresh` runs the command `reads`, whose
+        lines `_read` takes."""
+        super().__init__()
+        self._home, self.state = home, state
+        self._log_name, self._make, self._reads = log, make, list(reads)
+        self._jobs: list[Job] = []
+        self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
+        self._tick.timeout.connect(lambda: self.changed.emit(self.state))
+        self._again = False
+        self._reader = self._job(self._read, self._has_read)
+
+    def refresh(self) -> None:
+        """Reads everything again, in the background: once more if that is being done, for what was read may
+        have changed since."""
+        self._again = self._reader.running
+        if self._reads and not self._again:
+            self._reader.start(self._reads, self._log)
+
+    def close(self) -> None:
+        """For the window's end: returns when every job has ended. No signal comes after this."""
+        self.blockSignals(True)
+        for timer in self.findChildren(QTimer):
+            timer.stop()
+        for job in self._jobs:
+            job.end(wait=True)
+
+    def _job(self, line: Callable[[bytes], None], ended: Callable[[int], None]) -> Job:
+        """Another job of this control."""
+        job = self._make()
+        job.line.connect(line)
+        job.ended.connect(ended)
+        self._jobs.append(job)
+        return job
+
+    @property
+    def _log(self) -> Path | None:
+        """None before there is a data folder, which a log must not create."""
+        return self._home / "logs" / self._log_name if self._log_name and self._home.is_dir() else None
+
+    def _read(self, line: bytes) -> None:
+        """A line of the command `reads`."""
+
+    def _has_read(self, code: int) -> None:
+        if self._again:
+            self.refresh()
+
+    def _change(self, **fields: object) -> None:
+        self.state = msgspec.structs.replace(self.state, **fields)
+        self._tick.stop()
+        self.changed.emit(self.state)
+
+    def _change_soon(self, **fields: object) -> None:
+        """For progress: pages show it within TICK_MS."""
+        self.state = msgspec.structs.replace(self.state, **fields)
+        if not self._tick.isActive():
+            self._tick.start()
+
+
+def heard(transfer: TransferT, event: Progress | Waiting) -> TransferT:
+    """The transfer after this event."""
+    if isinstance(event, Waiting):
+        at = time.time() + event.seconds
+        return msgspec.structs.replace(
+            transfer, note=spoken(event.sentence), retry_at=at, per_second=None, left_s=None
+        )
+    told = {name: getattr(event, name) for name in ("have", "total", "per_second", "left_s")}
+    return msgspec.structs.replace(transfer, **told, note="", retry_at=None)
+
+
+def decoded(line: bytes, kind: type[T]) -> T | None:
+    """A line as this type; None for what is not of it, such as the line of a newer version."""
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.MsgspecError:
+        return None
+
+
+def last_sentence(errors: bytes) -> str:
+    """The last line of standard error that a command of ours wrote for people, without the command's name.
+
+    >>> last_sentence(b"A note.\\nshoal models: It is gone: look.\\nTraceback\\n"), last_sentence(b"Killed")
+    ('It is gone: look.', '')
+    """
+    lines = errors.decode("utf-8", "replace").splitlines()
+    said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
+    return said.partition(": ")[2] or said
+
+
+def surround(process: QProcess) -> None:
+    """Gives a process that is about to start its environment and an existing working directory."""
+    environment = QProcessEnvironment()
+    for name, value in surroundings().items():
+        environment.insert(name, value)
+    process.setProcessEnvironment(environment)
+    process.setWorkingDirectory(working_folder())

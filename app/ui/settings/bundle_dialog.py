@@ -1,0 +1,103 @@
+"""The diagnostics bundle: its files are shown before anything is saved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QDialog, QListWidget, QPlainTextEdit, QWidget
+
+from app.common import remedy
+from app.ui.language.texts import counted, size, tr
+from app.ui.process.job import Job
+from app.ui.settings import diagnostics
+from app.ui.theme.palette import SMALL
+from app.ui.theme.theme import mono
+from app.ui.view.view import View
+from app.ui.widgets.pieces import Label, button, column, place_to_save, row
+
+DOCTOR = ("-m", "app.cli", "doctor", "--json")
+_DOCTOR_MS = 90_000
+"""Milliseconds that doctor may take."""
+
+
+class BundleDialog(QDialog):
+    """Runs doctor in a process of its own, because it loads the engines; its output is added when it is
+    ready."""
+
+    def __init__(self, parent: QWidget | None, view: View, doctor: Sequence[str] = DOCTOR) -> None:
+        super().__init__(parent)
+        self._view = view
+        self.setWindowTitle(tr("Diagnostics"))
+        self.resize(900, 620)
+        self._names = QListWidget()
+        self._names.setAccessibleName(tr("Files of the bundle"))
+        self._names.setFixedWidth(220)
+        self._names.currentRowChanged.connect(self._show)
+        self._text = QPlainTextEdit()
+        self._text.setReadOnly(True)
+        self._text.setAccessibleName(tr("What is in this file"))
+        self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+        self._said = Label("", "soft", wrap=True)
+        self._save = button(tr("Save …"), self._choose, "primary")
+        exactly = tr(
+            "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. "
+            "Nothing is sent."
+        )
+        what = Label(exactly, "soft", wrap=True)
+        below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
+        inside = row(self._names, self._text, gap=12, fill=1)
+        self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
+        self.files: tuple[diagnostics.BundleFile, ...] = ()
+        self._take(tr("Still looking."))
+        self._said.say(tr("Looking at this computer …"))
+        self._heard: list[bytes] = []
+        self._doctor = Job(command=doctor)
+        self._doctor.line.connect(self._heard.append)
+        self._doctor.ended.connect(lambda code: self._answered())
+        self._doctor.start(["--home", view.home])
+        self._patience = QTimer(self, singleShot=True, interval=_DOCTOR_MS)
+        self._patience.timeout.connect(self._give_up)
+        self._patience.start()
+
+    def _give_up(self) -> None:
+        self._doctor.kill()
+        self._answered()
+
+    def _answered(self) -> None:
+        self._patience.stop()
+        said = b"".join(self._heard).decode("utf-8", "replace")
+        self._take(said or tr("{doctor} said nothing.", doctor=remedy.command("doctor")))
+        much = size(sum(len(one.text.encode()) for one in self.files))
+        self._said.say(counted("{n} file, {size}", "{n} files, {size}", len(self.files), size=much))
+
+    def _take(self, doctor: str) -> None:
+        at = max(0, self._names.currentRow())
+        self.files = diagnostics.files(self._view, doctor)
+        self._names.clear()
+        self._names.addItems([one.name for one in self.files])
+        self._names.setCurrentRow(min(at, len(self.files) - 1))
+
+    def _show(self, at: int) -> None:
+        self._text.setPlainText(self.files[at].text if 0 <= at < len(self.files) else "")
+
+    def _choose(self) -> None:
+        name = time.strftime("shoal-diagnostics-%Y%m%d-%H%M.zip")
+        if path := place_to_save(self, tr("Save the diagnostics"), name):
+            self.save(path)
+
+    def save(self, path: Path) -> None:
+        try:
+            diagnostics.save(self.files, path)
+        except OSError as error:
+            why = error.strerror or str(error)
+            self._said.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
+        else:
+            self._said.say(tr("Saved as {path}.", path=path))
+
+    def done(self, result: int) -> None:
+        self._patience.stop()
+        self._doctor.kill(wait=True)
+        super().done(result)
