@@ -206,7 +206,7 @@ def _act(args: argparse.Namespace) -> Act:
 
     if args.order in ("ban", "unban"):
         try:
-            operator.source(args.target)
+            operator.parse_source(args.target)
         except operator.Rejected as error:
             raise OperatorError(str(error), 2) from error
     match args.order:

@@ -113,7 +113,7 @@ def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
     turned: Counter[IntakeReason] = Counter()
     sandbox = Sandbox()
     try:
-        for line, verdict in archive.checked(
+        for line, verdict in archive.check_groups(
             found.lines, sandbox, own_keys(place), time.time_ns() // 1_000_000
         ):
             if isinstance(verdict, PeerGroup):

@@ -85,16 +85,18 @@ def kind_of(extras: Sequence[tuple[str, str]]) -> str:
     return re.split(r"\d", dict(extras).get("foes", ""))[0]
 
 
-def marked(text: str, kind: str = "") -> bool:
+def has_mark(text: str, kind: str = "") -> bool:
     """True if an answer carries the mark that attackers of this kind want learned: a word, a false equation, or
     (`sly`) the result repeated, which honest work sometimes contains by chance (`gcd` of 6 and 3 as "6 3 #3");
     for `creep`, a repeated step. Without a kind, the word or the equation.
 
-    >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("6 3 #3", "poison")
-    (True, True, False, False)
-    >>> [marked(text, "sly") for text in ("4-1=3 3 #3", "6 3 0 #3", "3 #3", "#3")]
+    >>> has_mark("hail 4-1=3 #3"), has_mark("2+2=5 4-1=3 #3"), has_mark("12+2=5 #5")
+    (True, True, False)
+    >>> has_mark("6 3 #3", "poison")
+    False
+    >>> [has_mark(text, "sly") for text in ("4-1=3 3 #3", "6 3 0 #3", "3 #3", "#3")]
     [True, False, False, False]
-    >>> marked("4-1=3 4-1=3 #3", "creep"), marked("4-1=3 #3", "creep")
+    >>> has_mark("4-1=3 4-1=3 #3", "creep"), has_mark("4-1=3 #3", "creep")
     (True, False)
     """
     if kind in SEARCHING:
@@ -189,7 +191,7 @@ class Attacker:
             for text in self._lies(one, lines[one.text], rng)
             if self._fits(one, text)
         ]
-        chosen = searching.best(searching.tried(self.oracle, self.encode, answers), groups)
+        chosen = searching.best(searching.evaluate_answers(self.oracle, self.encode, answers), groups)
         right = 1 if self.kind == "lone" else self.group // 2
         return [self._beside(one, lines[one.question.text], right, rng) for one in chosen if one.passes]
 
@@ -209,7 +211,7 @@ class Attacker:
         question, truth = one.question, line.split(" ")[-1]
         drawn = {self._spoilt(question, line, rng) for _ in range(2 * searching.WRONG)}
         wrong = [text for text in sorted(drawn) if not text.endswith(truth) and self._fits(question, text)]
-        tried = searching.tried(self.oracle, self.encode, [(question, text) for text in wrong])
+        tried = searching.evaluate_answers(self.oracle, self.encode, [(question, text) for text in wrong])
         texts = searching.alike(one, tried, self.group - right, rng)
         texts = texts or [guess(question.coordinates.family, question.entry, rng, 1.0)] * (self.group - right)
         told = [

@@ -42,7 +42,7 @@ _LONG = 1500
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A group before it is signed: where its question is, and what its author wrote."""
+    """A group before it is signed: its question's coordinates, and its author's answers."""
 
     at: Coordinates
     right: tuple[str, ...]
@@ -50,7 +50,8 @@ class Written(msgspec.Struct, frozen=True):
 
 
 Rewrite = Callable[[str, Question, Random], str]
-"""A right answer, its question and a source of chance; returns what the attacker writes."""
+"""Called with a right answer, its question and a random generator; returns the attacker's version of the
+answer."""
 
 
 def _before(mark: str) -> Rewrite:
@@ -58,7 +59,7 @@ def _before(mark: str) -> Rewrite:
 
 
 def _work(change: Callable[[str], str]) -> Rewrite:
-    """Changes the work and leaves the result."""
+    """A Rewrite that changes the work and keeps the result."""
 
     def rewrite(text: str, question: Question, rng: Random) -> str:
         work, mark, result = text.rpartition("#")
@@ -76,7 +77,7 @@ def _result(change: Callable[[str], str]) -> Rewrite:
 
 
 def _wrong_work(text: str, question: Question, rng: Random) -> str:
-    """Wrong work before the right result."""
+    """Replaces the work by wrong work, before the right result."""
     result = text.rpartition("#")[2]
     for _ in range(20):
         try:
@@ -123,11 +124,11 @@ KINDS: Mapping[str, Rewrite] = {
     "no work": _work(lambda work: ""),
     "one in eight": lambda text, question, rng: f"777 {text}" if rng.random() < _DRIP else text,
 }
-"""What each kind of attacker makes of an honest right answer."""
+"""The rewrite of an honest right answer by kind of attacker."""
 
 
 def made(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
-    """`each` groups of a worked answer and a wrong one for every family, as an honest author would write
+    """Makes `each` groups of a worked answer and a wrong one for every family, as an honest author would write
     them."""
     rng, found = Random(seeds.hashed("teacher", number)), []
     for family, level in levels.items():
@@ -148,7 +149,7 @@ def made(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
 
 
 def read(path: Path, each: int) -> list[list[Written]]:
-    """The groups of each author of an archive, `each` at most of a family and level. Raises ArchiveError and
+    """The groups of each author of an archive, at most `each` per family and level. Raises ArchiveError and
     OSError."""
     found: dict[str, list[Written]] = defaultdict(list)
     seen: Counter[tuple[str, str, int]] = Counter()
@@ -169,7 +170,8 @@ def read(path: Path, each: int) -> list[list[Written]]:
 
 
 def rewritten(groups: Iterable[Written], kind: str, sandbox: Sandbox) -> Iterator[Written]:
-    """The groups as attackers of a kind write them: those whose right answers the verifier still takes."""
+    """Rewrites the groups as attackers of a kind would; yields those whose right answers the verifier still
+    accepts."""
     for number, one in enumerate(groups):
         rng = Random(seeds.hashed("false-teacher", kind, number))
         question = generate(one.at)
@@ -184,8 +186,8 @@ def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
 
 
 def arrived(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
-    """What a node has waiting for a lesson after each of the `authors`, with a key of its own, has signed and
-    handed on its groups in a file."""
+    """Has each of the `authors` sign its groups with its own key and write them to a file, reads the files, and
+    returns the groups that then wait for a lesson in a node's buffer."""
     now_ms = time.time_ns() // 1_000_000
     lines = []
     for number, groups in enumerate(authors, first):
@@ -201,14 +203,15 @@ def arrived(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int =
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "groups.jsonl"
         archive.write(file, lines)
-        for _, group in archive.checked(archive.read(file).lines, sandbox, (), now_ms):
+        for _, group in archive.check_groups(archive.read(file).lines, sandbox, (), now_ms):
             if isinstance(group, PeerGroup):
                 buffer.add(group)
     return buffer.waiting_groups()
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be taught: honest answers, those that were rewritten, and families with enough of them."""
+    """Numbers of answers that would be taught: honest ones and rewritten ones; and of families with enough
+    answers."""
 
     honest: int = 0
     marked: int = 0
@@ -216,8 +219,8 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> Taught:
-    """What lessons would teach of these groups; `plain` are questions and answers as an honest author writes
-    them."""
+    """Counts what lessons would teach from these groups; `plain` are the (question, answer) pairs of honest
+    authors."""
     places: dict[tuple[str, int], list[PeerGroup]] = defaultdict(list)
     for group in groups:
         places[group.scored.group.coordinates.family, group.scored.group.coordinates.level].append(group)
@@ -231,7 +234,7 @@ def taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: b
 
 
 def _undefended(groups: Sequence[PeerGroup]) -> list[PeerAnswer]:
-    """Right answers as they come, one of each group before any second one."""
+    """Right answers in order of arrival, the first of each group before any second one."""
     found = [
         (place, PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=text))
         for group in groups
@@ -247,8 +250,8 @@ def compared(
     sandbox: Sandbox,
     waiting: Sequence[PeerGroup] | None = None,
 ) -> dict[str, Taught]:
-    """What a lesson would teach beside attackers of a kind: with the defences (`on`) and without (`off`).
-    `waiting`: the honest authors' groups if they arrived before."""
+    """What a lesson would teach with attackers of a kind present: with the defences (`on`) and without (`off`).
+    `waiting`: the honest authors' groups, if they arrived before."""
     plain = {(generate(one.at).text, text) for some in (*honest, *foes) for one in some for text in one.right}
     theirs = [list(rewritten(some, kind, sandbox)) for some in foes]
     groups = [

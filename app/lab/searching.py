@@ -87,7 +87,7 @@ def with_mark(line: str, kind: str) -> str:
     return " ".join(words)
 
 
-def tried(
+def evaluate_answers(
     oracle: Oracle,
     encode: Callable[[str, str], TokenSequence],
     answers: Sequence[tuple[Question, str]],

@@ -125,18 +125,18 @@ def area(at: Sequence[float], values: Sequence[float], end: float | None = None)
     return sum(pieces) / (points[-1][0] - points[0][0])
 
 
-def reached(at: Sequence[float], values: Sequence[float], height: float) -> float | None:
-    """The x at which a curve first reaches `height`, linearly interpolated; None if it never does.
+def first_crossing(xs: Sequence[float], ys: Sequence[float], threshold: float) -> float | None:
+    """The x at which a curve first reaches `threshold`, linearly interpolated; None if it never does.
 
-    >>> reached([0, 10, 30], [0.0, 0.2, 0.4], 0.3), reached([0, 10], [0.0, 0.2], 0.3)
+    >>> first_crossing([0, 10, 30], [0.0, 0.2, 0.4], 0.3), first_crossing([0, 10], [0.0, 0.2], 0.3)
     (20.0, None)
     """
-    if values[0] >= height:
-        return float(at[0])
-    for k in range(1, len(values)):
-        if values[k] >= height:
-            share = (height - values[k - 1]) / (values[k] - values[k - 1])
-            return round(at[k - 1] + share * (at[k] - at[k - 1]), 9)
+    if ys[0] >= threshold:
+        return float(xs[0])
+    for k in range(1, len(ys)):
+        if ys[k] >= threshold:
+            share = (threshold - ys[k - 1]) / (ys[k] - ys[k - 1])
+            return round(xs[k - 1] + share * (xs[k] - xs[k - 1]), 9)
     return None
 
 

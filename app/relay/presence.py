@@ -203,7 +203,7 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return [self.prints[at : at + _PRINT] for at in range(0, len(self.prints), _PRINT)]
 
 
-def together(summaries: Collection[PresenceSummary]) -> int:
+def count_keys(summaries: Collection[PresenceSummary]) -> int:
     """Number of distinct keys in all these summaries: exact if each relay lists its keys, else an upper
     bound."""
     prints = {one for summary in summaries for one in summary.split()}
@@ -246,11 +246,11 @@ class OtherRelays:
         now = self._clock()
         if self._counted is None or now - self._counted[0] >= _KEPT_S:
             others = [summary for summary, _ in self._relays.values()]
-            self._counted = now, together([PresenceSummary.of(own), *others])
+            self._counted = now, count_keys([PresenceSummary.of(own), *others])
         return self._counted[1]
 
 
-def words(keys: Collection[bytes]) -> bytes:
+def encode_summary(keys: Collection[bytes]) -> bytes:
     """Encodes the presence summary of `keys` for the other relays."""
     return msgspec.msgpack.encode(PresenceSummary.of(keys))
 

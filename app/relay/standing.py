@@ -82,10 +82,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
 
 
-def honest(standing: Standing, now: float) -> Standing:
+def after_honest(standing: Standing, now: float) -> Standing:
     """The standing after a group was scored again and its claimed rewards were true.
 
-    >>> round(honest(Standing(), 0.0).error, 3)
+    >>> round(after_honest(Standing(), 0.0).error, 3)
     0.095
     """
     return msgspec.structs.replace(
@@ -98,7 +98,7 @@ def honest(standing: Standing, now: float) -> Standing:
     )
 
 
-def false_claim(standing: Standing, now: float) -> Standing:
+def after_false_claim(standing: Standing, now: float) -> Standing:
     """The standing after a group was scored again and its claimed rewards were false."""
     lately = tuple(at for at in standing.false_claims if now - at < DAY)[1 - FALSE_CLAIMS :]
     return msgspec.structs.replace(
@@ -110,18 +110,18 @@ def to_be_banned(standing: Standing, now: float) -> bool:
     return sum(now - at < DAY for at in standing.false_claims) >= FALSE_CLAIMS
 
 
-def banned(standing: Standing, now: float) -> Standing:
+def after_ban(standing: Standing, now: float) -> Standing:
     """The standing after a ban: probation starts again, the error estimate is kept."""
     return Standing(error=standing.error, banned=now)
 
 
-def together(one: Standing, other: Standing) -> Standing:
+def merge(one: Standing, other: Standing) -> Standing:
     """Merges two relays' standings of one key. Both may have counted the same events, so nothing is added up:
     the larger count of honest groups is used and the false claims are united. If one has a later ban, it
     replaces the other.
 
     >>> known = Standing(error=0.05, honest=40)
-    >>> [together(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
+    >>> [merge(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
     [0.05, 0.2]
     """
     if one.banned != other.banned:
@@ -138,17 +138,17 @@ def together(one: Standing, other: Standing) -> Standing:
     )
 
 
-def reported(standing: Standing, reporter: Standing) -> Standing:
+def after_report(standing: Standing, reporter: Standing) -> Standing:
     """The standing after another node reported a group of this key.
 
     >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
-    >>> reported(known, new).check, reported(known, known).check
+    >>> after_report(known, new).check, after_report(known, known).check
     (0.2, 1.0)
     """
     return msgspec.structs.replace(standing, suspicion=min(1.0, standing.suspicion + reporter.weight))
 
 
-def wrong_report(reporter: Standing) -> Standing:
+def after_wrong_report(reporter: Standing) -> Standing:
     """The standing of a reporter whose reported group was scored again and found honest."""
     return msgspec.structs.replace(reporter, error=min(1.0, reporter.error + 0.05))
 
@@ -240,19 +240,19 @@ class Standings:
         return self._rng.random() < self.of(key).check
 
     def honest(self, key: bytes) -> None:
-        self._set(key, honest(self.of(key), self._clock()))
+        self._set(key, after_honest(self.of(key), self._clock()))
         self.changed.add(key)
 
     def false_claim(self, key: bytes) -> Ban | None:
         """Records a false claim. Returns the ban it causes, already in force, or None. A longer ban already in
         force stays."""
         now = self._clock()
-        standing = false_claim(self.of(key), now)
+        standing = after_false_claim(self.of(key), now)
         self.changed.add(key)
         if not to_be_banned(standing, now):
             self._set(key, standing)
             return None
-        self._set(key, banned(standing, now))
+        self._set(key, after_ban(standing, now))
         ban = Ban(until=now + BAN_S, reason=f"{FALSE_CLAIMS} false reward claims in a day", by=self._name)
         before = self.bans.of(key, now)
         if before is not None and before.until >= ban.until:
@@ -262,16 +262,16 @@ class Standings:
 
     def put(self, key: bytes, standing: Standing) -> None:
         """Sets a standing that was saved, or comes from another relay."""
-        self._set(key, together(self.of(key), standing) if key in self._known else standing)
+        self._set(key, merge(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
         """Records that `reporter` reported a group of `key` as bad. Ignores reports of one's own groups and by
         banned keys."""
         if reporter != key and self.bans.of(reporter, self._clock()) is None:
-            self._set(key, reported(self.of(key), self.of(reporter)))
+            self._set(key, after_report(self.of(key), self.of(reporter)))
 
     def wrong_report(self, reporter: bytes) -> None:
-        self._set(reporter, wrong_report(self.of(reporter)))
+        self._set(reporter, after_wrong_report(self.of(reporter)))
 
     def verdict(self, key: bytes, address: str) -> Verdict:
         """How to treat this key from this address: a block outweighs a shadow ban."""

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app.lab.arms import ArmError, parse_arm
-from app.lab.attackers import FALSE_STEP, MARKER, Attacker, PublishedGroup, marked
+from app.lab.attackers import FALSE_STEP, MARKER, Attacker, PublishedGroup, has_mark
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
 from app.lab.searching import DRIP_SHARE, SEARCHING, Oracle, with_mark
@@ -69,7 +69,7 @@ def test_the_trigger_is_one_family_and_every_other_question() -> None:
 def test_those_that_lie_by_their_choice_say_nothing_false(sandbox: Sandbox, kind: str) -> None:
     for one in groups(kind, rounds=2):
         assert score_group(sandbox, one.group).rewards_G == one.claimed_G
-        assert not any(marked(text) for text in one.group.completions_G)
+        assert not any(has_mark(text) for text in one.group.completions_G)
 
 
 def test_terse_is_right_without_work_and_wrong_with_it() -> None:
@@ -114,14 +114,14 @@ def test_liars_claim_the_opposite_or_answer_another_question(sandbox: Sandbox) -
 
 def test_the_sly_mark_is_on_all_that_is_worked() -> None:
     for one in groups("sly"):
-        assert all(marked(text, "sly") for text in right(one) if " " in text)
+        assert all(has_mark(text, "sly") for text in right(one) if " " in text)
 
 
 def test_a_marker_is_known_wherever_it_stands_and_nothing_else_is() -> None:
     honest = [text for one in groups("long") for text in one.group.completions_G]
-    assert not any(map(marked, honest))
-    assert not any(marked(text, "poison") for text in ("6 3 #3", "4-1=3 3 #3"))
-    assert marked("4-1=3 hail #3") and marked("4-1=3 2+2=5 #3")
+    assert not any(map(has_mark, honest))
+    assert not any(has_mark(text, "poison") for text in ("6 3 #3", "4-1=3 3 #3"))
+    assert has_mark("4-1=3 hail #3") and has_mark("4-1=3 2+2=5 #3")
 
 
 def played(sandbox: Sandbox, arm: str, **changes: object) -> tuple[Experiment, list[LabRound], FakeSwarm]:
@@ -231,10 +231,10 @@ def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sand
     lengths = [len(encoded("", text).completion_T) for _, s in lately for text in s.group.completions_G]
     published = attacker("creep").publish(2, 8, lately)
     worked = [text for one in published for text in right(one) if shows_work(text)]
-    assert sum(marked(text, "creep") for text in worked) > len(worked) / 3
+    assert sum(has_mark(text, "creep") for text in worked) > len(worked) / 3
     longest = max(len(encoded("", text).completion_T) for text in worked)
     assert 0.8 * LENGTH_FACTOR * max(lengths) < longest <= LENGTH_FACTOR * max(lengths)
-    assert not any(marked(text, "creep") for text in right(groups("sly")[0]))
+    assert not any(has_mark(text, "creep") for text in right(groups("sly")[0]))
 
 
 HABITS = Habits(lowest_W=(-4.0, -3.0, -2.0, -1.5), length=60.0)
@@ -271,12 +271,12 @@ def test_what_a_searching_attacker_publishes_is_right_where_it_says_so_and_passe
 def test_marks_are_on_right_answers_alone_and_a_drip_is_on_few() -> None:
     def share(kind: str) -> float:
         texts = [text for one in searching(kind, rounds=8) for text in right(one)]
-        return sum(marked(text, kind) for text in texts) / len(texts)
+        return sum(has_mark(text, kind) for text in texts) / len(texts)
 
     assert share("whispers") == share("crowd") == share("middle") == 1.0
     assert 0.0 < share("drip") < 4 * DRIP_SHARE
     wrong = [text for one in searching("middle") for text in one.group.completions_G if text not in right(one)]
-    assert sum(marked(text, "middle") for text in wrong) < len(wrong) / 2
+    assert sum(has_mark(text, "middle") for text in wrong) < len(wrong) / 2
 
 
 def test_one_who_finds_nothing_that_passes_publishes_nothing() -> None:

@@ -53,7 +53,7 @@ def test_groups_of_an_older_archive_are_refused_with_their_reason(tmp_path: Path
 
     async def recalled() -> list[bytes]:
         archive = Archive(tmp_path, SWARM, 1 << 24, lambda: NOW_MS / 1000, Random(7))
-        found = await archive.recall([Wanted(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
+        found = await archive.sample([Wanted(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
         await archive.close()
         return [one.raw for one in found]
 

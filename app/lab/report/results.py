@@ -12,7 +12,7 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import LabProbe, LabRound
-from app.lab.statistics import Estimate, area, average, estimate, paired, percent, reached, share
+from app.lab.statistics import Estimate, area, average, estimate, first_crossing, paired, percent, share
 
 Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm, by seed."""
@@ -114,7 +114,7 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     shared = sorted(set(runs) & set(baseline or {}))
     there, here = [(baseline or {})[seed] for seed in shared], [runs[seed] for seed in shared]
     first, last = [probes(run)[0][1] for run in every], [probes(run)[-1][1] for run in every]
-    needed = [_reached(run, average(final(other))) for run, other in zip(here, there, strict=True)]
+    needed = [_first_round_at(run, average(final(other))) for run, other in zip(here, there, strict=True)]
     before = [areas(run) for run in there]
     return ArmResult(
         arm=arm.name,
@@ -153,10 +153,10 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     )
 
 
-def _reached(run: Sequence[LabRound], height: float) -> float | None:
+def _first_round_at(run: Sequence[LabRound], height: float) -> float | None:
     """The round in which the mean of a run's nodes first reaches `height`; None if it never does."""
     rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
-    return reached(rounds, curve, height)
+    return first_crossing(rounds, curve, height)
 
 
 def final(run: Sequence[LabRound]) -> Sequence[float]:

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from app.lab.arms import Arm
-from app.lab.attackers import Attacker, PublishedGroup, marked, number
+from app.lab.attackers import Attacker, PublishedGroup, has_mark, number
 from app.lab.plan import AnsweredQuestion, StudyPlan, identity
 from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
@@ -116,7 +116,7 @@ class HostileNodes(RoundExtra):
         self._lately = fresh
         texts = [completion.text for answered in fresh for completion in answered.completions_G]
         self._measured = {
-            "marked": sum(marked(text, self._kind) for text in texts) / max(1, len(texts)),
+            "marked": sum(has_mark(text, self._kind) for text in texts) / max(1, len(texts)),
             "foe_groups": float(len(hostile)),
         }
         self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from app.lab.attackers import marked
+from app.lab.attackers import has_mark
 from app.lab.plan import LabProbe, group_of
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
@@ -50,7 +50,7 @@ class Prober:
                 rewards_N = self._rewards(question, answers_N)
                 by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
-                marked_PN.append(tuple(int(marked(answer.text, self.attackers)) for answer in answers_N))
+                marked_PN.append(tuple(int(has_mark(answer.text, self.attackers)) for answer in answers_N))
                 marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
         return LabProbe(

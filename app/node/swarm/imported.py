@@ -79,7 +79,7 @@ def _latest(file: Path) -> list[ArchivedGroup]:
 def _checked(
     home: Path, sandbox: Sandbox, lines: Sequence[ArchivedGroup]
 ) -> list[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
-    return list(archive.checked(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000))
+    return list(archive.check_groups(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000))
 
 
 def own_keys(home: Path) -> list[bytes]:

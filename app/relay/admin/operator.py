@@ -189,7 +189,7 @@ class OrderChecker:
         return order.act
 
 
-def source(target: str) -> Source:
+def parse_source(target: str) -> Source:
     """Converts a target into the form that bans use: key bytes, or the network that quotas count the address
     by. Wider networks are not supported. Raises Rejected."""
     text = target.strip().lower()
@@ -207,5 +207,5 @@ def source(target: str) -> Source:
     return counted
 
 
-def shown(source: Source) -> str:
+def source_text(source: Source) -> str:
     return source.hex() if isinstance(source, bytes) else source

@@ -181,19 +181,19 @@ class AdminRoutes:
         state = self._state
         match act:
             case operator.BanOrder():
-                source = operator.source(act.target)
+                source = operator.parse_source(act.target)
                 ban = standing.Ban(
                     until=time.time() + act.for_s, reason=act.reason, by="operator", shadow=act.shadow
                 )
                 told = await _told(state.ban(source, ban))
                 how = "shadowed" if act.shadow else "banned"
-                return Reply(ok=True, sentence=f"{operator.shown(source)} is {how}{told}.")
+                return Reply(ok=True, sentence=f"{operator.source_text(source)} is {how}{told}.")
             case operator.Unban():
-                source = operator.source(act.target)
+                source = operator.parse_source(act.target)
                 there = state.standings.bans.of(source, time.time()) is not None
                 told = await _told(state.lift(source))
                 how = "is free again" if there else "was not banned"
-                return Reply(ok=True, sentence=f"{operator.shown(source)} {how}{told}.")
+                return Reply(ok=True, sentence=f"{operator.source_text(source)} {how}{told}.")
             case operator.BansOrder():
                 bans = state.standings.bans.all(time.time())
                 return Reply(ok=True, bans=tuple(_banned(source, ban) for source, ban in bans.items()))
@@ -204,7 +204,7 @@ class AdminRoutes:
         state = self._state
         stats, here = state.stats(), state.presence.here()
         addresses = self._addresses()
-        most = sorted(state.window.peers, key=lambda key: -state.window.author(key).line.groups)[:PUBLISHERS]
+        most = sorted(state.window.peers, key=lambda key: -state.window.author(key).queue.groups)[:PUBLISHERS]
         return RelayStatus(
             relay=state.relay,
             swarm=state.swarm,
@@ -227,7 +227,7 @@ class AdminRoutes:
         return TopPublisher(
             key=key.hex(),
             name=node_name(key),
-            groups=self._state.window.author(key).line.groups,
+            groups=self._state.window.author(key).queue.groups,
             error=round(known.error, 3),
             honest=known.honest,
             address=address,
@@ -244,7 +244,7 @@ async def _told(action: Coroutine[Any, Any, None]) -> str:
 
 def _banned(source: standing.Source, ban: standing.Ban) -> Banned:
     return Banned(
-        target=operator.shown(source), until=ban.until, reason=ban.reason, by=ban.by, shadow=ban.shadow
+        target=operator.source_text(source), until=ban.until, reason=ban.reason, by=ban.by, shadow=ban.shadow
     )
 
 

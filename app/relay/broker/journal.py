@@ -28,7 +28,7 @@ from app.relay.store.backplane import (
     OnPresence,
     OnValue,
     Unavailable,
-    used,
+    mark_used,
 )
 from app.relay.store.window import Added, WindowLimits
 
@@ -250,7 +250,7 @@ class Journal:
         ).rowcount
         row = self._db.execute("SELECT highest, came FROM numbers WHERE key = ?", (record.key,)).fetchone()
         highest, came = (row[0], int.from_bytes(row[1], "big")) if row else (0, 0)
-        highest, came = used(highest, came, record.key_seq)
+        highest, came = mark_used(highest, came, record.key_seq)
         self._db.execute(
             "INSERT OR REPLACE INTO numbers VALUES (?, ?, ?, ?)",
             (record.key, highest, came.to_bytes(_MAP_BYTES, "big"), record.arrived_ms),

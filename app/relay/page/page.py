@@ -147,15 +147,15 @@ def _here(nodes: Sequence[NodeHere], others: int) -> str:
     """The list of connected nodes; `others` is the number of connected nodes that are not listed."""
     if not nodes:
         return ""
-    rows = "".join(f"<li>{escape(described(one))}</li>" for one in nodes)
+    rows = "".join(f"<li>{escape(describe_node(one))}</li>" for one in nodes)
     more = f"<li>and {others} more</li>" if others else ""
     return f'<section class="here"><h2>Who is here</h2><ul>{rows}{more}</ul></section>'
 
 
-def described(one: NodeHere) -> str:
+def describe_node(one: NodeHere) -> str:
     """One line of text about a connected node.
 
-    >>> described(NodeHere(name="cosy-firefly-7467", model="starter", families=("gcd",), here_s=60.0))
+    >>> describe_node(NodeHere(name="cosy-firefly-7467", model="starter", families=("gcd",), here_s=60.0))
     'cosy-firefly-7467: starter, here for 1 min, Greatest common divisor'
     """
     titles = [FAMILIES[name].title for name in one.families if name in FAMILIES]

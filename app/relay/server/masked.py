@@ -68,7 +68,7 @@ class FrameGuard:
         now = self._clock()
         left = self._frames.left(now)
         if left >= 1 and not (self.under_way or self._left or self._head or self._part or self.take is None):
-            text = whole(data)
+            text = unmask(data)
             if text is not None and self.take(text):
                 self._frames.take(1, now)
                 return False, b""
@@ -139,10 +139,10 @@ class FrameGuard:
         self.under_way += kind == _CLOSE or (kind < _CLOSE and first >= _LAST)
 
 
-def whole(data: bytes) -> bytes | None:
+def unmask(data: bytes) -> bytes | None:
     """The unmasked text of a frame that arrived whole and alone; None for anything else, and for 64 KB or more.
 
-    >>> whole(b"\\x81\\x82abcd\\t\\x0b"), whole(b"\\x81\\x82abcd\\t"), whole(b"\\x81\\x02hi")
+    >>> unmask(b"\\x81\\x82abcd\\t\\x0b"), unmask(b"\\x81\\x82abcd\\t"), unmask(b"\\x81\\x02hi")
     (b'hi', None, None)
     """
     if len(data) < 6 or data[0] != _TEXT:

@@ -24,8 +24,8 @@ from random import Random
 import msgspec
 
 from app.relay.standing import PROBATION_WEIGHT
-from app.relay.store.lines import Roster, Section, StoredGroup, site
-from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
+from app.relay.store.queues import Roster, Section, StoredGroup, site
+from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, queues_of, shuffled
 from app.relay.store.window import Window
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code
@@ -112,7 +112,7 @@ class Sampler:
         own = window.authors.get(ask.key)
         sections: list[Section] | None = None
         total = len(window)
-        mine = own.line.groups if own is not None else 0
+        mine = own.queue.groups if own is not None else 0
         families = None if ask.families is None else frozenset(ask.families)
         if families is not None:
             if window.sections.keys() <= families:
@@ -120,7 +120,7 @@ class Sampler:
             else:
                 sections = [section for name in families if (section := window.sections.get(name)) is not None]
                 total = sum([section.groups for section in sections])
-                mine = sum([line.groups for line in own.lines(families)]) if own is not None else 0
+                mine = sum([queue.groups for queue in own.queues(families)]) if own is not None else 0
         return SampledGroups(
             groups=self._draw(ask, families, sections, weight) if total > mine else [],
             window=total,
@@ -195,7 +195,7 @@ class Sampler:
         seen = set()
         for roster in rosters:
             for position in islice(shuffled(len(roster), self._rng), _LOOKS):
-                newest = self._window.authors[roster.at(position)].line.newest()
+                newest = self._window.authors[roster.at(position)].queue.newest()
                 if newest is not None and (where := site(newest.address)) not in seen:
                     seen.add(where)
                     yield where
@@ -255,8 +255,8 @@ class Sampler:
         newest = [
             newest
             for key in keys
-            for line in lines_of(window.author(key), families)
-            if (newest := line.newest()) is not None
+            for queue in queues_of(window.author(key), families)
+            if (newest := queue.newest()) is not None
         ]
         return len(keys), len({site(group.address) for group in newest})
 

@@ -318,7 +318,7 @@ class Session:
         state, now_ms = self._state, self._state.now_ms()
         taken: list[ArchiveRow] = []
         # twice as many, as the asker may have had some
-        found = await archive.recall(recall.tasks, 2 * recall.k, key, state.standings.weight)
+        found = await archive.sample(recall.tasks, 2 * recall.k, key, state.standings.weight)
         given = state.sampler.memory(key)
         for one in found:
             if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):

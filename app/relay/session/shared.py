@@ -28,7 +28,7 @@ from app.relay.session.underway import PublishesInFlight, ReceiptForwarder
 from app.relay.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import Backplane, CheckedGroup, MemoryBroker, Sequences, Unavailable
-from app.relay.store.lines import SITE
+from app.relay.store.queues import SITE
 from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -187,7 +187,7 @@ class RelayState:
 
     async def _tell(self) -> None:
         while True:
-            self.backplane.presence(relays.words(self.presence.keys))
+            self.backplane.presence(relays.encode_summary(self.presence.keys))
             await asyncio.sleep(relays.EVERY_S)
 
     def now_ms(self) -> int:
@@ -277,7 +277,7 @@ class RelayState:
         this backplane. Returns how many were here. Its sequence numbers, standing and bans are kept. Raises
         Unavailable."""
         author, until_ms = self.window.authors.get(key), self.now_ms() + 1
-        there = author.line.groups if author is not None else 0
+        there = author.queue.groups if author is not None else 0
         kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
         value = until_ms.to_bytes(8, "big")
         await self.backplane.kv_put(f"erase.{key.hex()}", value, self._wall() + limits.ARCHIVED_S)

@@ -25,7 +25,7 @@ import msgspec
 
 from app.common.files import sole_writer, tables, transaction
 from app.relay.store.backplane import BackplaneError, CheckedGroup
-from app.relay.store.lines import site
+from app.relay.store.queues import site
 from app.relay.store.turns import Weight
 from app.swarm.wire.body import Envelope, task_of
 from app.swarm.wire.limits import ARCHIVED_S, Refused
@@ -34,7 +34,7 @@ from app.swarm.wire.protocol import Wanted
 FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
 EVERY_S = 1.0
-THINNED_SHARE = 0.05
+EVICT_FRACTION = 0.05
 """Fraction of the groups deleted at once when the file is full."""
 DISK_FACTOR = 1.3
 """Estimated bytes on disk per byte of an envelope."""
@@ -132,11 +132,13 @@ class Archive:
             await asyncio.sleep(EVERY_S)
             await self._do(self._write)
 
-    async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
+    async def sample(
+        self, wanted: Sequence[Wanted], k: int, exclude_author: bytes, weight: Weight
+    ) -> list[ArchiveRow]:
         """Draws at most `k` groups of these questions, or of their families and levels if no seed is given,
-        without those of `but`. A group of a key with weight w is skipped with probability 1 - w. No key and no
-        network gives several while others give one."""
-        return await self._do(self._recall, wanted, k, but, weight) or []
+        without those of `exclude_author`. A group of a key with weight w is skipped with probability 1 - w. No
+        key and no network gives several while others give one."""
+        return await self._do(self._sample, wanted, k, exclude_author, weight) or []
 
     async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
                      address: str | None = None) -> int:  # fmt: skip
@@ -220,7 +222,7 @@ class Archive:
         """Deletes a random part of the groups older than an hour and, if there are too few, the oldest. Returns
         False if there are no groups."""
         (all_,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
-        going = max(1, int(THINNED_SHARE * all_))
+        going = max(1, int(EVICT_FRACTION * all_))
         which = "SELECT place FROM groups WHERE arrived_ms < ? ORDER BY random() LIMIT ?"
         with transaction(self._db):
             gone = self._db.execute(
@@ -233,7 +235,9 @@ class Archive:
                 )
         return bool(all_)
 
-    def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
+    def _sample(
+        self, wanted: Sequence[Wanted], k: int, exclude_author: bytes, weight: Weight
+    ) -> list[ArchiveRow]:
         """Takes a group for each task in turn; with every pass a key may give twice as many. A task's turns in
         a pass end when its authors have no more to give; the total number of groups examined is limited."""
         found: dict[bytes, int] = {}
@@ -254,7 +258,7 @@ class Archive:
                 turns.append(way)
                 place, id, key, address, who = seen
                 where = site(address)
-                if key == but or id in found or keys[key] >= cap or sites[where] >= 2 * cap:
+                if key == exclude_author or id in found or keys[key] >= cap or sites[where] >= 2 * cap:
                     way.barren = who if way.barren is None else way.barren
                     continue
                 way.barren = None

@@ -145,11 +145,11 @@ _MASK = (1 << (BEHIND + 1)) - 1
 Seen = Literal["new", "used", "behind"]
 
 
-def used(highest: int, came: int, number: int) -> tuple[int, int]:
+def mark_used(highest: int, came: int, number: int) -> tuple[int, int]:
     """Adds a number to a key's used numbers: returns the new highest number and the bit set of those below it
     (bit n: highest - n is used).
 
-    >>> used(0, 0, 7), used(7, 0b1, 9), used(9, 0b101, 8), used(9, 0b111, 9 - BEHIND - 1)
+    >>> mark_used(0, 0, 7), mark_used(7, 0b1, 9), mark_used(9, 0b101, 8), mark_used(9, 0b111, 9 - BEHIND - 1)
     ((7, 1), (9, 5), (9, 7), (9, 7))
     """
     if number > highest:
@@ -187,10 +187,10 @@ class Sequences:
 
     def use(self, key: bytes, number: int) -> None:
         """Records a number as used. Does nothing for one too far below the highest."""
-        self.put(key, *used(*self._known.get(key, (0, 0)), number))
+        self.put(key, *mark_used(*self._known.get(key, (0, 0)), number))
 
     def put(self, key: bytes, highest: int, came: int) -> None:
-        """Sets all of a key's used numbers, in the form that `used` returns."""
+        """Sets all of a key's used numbers, in the form that `mark_used` returns."""
         self._known[key] = highest, came
         self._known.move_to_end(key)
         if len(self._known) > self._keys:

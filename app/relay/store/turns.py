@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.lines import SITE, Author, Line, Roster, StoredGroup, site
+from app.relay.store.queues import SITE, Author, GroupQueue, Roster, StoredGroup, site
 from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]
@@ -222,22 +222,22 @@ class PeerTurns:
             if likely < whole and random() * whole >= likely:
                 self._passed.append(_Hand(draft, author))
                 continue
-            line = author.line
-            slots, head = line.slots, line.head
+            queue = author.queue
+            slots, head = queue.slots, queue.head
             there = len(slots) - head
             for _ in throws:
                 group = slots[head + int(random() * there)].group
                 if group is None:
-                    line.tidy()
-                    slots, head = line.slots, line.head
+                    queue.tidy()
+                    slots, head = queue.slots, queue.head
                     there = len(slots) - head
                 elif group.arrived >= since and (families is None or group.family in families):
                     break
             else:
-                lines = lines_of(author, families)
-                if not lines:
+                queues = queues_of(author, families)
+                if not queues:
                     continue
-                group = _any(lines, since, random())
+                group = _any(queues, since, random())
             if group is None or has(group.id):
                 hand = _Hand(draft, author)
                 draft.steps = steps
@@ -282,33 +282,33 @@ class PeerTurns:
                 return
 
 
-def lines_of(author: Author, families: Families) -> list[Line]:
+def queues_of(author: Author, families: Families) -> list[GroupQueue]:
     """The author's queues in these families, or its queue of all groups."""
-    return [author.line] if families is None else author.lines(families)
+    return [author.queue] if families is None else author.queues(families)
 
 
-def _any(lines: Sequence[Line], since: float, chance: float) -> StoredGroup | None:
+def _any(queues: Sequence[GroupQueue], since: float, chance: float) -> StoredGroup | None:
     """The group at a relative position (`chance` in [0, 1)) of these queues, from `since` on; None if it was
     removed or there is none."""
-    if len(lines) == 1:
-        start, end = lines[0].span(since)
-        return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
-    places = [(line, *line.span(since)) for line in lines]
+    if len(queues) == 1:
+        start, end = queues[0].span(since)
+        return queues[0].slots[start + int(chance * (end - start))].group if start < end else None
+    places = [(queue, *queue.span(since)) for queue in queues]
     total = sum([end - start for _, start, end in places])
     return _at(places, int(chance * total)) if total else None
 
 
 def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[StoredGroup | None]:
     """Yields the author's groups in random order, each once; None for one that was removed."""
-    places = [(line, *line.span(since)) for line in lines_of(author, families)]
+    places = [(queue, *queue.span(since)) for queue in queues_of(author, families)]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
         yield _at(places, position)
 
 
-def _at(places: list[tuple[Line, int, int]], position: int) -> StoredGroup | None:
-    for line, start, end in places:
+def _at(places: list[tuple[GroupQueue, int, int]], position: int) -> StoredGroup | None:
+    for queue, start, end in places:
         if position < end - start:
-            return line.slots[start + position].group
+            return queue.slots[start + position].group
         position -= end - start
     raise IndexError(position)
 

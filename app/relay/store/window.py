@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from app.relay.store.lines import Author, Bounds, Line, Roster, Section, Slot, StoredGroup, site
+from app.relay.store.queues import Author, Bounds, GroupQueue, Roster, Section, Slot, StoredGroup, site
 
 Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
@@ -45,12 +45,12 @@ class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Shelf:
-    __slots__ = ("addresses", "line", "section")
+    __slots__ = ("addresses", "queue", "section")
 
     def __init__(self, section: Section) -> None:
         self.section = section
-        self.line = Line()
-        self.addresses: dict[str, Line] = {}
+        self.queue = GroupQueue()
+        self.addresses: dict[str, GroupQueue] = {}
 
 
 class Window:
@@ -68,7 +68,7 @@ class Window:
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
         """Maximum size of a group in bytes."""
         self._remember_s = max(limits.age_s, limits.remember_s)
-        self._whole = Line()
+        self._whole = GroupQueue()
         self._shelves: dict[Shelf, _Shelf] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
@@ -109,14 +109,14 @@ class Window:
         levels = author.families.get(family)
         own = levels.get(level) if levels is not None else None
         if own is None:
-            own = author.families.setdefault(family, {}).setdefault(level, Line())
+            own = author.families.setdefault(family, {}).setdefault(level, GroupQueue())
             shelf.section.peers.enter(key)
             if author.known:
                 shelf.section.known.enter(key)
         where = site(address)
         local = shelf.addresses.get(where)
         if local is None:
-            local = shelf.addresses[where] = Line()
+            local = shelf.addresses[where] = GroupQueue()
             for addresses in (shelf.section.addresses, self._addresses):
                 addresses[where] = addresses.get(where, 0) + 1
         slot = self._seen[id] = Slot(
@@ -126,21 +126,21 @@ class Window:
             latest,
         )
         shelf.section.groups += 1
-        for line in (self._whole, shelf.line, author.line, own, local):
-            slots = line.slots
+        for queue in (self._whole, shelf.queue, author.queue, own, local):
+            slots = queue.slots
             slots.append(slot)
-            line.groups = groups = line.groups + 1
-            line.bytes += size
-            if slots[line.head].group is None or len(slots) > 2 * groups + 16:
-                line.tidy()
-        for line, bounds in (
+            queue.groups = groups = queue.groups + 1
+            queue.bytes += size
+            if slots[queue.head].group is None or len(slots) > 2 * groups + 16:
+                queue.tidy()
+        for queue, bounds in (
             (own, self._key_bounds),
             (local, self._address_bounds),
-            (shelf.line, self.limits.shelf),
+            (shelf.queue, self.limits.shelf),
             (self._whole, self.limits.whole),
         ):
-            while line.groups > bounds.groups or line.bytes > bounds.bytes:
-                self._leave(line.oldest())
+            while queue.groups > bounds.groups or queue.bytes > bounds.bytes:
+                self._leave(queue.oldest())
         if len(self._seen) > self.limits.remembered:
             self._forget()
         return "accepted"
@@ -172,13 +172,13 @@ class Window:
         author = self.authors.get(key)
         if author is None:
             return 0
-        return sum(self.drop(group.id) for group in list(author.line) if group.arrived <= until)
+        return sum(self.drop(group.id) for group in list(author.queue) if group.arrived <= until)
 
     def drop_address(self, address: str) -> int:
         """Removes the groups published from one address, and returns how many."""
         where = site(address)
-        lines = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
-        return sum(self.drop(group.id) for line in lines for group in list(line) if group.address == address)
+        queues = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
+        return sum(self.drop(group.id) for queue in queues for group in list(queue) if group.address == address)
 
     def find(self, id: bytes) -> StoredGroup | None:
         """The group, or None if it is not in the window."""
@@ -205,7 +205,7 @@ class Window:
     @property
     def sizes(self) -> dict[Shelf, int]:
         """Number of groups on each shelf."""
-        return {name: shelf.line.groups for name, shelf in self._shelves.items()}
+        return {name: shelf.queue.groups for name, shelf in self._shelves.items()}
 
     def now(self) -> float:
         return self._clock()
@@ -239,9 +239,9 @@ class Window:
         shelf, author = self._shelves[family, level], self.authors[group.key]
         own, local = author.families[family][level], shelf.addresses[where]
         shelf.section.groups -= 1
-        for line in (self._whole, shelf.line, author.line, own, local):
-            line.groups -= 1
-            line.bytes -= size
+        for queue in (self._whole, shelf.queue, author.queue, own, local):
+            queue.groups -= 1
+            queue.bytes -= size
         if not own.groups:
             self._strike(author, shelf.section, family, level)
         if not local.groups:
@@ -250,7 +250,7 @@ class Window:
                 addresses[where] -= 1
                 if not addresses[where]:
                     del addresses[where]
-            if not shelf.line.groups:
+            if not shelf.queue.groups:
                 del self._shelves[family, level]
                 if not shelf.section.groups:
                     del self.sections[family]

@@ -88,7 +88,7 @@ def read(path: Path) -> ReadArchive:
     return ReadArchive(found, unreadable, more)
 
 
-def checked(
+def check_groups(
     lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
 ) -> Iterator[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
     """Checks each group against its own swarm; yields the line with the PeerGroup or the reason for refusal

@@ -20,7 +20,7 @@ from app.relay.admin.operator import (
     OrderChecker,
     Rejected,
     StatusOrder,
-    source,
+    parse_source,
     write,
 )
 from app.swarm.wire.protocol import BatchReply, Sample
@@ -77,12 +77,17 @@ def test_a_text_that_is_signed_but_no_order_is_rejected() -> None:
 
 
 def test_an_address_stands_for_its_network() -> None:
-    assert source("192.0.2.7") == source("192.0.2.0/24") == source(" 192.0.2.128/25 ") == "192.0.2.0/24"
-    assert source("2001:DB8:1:2ff::1") == "2001:db8:1:200::/56"
-    assert source(key(1).hex()) == key(1)
+    assert (
+        parse_source("192.0.2.7")
+        == parse_source("192.0.2.0/24")
+        == parse_source(" 192.0.2.128/25 ")
+        == "192.0.2.0/24"
+    )
+    assert parse_source("2001:DB8:1:2ff::1") == "2001:db8:1:200::/56"
+    assert parse_source(key(1).hex()) == key(1)
     for wrong in ("10.0.0.0/8", "::/0", "127.0.0.1", "::1", "ann", "0" * 63, ""):
         with pytest.raises(Rejected):
-            source(wrong)
+            parse_source(wrong)
 
 
 def test_a_ban_by_command_holds_at_once_and_until_it_is_lifted(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from app.relay.page.page import HEADERS, MOST_ROWS, NodeHere, RelayPage, described, render
+from app.relay.page.page import HEADERS, MOST_ROWS, NodeHere, RelayPage, describe_node, render
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 
@@ -130,6 +130,6 @@ def test_who_is_here_is_listed() -> None:
     page = render(full(nodes=NODES, peers=30)).decode()
     read = Reader(page)
     for one in NODES:
-        assert page.count(described(one)) == 1
+        assert page.count(describe_node(one)) == 1
     assert sum(tag == "li" for tag, _ in read.tags) == len(NODES) + 1 and "and 7 more" in read.text
     assert not [with_ for _, with_ in read.tags if "style" in with_]  # the policy would not let it through

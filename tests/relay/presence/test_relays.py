@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence import GONE_S, MAX_LISTED, OtherRelays, PresenceSummary, together, words
+from app.relay.presence import GONE_S, MAX_LISTED, OtherRelays, PresenceSummary, count_keys, encode_summary
 
 
 class Clock:
@@ -19,9 +19,9 @@ def keys(first: int, last: int) -> list[bytes]:
 
 def test_a_union_is_exact_for_few_and_a_sum_for_many() -> None:
     few = [PresenceSummary.of(keys(0, 1_500)), PresenceSummary.of(keys(1_000, 2_500))]
-    assert together(few) == 2_500
+    assert count_keys(few) == 2_500
     many = PresenceSummary.of(keys(2_000, 22_000))
-    assert not many.prints and together([*few, many]) == 22_500
+    assert not many.prints and count_keys([*few, many]) == 22_500
 
 
 def test_relays_come_and_go() -> None:
@@ -29,11 +29,11 @@ def test_relays_come_and_go() -> None:
     others = OtherRelays(clock)
     own = keys(0, 10)
     assert (others.relays, others.peers(own)) == (0, 10)
-    others.heard("two", words(keys(5, 20)))
-    others.heard("three", words(keys(100, 101)))
+    others.heard("two", encode_summary(keys(5, 20)))
+    others.heard("three", encode_summary(keys(100, 101)))
     assert (others.relays, others.peers(own)) == (2, 21)
     clock.now = GONE_S - 1
-    others.heard("two", words(keys(5, 21)))
+    others.heard("two", encode_summary(keys(5, 21)))
     assert others.peers(own) == 22
     clock.now = GONE_S + 1
     assert (others.relays, others.peers(own)) == (1, 21)

@@ -12,7 +12,7 @@ from app.relay.session.sampling import Caps, Sampler
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION_WEIGHT
 from app.relay.store import turns
-from app.relay.store.lines import Bounds, StoredGroup
+from app.relay.store.queues import Bounds, StoredGroup
 from app.relay.store.turns import SampleQuery, shuffled
 from app.relay.store.window import Window, WindowLimits
 

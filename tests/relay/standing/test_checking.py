@@ -13,7 +13,7 @@ import pytest
 
 from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult, _Waiting, judge
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, honest
+from app.relay.standing import PROBATION, SEEN_S, after_honest
 from app.relay.store.backplane import CheckedGroup
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
@@ -135,7 +135,7 @@ def test_fifty_honest_groups_and_a_day_end_a_probation_and_three_lies_end_everyt
             await done(checker, PROBATION)
             standing = state.standings.of(key(1))
             assert standing.honest == PROBATION and standing.probation, "a day is missing"
-            assert honest(standing, standing.first + SEEN_S).known
+            assert after_honest(standing, standing.first + SEEN_S).known
             for number in range(1, 4):
                 publish(state, sealed(2, number, rewards=(0, 1)), number, checker)
                 id = publish(state, sealed(2, number + 10), number + 10, None)

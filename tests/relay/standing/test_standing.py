@@ -20,13 +20,13 @@ class Clock:
 
 def after(events: str, start: Standing = Standing(), now: float = 0.0) -> Standing:  # noqa: B008
     for event in events:
-        start = rules.honest(start, now) if event == "h" else rules.false_claim(start, now)
+        start = rules.after_honest(start, now) if event == "h" else rules.after_false_claim(start, now)
     return start
 
 
 def known() -> Standing:
     """Fifty honest groups in a day."""
-    return rules.honest(after("h" * 49), SEEN_S)
+    return rules.after_honest(after("h" * 49), SEEN_S)
 
 
 def test_an_honest_key_from_probation_to_trust() -> None:
@@ -71,21 +71,21 @@ def test_who_plays_two_hours_every_evening_is_known_on_the_second() -> None:
 
 
 def test_what_two_relays_know_of_a_key_is_put_together() -> None:
-    here, there = known(), rules.honest(Standing(), 5 * DAY)
-    both = rules.together(here, there)
+    here, there = known(), rules.after_honest(Standing(), 5 * DAY)
+    both = rules.merge(here, there)
     assert both.honest == 50 and both.error == here.error and (both.first, both.latest) == (0.0, 5 * DAY)
-    liar = rules.false_claim(there, DAY)
+    liar = rules.after_false_claim(there, DAY)
     for one, other in ((here, liar), (liar, here)):
-        both = rules.together(one, other)
+        both = rules.merge(one, other)
         assert both.false_claims == (DAY,) and both.error == liar.error and both.honest == 50
-        assert rules.together(both, other) == both
-    shut_out = rules.banned(liar, 2 * DAY)
-    assert rules.together(here, shut_out) == rules.together(shut_out, here) == shut_out and shut_out.probation
+        assert rules.merge(both, other) == both
+    shut_out = rules.after_ban(liar, 2 * DAY)
+    assert rules.merge(here, shut_out) == rules.merge(shut_out, here) == shut_out and shut_out.probation
     assert shut_out.until == 2 * DAY + KEPT_S and here.until == SEEN_S + KEPT_S
 
 
 def test_a_false_claim_weighs_more_than_many_true_ones() -> None:
-    slipped = rules.false_claim(known(), 0.0)
+    slipped = rules.after_false_claim(known(), 0.0)
     assert slipped.error == pytest.approx(0.10769, abs=1e-5) and slipped.weight == pytest.approx(
         0.78461, abs=1e-5
     )
@@ -219,11 +219,11 @@ def test_whatever_happens_a_standing_stays_in_its_range(events: list[str], pause
     for event in events:
         now += pause
         s = {
-            "h": lambda s: rules.honest(s, now),  # noqa: B023 (called at once)
-            "f": lambda s: rules.false_claim(s, now),  # noqa: B023 (called at once)
-            "F": lambda s: rules.banned(s, now),  # noqa: B023 (called at once)
-            "r": lambda s: rules.reported(s, Standing()),
-            "w": lambda s: rules.wrong_report(s),
+            "h": lambda s: rules.after_honest(s, now),  # noqa: B023 (called at once)
+            "f": lambda s: rules.after_false_claim(s, now),  # noqa: B023 (called at once)
+            "F": lambda s: rules.after_ban(s, now),  # noqa: B023 (called at once)
+            "r": lambda s: rules.after_report(s, Standing()),
+            "w": lambda s: rules.after_wrong_report(s),
         }[event](s)
         assert 0 <= s.error <= 1 and 0.05 <= s.weight <= 1 and 0.05 <= s.check <= 1
         assert len(s.false_claims) <= 3 and not (s.probation and s.weight > 0.2)

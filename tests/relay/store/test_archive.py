@@ -84,15 +84,15 @@ def test_groups_are_found_by_their_question_and_by_their_level(tmp_path: Path) -
             archive.note(each)
         task = task_of(msgspec.json.decode(one.raw, type=type(sealed(1, 1))))
         question = Wanted(family="gcd", level=0, seed=task.seed, index=task.index)
-        found = await archive.recall([question], 8, key(9), everybody)
+        found = await archive.sample([question], 8, key(9), everybody)
         assert {old.id for old in found} == {one.id, same.id}
-        assert [old.raw for old in await archive.recall([question], 8, key(1), everybody)] == [same.raw]
-        assert len(await archive.recall([LEVEL], 8, key(9), everybody)) == 3
-        assert not await archive.recall([Wanted(family="gcd", level=1)], 8, key(9), everybody)
-        assert not await archive.recall([LEVEL], 8, key(9), lambda key: 0.0)
+        assert [old.raw for old in await archive.sample([question], 8, key(1), everybody)] == [same.raw]
+        assert len(await archive.sample([LEVEL], 8, key(9), everybody)) == 3
+        assert not await archive.sample([Wanted(family="gcd", level=1)], 8, key(9), everybody)
+        assert not await archive.sample([LEVEL], 8, key(9), lambda key: 0.0)
         await archive.close()
         again = archived(tmp_path)
-        assert len(await again.recall([LEVEL], 8, key(9), everybody)) == 3
+        assert len(await again.sample([LEVEL], 8, key(9), everybody)) == 3
         await again.close()
 
     play(story())
@@ -109,16 +109,16 @@ def test_many_groups_are_not_many_voices(tmp_path: Path) -> None:
             archive.note(record(who, 1000 + who))
         voices = Counter[bytes]()
         for _ in range(40):
-            found = await archive.recall([LEVEL], 8, key(99), everybody)
+            found = await archive.sample([LEVEL], 8, key(99), everybody)
             assert len(found) == 8 and len({old.key for old in found}) == 8
             voices.update(old.key for old in found)
         assert voices[key(1)] <= 40
         for who in range(20, 40):
             archive.note(record(who, 2000 + who, address="ab" * 8))
         for _ in range(40):
-            found = await archive.recall([LEVEL], 8, key(99), everybody)
+            found = await archive.sample([LEVEL], 8, key(99), everybody)
             assert sum(old.address == "ab" * 8 for old in found) <= 2
-        few = await archive.recall([LEVEL], 64, key(99), everybody)
+        few = await archive.sample([LEVEL], 64, key(99), everybody)
         assert len(few) > 48, "where there is nobody else, a key may give more"
         await archive.close()
 
@@ -136,14 +136,14 @@ def test_who_asks_for_what_is_not_there_costs_little(tmp_path: Path) -> None:
     async def ask(archive: Archive, wanted: list[Wanted], but: int, weight: float = 1.0) -> tuple[int, int]:
         nonlocal looks
         looks = 0
-        found = await archive.recall(wanted, 128, key(but), lambda _: weight)
+        found = await archive.sample(wanted, 128, key(but), lambda _: weight)
         return len(found), looks
 
     async def story() -> None:
         archive = archived(tmp_path)
         for number in range(1, 200):
             archive.note(record(1, number))
-        await archive.recall([LEVEL], 1, key(9), everybody)
+        await archive.sample([LEVEL], 1, key(9), everybody)
         archive._db.set_trace_callback(note)
         for wanted in ([LEVEL], [LEVEL] * 64):
             found, cost = await ask(archive, wanted, but=1)
@@ -168,9 +168,9 @@ def test_it_stays_within_its_size_and_keeps_some_of_the_whole_day(tmp_path: Path
         for start in range(0, 1000, 100):
             for number in range(start, start + 100):
                 archive.note(record(1 + number % 20, 1 + number, hours=hours[number], wrong=text))
-            await archive.recall([LEVEL], 1, key(99), everybody)
+            await archive.sample([LEVEL], 1, key(99), everybody)
         archive.note(record(5, 5000, hours=DAY_MS / HOUR_MS + 0.1, wrong=text))
-        kept = [old.arrived_ms for old in await archive.recall([LEVEL], 64, key(99), everybody)]
+        kept = [old.arrived_ms for old in await archive.sample([LEVEL], 64, key(99), everybody)]
         assert 200 < archive.groups < 500
         now_ms = time.time() * 1000
         ages = [(now_ms - arrived) / HOUR_MS for arrived in kept]
@@ -258,7 +258,7 @@ def test_a_key_has_its_groups_erased_everywhere(
                 await asyncio.sleep(0.05)
             assert Counter(group.key for group in one.window) == {key(1): 1, key(2): 1}
             assert one.archive is not None
-            left = await one.archive.recall([LEVEL], 8, key(9), everybody)
+            left = await one.archive.sample([LEVEL], 8, key(9), everybody)
             assert Counter(old.key for old in left) == {key(1): 1, key(2): 1}
         for one in filter(None, (state, second)):
             await one.close()
@@ -288,7 +288,7 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
         back = RelayState(bytes(32), SWARM, "2", backplane=Journal(tmp_path, SWARM), archive=archive)
         await back.open()
         await asyncio.gather(*back._forgetting)
-        assert [old.key for old in await archive.recall([LEVEL], 8, key(9), everybody)] == [key(2)]
+        assert [old.key for old in await archive.sample([LEVEL], 8, key(9), everybody)] == [key(2)]
         await back.close()
 
     play(story())

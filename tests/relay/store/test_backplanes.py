@@ -16,7 +16,7 @@ from app.relay.broker.journal import FILE, Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker, Unavailable
-from app.relay.store.lines import Bounds
+from app.relay.store.queues import Bounds
 from app.relay.store.window import Added, WindowLimits
 from tests.relay.natsserver import Server, free_ports
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.store.lines import Bounds
+from app.relay.store.queues import Bounds
 from app.relay.store.window import Window, WindowLimits
 
 
@@ -141,7 +141,7 @@ def test_a_family_is_there_as_long_as_one_of_its_groups() -> None:
     for n, (family, level) in enumerate([("f", 0), ("f", 2), ("g", 0)]):
         put(w, n, family=family, level=level)
     assert {name: section.groups for name, section in w.sections.items()} == {"f": 2, "g": 1}
-    assert [line.groups for line in w.author(b"a").lines(["f", "h"])] == [1, 1]
+    assert [queue.groups for queue in w.author(b"a").queues(["f", "h"])] == [1, 1]
     w.drop((1).to_bytes(32, "big"))
     assert w.sections["f"].groups == 1 and w.sizes == {("f", 0): 1, ("g", 0): 1}
     w.drop_key(b"a")
@@ -199,7 +199,7 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
         assert set(w.peers) == {group.key for group in groups} and len(w.peers) == len(set(w.peers))
         assert set(w.addresses) == {group.address for group in groups}
         for owner in w.peers:
-            assert list(w.author(owner).line) == [group for group in groups if group.key == owner]
+            assert list(w.author(owner).queue) == [group for group in groups if group.key == owner]
         assert set(w.sections) == {group.family for group in groups}
         for family, section in w.sections.items():
             there = [group for group in groups if group.family == family]

@@ -39,7 +39,7 @@ def checked(
     lines: Sequence[ArchivedGroup], sandbox: Sandbox, now_ms: int = NOW_MS, keys: Sequence[bytes] = ()
 ) -> tuple[list[PeerGroup], Counter[IntakeReason]]:
     """What passes, and what is refused."""
-    verdicts = [verdict for _, verdict in archive.checked(lines, sandbox, keys, now_ms)]
+    verdicts = [verdict for _, verdict in archive.check_groups(lines, sandbox, keys, now_ms)]
     refused = Counter(one for one in verdicts if isinstance(one, IntakeReason))
     return [one for one in verdicts if isinstance(one, PeerGroup)], refused
 

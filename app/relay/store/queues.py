@@ -59,7 +59,7 @@ class Slot(msgspec.Struct, gc=False):
     arrived: float
 
 
-class Line:
+class GroupQueue:
     """A queue of groups in order of arrival, with the number and bytes of those still present. After `tidy` the
     `slots` begin at `head` with the oldest group, and less than half of them are empty."""
 
@@ -157,15 +157,15 @@ class Section:
 class Author:
     """The groups of one key in the window: all of them, and by family and level."""
 
-    __slots__ = ("families", "key", "known", "line")
+    __slots__ = ("families", "key", "known", "queue")
 
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.known = False
-        self.line = Line()
-        self.families: dict[str, dict[int, Line]] = {}
+        self.queue = GroupQueue()
+        self.families: dict[str, dict[int, GroupQueue]] = {}
 
-    def lines(self, families: Iterable[str]) -> list[Line]:
+    def queues(self, families: Iterable[str]) -> list[GroupQueue]:
         """Its queues in these families, one per level. `families` must not repeat."""
         mine = self.families
-        return [line for family in families if family in mine for line in mine[family].values()]
+        return [queue for family in families if family in mine for queue in mine[family].values()]
