@@ -17,7 +17,7 @@ import msgspec
 
 from app.cli import _operator
 from app.common import remedy
-from app.common.process.surroundings import PRIVATE_WORDS, piped
+from app.common.process.surroundings import PRIVATE_WORDS, read_stdin_line
 from app.common.text import whole
 from app.relay.access import (
     MOST_WORK_BITS,
@@ -130,7 +130,7 @@ def ask_private() -> Private:
             text = new_words()
             print(f"The six words, for those who may join: {text}", file=sys.stderr)
     elif not text and sys.stdin is not None:
-        text = piped()
+        text = read_stdin_line()
     if not text.strip():
         raise AccessError(
             f"The six words are missing: put them into {PRIVATE_WORDS} or on standard input; "

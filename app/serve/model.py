@@ -15,7 +15,7 @@ import msgspec
 
 from app.common.files import log_with_room
 from app.common.process import surroundings as secrets
-from app.common.process.stopping import out_of_reach
+from app.common.process.stopping import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
 from app.node.rules.orders import show_serving
 from app.node.trainer import solo
@@ -146,7 +146,7 @@ class ModelProcess:
                 env=environment,
                 cwd=working_folder(),
                 limit=messages.MAX_LINE,
-                **out_of_reach(),
+                **detached_popen_kwargs(),
             )
         self._reading = asyncio.create_task(self._read(self._process))
 

@@ -158,7 +158,7 @@ MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
 caches."""
 
 
-def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
+def measured_limits(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
     """Returns the limits of a micro-batch for this much free memory."""
     most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))

@@ -89,7 +89,7 @@ class ReceiptCounter:
 
     def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._path, self._today = folder / FILE, today
-        found, _ = files.kept_json(self._path, _Kept)
+        found, _ = files.read_or_set_aside(self._path, _Kept)
         found = found or _Kept()
         self._day = DailyReceipts(found.day, found.keys, found.groups)
         self._given = dict.fromkeys(found.given)

@@ -213,7 +213,7 @@ class System:
         threading.Thread(target=self._ask, daemon=True, name="motion").start()
 
     def _ask(self) -> None:
-        self.still = motion.reduced()
+        self.still = motion.reduced_motion()
 
 
 @cache

@@ -136,7 +136,7 @@ class NativeNetwork:
         self._least_shared = LEAST_SHARED if parameters >= TINY else None
         self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
-    def shares(self, checkpointing: bool) -> bool:
+    def shares_prompts(self, checkpointing: bool) -> bool:
         return True
 
     def states(
