@@ -96,13 +96,8 @@ def test_it_stands_in_for_another_process() -> None:
 
 
 def test_a_crash_is_handed_on_as_it_was() -> None:
-    assert [signed_exit_code(code) for code in (0, 1, 255, 0xC0000005, 2**32 - 1)] == [
-        0,
-        1,
-        255,
-        -1073741819,
-        -1,
-    ]
+    codes = (0, 1, 255, 0xC0000005, 2**32 - 1)
+    assert [signed_exit_code(code) for code in codes] == [0, 1, 255, -1073741819, -1]
 
 
 def test_where_windows_refuses_a_job_it_goes_on() -> None:
