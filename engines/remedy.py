@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-VARIABLE = "SHOAL_COMMAND"
+COMMAND_ENV = "SHOAL_COMMAND"
 """Environment variable: the terminal command that starts an installed app; set by its program for all its
 processes."""
 PACK_FILE = "shoal-pack.json"
@@ -35,7 +35,7 @@ def name() -> str:
 def command(words: str = "") -> str:
     """Returns a command to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" in an installed
     app."""
-    own = os.environ.get(VARIABLE, "") if installed() else ""
+    own = os.environ.get(COMMAND_ENV, "") if installed() else ""
     return f"{own or name()} {words}".rstrip()
 
 

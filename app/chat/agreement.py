@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from app.chat.learned import SafePoints
-from app.chat.puzzles import several
+from app.chat.puzzles import draw_several
 from app.chat.talking import OpenEngine
 from app.models.export import BASE_FILE, LORA_FILE, MODEL_FILE
 from app.models.shelf import locate
@@ -54,7 +54,7 @@ def agreement(model: str, home: Path, exported: Path, open_engine: OpenEngine) -
     way = state.way if state is not None else asking.TAGGED
     levels = dict(state.curriculum.levels) if state is not None else dict(settings.families)
     tokens = way.limit(settings.max_tokens)
-    puzzles = several(levels, PUZZLES, random.Random(_SEED))
+    puzzles = draw_several(levels, PUZZLES, random.Random(_SEED))
     asked_P = [asking.messages(puzzle.text, way) for puzzle in puzzles]
     here = [engine.answer(one, tokens, 0, lambda text: True, temperature=_COLD).text for one in asked_P]
     there = _answers(exported, asked_P, tokens)

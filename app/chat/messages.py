@@ -282,9 +282,9 @@ Reply = (
 )
 
 
-def chosen(sides: Sides) -> Sequence[Side]:
+def sides_of(sides: Sides) -> Sequence[Side]:
     """Returns the sides that `sides` stands for.
-    >>> chosen("both"), chosen("after")
+    >>> sides_of("both"), sides_of("after")
     (('before', 'after'), ('after',))
     """
     return SIDES if sides == "both" else (sides,)

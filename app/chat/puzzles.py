@@ -90,7 +90,7 @@ def draw(
     return Puzzle(question=made, unseen=made.held_out)
 
 
-def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
+def draw_several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
     """Returns `count` different held-out puzzles, spread over the families in random order; fewer if the
     families have no more."""
     families, found = sorted(levels), dict[str, Puzzle]()

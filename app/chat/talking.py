@@ -12,8 +12,8 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import SafePoints
-from app.chat.messages import MAX_TEXT, Side, chosen
-from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
+from app.chat.messages import MAX_TEXT, Side, sides_of
+from app.chat.puzzles import Puzzle, Verdicts, draw, draw_several, looks_like_one
 from app.common.files import unwritable
 from app.common.text import safe
 from app.models.shelf import locate
@@ -132,7 +132,7 @@ class Chat:
         # Before anything was learned both sides are the same model, which then answers once.
         alike = self._state is None and self._turns["before"] == self._turns["after"]
         answer: _Answer | None = None
-        for side in chosen(request.sides):
+        for side in sides_of(request.sides):
             if answer is None or not alike:
                 answer = self._go_on(side, asked, seed, tell)
             self._turns[side] += [asked, {"role": "assistant", "content": answer.text}]
@@ -168,7 +168,7 @@ class Chat:
         self._refresh()
         # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
-        for side in chosen(request.sides):
+        for side in sides_of(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
@@ -193,7 +193,7 @@ class Chat:
             raise ChatError(NOTHING_TO_RACE)
         seed = secrets.randbits(48) if request.seed is None else request.seed
         way, tokens = self._practice()
-        found = several(self._levels(), request.puzzles, random.Random(seed))
+        found = draw_several(self._levels(), request.puzzles, random.Random(seed))
         for start in range(0, len(found), messages.AT_ONCE):
             some = found[start : start + messages.AT_ONCE]
             asked = [asking.messages(puzzle.text, way) for puzzle in some]

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, Said, Side, Sides, chosen
+from app.chat.messages import MAX_TEXT, Said, Side, Sides, sides_of
 from app.chat.talking import Chat
 from app.common import remedy
 from app.common.text import safe
@@ -157,7 +157,7 @@ class _Talk:
                 if isinstance(reply, Said):
                     growing.pop(reply.side, None)
                     said.append(reply)
-                    if len(said) < len(chosen(self._sides)) and not reply.stopped:
+                    if len(said) < len(sides_of(self._sides)) and not reply.stopped:
                         continue  # the other one stands beside it
                 if said:
                     self._console.print(answers(said, self._console.width))

@@ -17,10 +17,10 @@ import msgspec
 
 from app.cli import _operator
 from app.common import remedy
-from app.common.process.surroundings import PRIVATE_WORDS, piped
+from app.common.process.surroundings import PRIVATE_WORDS, read_stdin_line
 from app.common.text import whole
 from app.relay.access import (
-    MOST_WORK_BITS,
+    MAX_WORK_BITS,
     WORK_BITS,
     Access,
     AccessError,
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--pow-bits",
-        type=whole(0, MOST_WORK_BITS, f"work has 0 to {MOST_WORK_BITS} bits"),
+        type=whole(0, MAX_WORK_BITS, f"work has 0 to {MAX_WORK_BITS} bits"),
         metavar="N",
         help=f"ask for work of 2^N hashes a day ({WORK_BITS} with pow)",
     )
@@ -130,7 +130,7 @@ def ask_private() -> Private:
             text = new_words()
             print(f"The six words, for those who may join: {text}", file=sys.stderr)
     elif not text and sys.stdin is not None:
-        text = piped()
+        text = read_stdin_line()
     if not text.strip():
         raise AccessError(
             f"The six words are missing: put them into {PRIVATE_WORDS} or on standard input; "

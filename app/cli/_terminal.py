@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from app.common.process.stopping import meant, when_input_closes
+from app.common.process.stopping import stop_signals, when_input_closes
 
 if TYPE_CHECKING:
     from app.common.job import Failed
@@ -152,7 +152,7 @@ def stop_quietly(command: str, attached: bool) -> None:
                 child.kill()
         os._exit(1)
 
-    for number in meant():
+    for number in stop_signals():
         signal.signal(number, stop)
     if attached:
         when_input_closes(stop)

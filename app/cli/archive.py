@@ -129,8 +129,8 @@ def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
         refused["unreadable"] = found.unreadable
         why.append(f"{found.unreadable} lines can't be read.")
     if found.more:
-        megabytes = archive.MOST_BYTES // 10**6
-        why.append(f"It has more than {archive.MOST_GROUPS:,} lines or {megabytes} MB: the rest wasn't read.")
+        megabytes = archive.MAX_BYTES // 10**6
+        why.append(f"It has more than {archive.MAX_GROUPS:,} lines or {megabytes} MB: the rest wasn't read.")
     if not passed:
         raise archive.ArchiveError(" ".join([f"Nothing in {safe_line(file.name)} can be used.", *why]))
     total = archive.keep(place, passed)

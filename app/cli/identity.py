@@ -42,7 +42,7 @@ DOES = {
     "restore": "become the identity of recovery words, which are asked for or read from standard input",
     "new": "take a new name",
 }
-_MOST = 4096
+_MAX = 4096
 """Characters of an answer that are read."""
 _PAUSE_S = 0.1
 _COLUMNS = 4
@@ -205,12 +205,12 @@ def _said(question: str, hidden: bool) -> str:
     """Recovery words from the terminal, in one line or several, or from standard input. An empty line ends
     them. `hidden`: one line, which the terminal does not show."""
     if hidden:
-        return getpass.getpass(question)[:_MOST] if sys.stdin.isatty() else sys.stdin.readline(_MOST)
+        return getpass.getpass(question)[:_MAX] if sys.stdin.isatty() else sys.stdin.readline(_MAX)
     if sys.stdin.isatty():
         print(f"The {WORDS} recovery words, in order: ", end="", file=sys.stderr, flush=True)
     said = ""
-    while len(said.split()) < WORDS and len(said) < _MOST:
-        line = sys.stdin.readline(_MOST)
+    while len(said.split()) < WORDS and len(said) < _MAX:
+        line = sys.stdin.readline(_MAX)
         if not line.strip() and (said or not line):
             break
         said += line
@@ -228,7 +228,7 @@ def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
         raise IdentityError(f"{warning} No one can answer here: add --yes if you mean it.")
     print(warning, file=sys.stderr)
     print(f"Type yes to {deed}: ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline(_MOST).strip().casefold() == "yes"
+    return sys.stdin.readline(_MAX).strip().casefold() == "yes"
 
 
 @contextmanager

@@ -230,10 +230,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> SwarmToJoin:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
-    from app.common.process.surroundings import FROM_STDIN, piped
+    from app.common.process.surroundings import FROM_STDIN, read_stdin_line
     from app.node.swarm.choice import SwarmToJoin
 
-    relays = [piped() if one == FROM_STDIN else one for one in args.relay or ()]
+    relays = [read_stdin_line() if one == FROM_STDIN else one for one in args.relay or ()]
     private = None
     if args.private:
         from app.cli._joining import ask_private

@@ -15,7 +15,7 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
-from app.common.process.stopping import out_of_reach, when_asked_to_stop
+from app.common.process.stopping import detached_popen_kwargs, when_asked_to_stop
 from app.common.process.surroundings import surroundings, working_folder
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
@@ -183,7 +183,7 @@ async def _spawn(arguments: list[str], log: Path) -> Process:
 
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = {THREADS_ENV: "1", **surroundings()}
-    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **out_of_reach()}
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **detached_popen_kwargs()}
     command = [sys.executable, "-m", "app.cli", *arguments]
     with log.open("ab") as errors:
         return await asyncio.create_subprocess_exec(

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 WORKER_BYTES = 2_500_000_000
 """Memory of a worker: a torch of its own (0.4 GB), and the node, trainer or window that its test starts."""
-MOST_WORKERS = 8
+MAX_WORKERS = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def workers() -> int:
     """Three for two processors, because tests wait for a third of their time; fewer where the memory does not
     suffice. With four for two, tests that look for peers on the network came too late now and then."""
     fit = psutil.virtual_memory().total // WORKER_BYTES
-    return int(max(1, min((os.cpu_count() or 1) * 3 // 2, fit, MOST_WORKERS)))
+    return int(max(1, min((os.cpu_count() or 1) * 3 // 2, fit, MAX_WORKERS)))
 
 
 def distribution(arguments: list[str], count: int) -> list[str]:

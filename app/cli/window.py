@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from app.common import remedy
-from app.common.process.surroundings import FROM_STDIN, piped
+from app.common.process.surroundings import FROM_STDIN, read_stdin_line
 from app.install.updates.installed import again
 
 SUMMARY = "open the window"
@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     from app.ui.shell.start import run
 
     if args.join == FROM_STDIN or args.link == FROM_STDIN:
-        secret = piped()
+        secret = read_stdin_line()
         args.join, args.link = args.join and secret, args.link and secret
     elif sys.platform == "linux" and _hides(args.join or args.link):
         _out_of_sight(args)

@@ -32,7 +32,7 @@ LOG_BYTES = 2**20
 Content = TypeVar("Content")
 
 
-def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
+def read_or_set_aside(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
     """Reads a JSON file. Returns (content, ""), (None, "") if there is no file, or (None, sentence) for a
     damaged one, which is renamed out of the way."""
     try:

@@ -18,7 +18,7 @@ import msgspec
 
 WINDOW_S = 10.0
 """Seconds over which transfer speed is measured."""
-_LEAST = 1e-9
+_MIN = 1e-9
 """Minimum refill rate in tokens per minute, in place of 0."""
 
 
@@ -106,7 +106,7 @@ class Bucket:
     __slots__ = ("_at", "_least", "_tokens", "burst", "per_min")
 
     def __init__(self, per_min: float, burst: float, owes: bool = False) -> None:
-        self.per_min, self.burst = max(per_min, _LEAST), float(burst)
+        self.per_min, self.burst = max(per_min, _MIN), float(burst)
         self._least = -inf if owes else 0.0
         self._tokens, self._at = self.burst, -inf
 
@@ -138,7 +138,7 @@ class Bucket:
     def refill(self, per_min: float, now: float) -> None:
         """Changes the refill rate from `now` on; the tokens in the bucket stay."""
         self.take(0, now)
-        self.per_min = max(per_min, _LEAST)
+        self.per_min = max(per_min, _MIN)
 
 
 class TransferSpeed:
@@ -179,7 +179,7 @@ or network."""
 JITTER_SHARE = 0.1
 """Maximum random part added to a relay's retry-after, so that its nodes do not all reconnect at the same
 moment."""
-_MOST_ASKED_S = 300.0
+_MAX_ASKED_S = 300.0
 _GROWS = 64
 """Failures after which a wait stops growing, so that the power does not overflow."""
 
@@ -249,4 +249,4 @@ class RetryLimit:
         ([1.0, 4.0, 30.0], 7.0)
         """
         usual = wait_s(failures, first_s=self.first_s, longest_s=self.longest_s)
-        return usual if asked is None else max(usual, min(asked, _MOST_ASKED_S))
+        return usual if asked is None else max(usual, min(asked, _MAX_ASKED_S))

@@ -141,7 +141,7 @@ def steady_s() -> float:
 # The system's shared libraries, with a sentence where one is missing.
 
 
-def shared(file: str) -> ctypes.CDLL:
+def load_library(file: str) -> ctypes.CDLL:
     """Loads a shared library. Raises SourceError if it is missing."""
     try:
         return ctypes.CDLL(file)
@@ -151,7 +151,7 @@ def shared(file: str) -> ctypes.CDLL:
         ) from error
 
 
-def windows(name: str) -> Any:
+def load_windows_library(name: str) -> Any:
     """Loads a Windows library with the stdcall convention. Raises SourceError on other systems."""
     loader = getattr(ctypes, "WinDLL", None)
     if loader is None:

@@ -35,7 +35,7 @@ TIME_OUT_S = 2.5
 _HANGS_S = 60.0
 """Seconds after which a source without an answer is reported; on a busy computer a source is late now and
 then."""
-_MOST_TOLD = 8
+_MAX_TOLD = 8
 
 
 class FactRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class _Asker:
         self._ask.release()
 
     def _say(self, sentence: str) -> None:
-        if sentence not in self._told and len(self._told) < _MOST_TOLD:
+        if sentence not in self._told and len(self._told) < _MAX_TOLD:
             self._told.add(sentence)
             self._tell(sentence)
 

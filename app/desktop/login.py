@@ -240,7 +240,7 @@ class WindowsAutostart:
             switch = self._registry.get(APPROVED_KEY, NAME)
         except OSError as error:
             raise AutostartError(f"The registry can't be read ({error}).") from error
-        if not isinstance(line, str) or not approved(switch):
+        if not isinstance(line, str) or not may_start(switch):
             return None
         return split(line) or None
 
@@ -266,11 +266,11 @@ class WindowsAutostart:
             raise AutostartError(f"The registry can't be written ({error}).") from error
 
 
-def approved(switch: str | bytes | None) -> bool:
+def may_start(switch: str | bytes | None) -> bool:
     """Returns whether Task Manager lets the program start at login: a missing value or an even first byte means
     yes.
 
-    >>> approved(None), approved(bytes([2]) + bytes(11)), approved(bytes([3]) + bytes(11))
+    >>> may_start(None), may_start(bytes([2]) + bytes(11)), may_start(bytes([3]) + bytes(11))
     (True, True, False)
     """
     return not isinstance(switch, bytes) or not switch or switch[0] % 2 == 0

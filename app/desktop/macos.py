@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from app.desktop.facts import SourceError, shared
+from app.desktop.facts import SourceError, load_library
 
 # Input idle time on macOS: Quartz counts the seconds since the last event, and asks no one's permission.
 
@@ -25,7 +25,7 @@ class MacIdle:
 
     def read(self) -> float:
         """Returns the seconds without input. Raises SourceError."""
-        self._quartz = self._quartz or shared(_FRAMEWORK)
+        self._quartz = self._quartz or load_library(_FRAMEWORK)
         asked = self._quartz.CGEventSourceSecondsSinceLastEventType
         asked.argtypes, asked.restype = [ctypes.c_int32, ctypes.c_uint32], ctypes.c_double
         seconds = float(asked(_HARDWARE, _ANY_INPUT))
@@ -45,8 +45,8 @@ class ProcessInfo:
 
     def __init__(self, runtime: Any = None) -> None:
         if runtime is None:
-            shared(_FOUNDATION)
-            runtime = shared(_RUNTIME)
+            load_library(_FOUNDATION)
+            runtime = load_library(_RUNTIME)
         self._runtime = runtime
         for name in ("objc_getClass", "sel_registerName"):
             function = getattr(runtime, name)

@@ -22,7 +22,7 @@ _CLIENT_AREA_ANIMATION = 0x1042
 _ANSWER_S = 2.0
 
 
-def reduced() -> bool:
+def reduced_motion() -> bool:
     """Returns whether the user asked for reduced motion. False if the system cannot be asked. Blocks for a few
     seconds at most."""
     try:

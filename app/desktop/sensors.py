@@ -112,13 +112,13 @@ class MemoryStalled:
             text = self._file.read_text(encoding="ascii", errors="replace")
         except OSError:
             return ABSENT  # older kernels, and some that are built without
-        return stalled(text)
+        return stalled_share(text)
 
 
-def stalled(text: str) -> float:
+def stalled_share(text: str) -> float:
     """Parses /proc/pressure/memory and returns the share of the last ten seconds. Raises SourceError.
 
-    >>> stalled("some avg10=2.50 avg60=0.00 avg300=0.00 total=12\\nfull avg10=0.00")
+    >>> stalled_share("some avg10=2.50 avg60=0.00 avg300=0.00 total=12\\nfull avg10=0.00")
     0.025
     """
     try:

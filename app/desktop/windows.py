@@ -18,14 +18,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.desktop.facts import SourceError, windows
+from app.desktop.facts import SourceError, load_windows_library
 
 # A program without a console (Windows): where no one gave it pipes, Python has no standard streams at all. They
 # lead nowhere then, and what it said last is shown in a small window when it fails.
 
 _ERROR = 0x10
 """MB_ICONERROR (winuser.h)."""
-MOST_LINES = 20
+MAX_LINES = 20
 
 
 class LastLines(io.TextIOBase):
@@ -44,14 +44,14 @@ class LastLines(io.TextIOBase):
         return len(text)
 
     def said(self) -> str:
-        """Returns the last MOST_LINES lines.
+        """Returns the last MAX_LINES lines.
 
         >>> heard = LastLines()
         >>> print("shoal: It is so.", file=heard)
         >>> heard.said()
         'shoal: It is so.'
         """
-        return "\n".join("".join(self._pieces).strip().splitlines()[-MOST_LINES:])
+        return "\n".join("".join(self._pieces).strip().splitlines()[-MAX_LINES:])
 
 
 def run_without_console(run: Callable[[], None]) -> None:
@@ -135,8 +135,8 @@ class WindowsIdle:
 
     def read(self) -> float:
         """Returns the seconds without input. Raises SourceError."""
-        self._user32 = self._user32 or windows("user32")
-        self._kernel32 = self._kernel32 or windows("kernel32")
+        self._user32 = self._user32 or load_windows_library("user32")
+        self._kernel32 = self._kernel32 or load_windows_library("kernel32")
         last = _LastInput(ctypes.sizeof(_LastInput), 0)
         if not self._user32.GetLastInputInfo(ctypes.byref(last)):
             raise SourceError("Windows didn't tell when the last input was.")
@@ -167,7 +167,7 @@ class WindowsSaver:
 
     def read(self) -> bool:
         """Returns whether the battery saver is on. Raises SourceError."""
-        self._kernel32 = self._kernel32 or windows("kernel32")
+        self._kernel32 = self._kernel32 or load_windows_library("kernel32")
         status = _PowerStatus()
         if not self._kernel32.GetSystemPowerStatus(ctypes.byref(status)):
             raise SourceError("Windows didn't tell its power status.")
@@ -186,7 +186,7 @@ class WindowsScreen:
 
     def read(self) -> bool:
         """Returns whether a program fills the screen. Raises SourceError."""
-        self._shell32 = self._shell32 or windows("shell32")
+        self._shell32 = self._shell32 or load_windows_library("shell32")
         state = ctypes.c_int(0)
         failed = self._shell32.SHQueryUserNotificationState(ctypes.byref(state))
         if failed:
@@ -233,7 +233,7 @@ class JobLimits(ctypes.Structure):
 def end_together(kernel32: Any = None) -> bool:
     """Makes every process started from here on end with this one, however it ends. Returns False if Windows
     refuses; then a child ends when its pipes close. The job's handle is left open on purpose."""
-    kernel32 = kernel32 or windows("kernel32")
+    kernel32 = kernel32 or load_windows_library("kernel32")
     kernel32.CreateJobObjectW.restype = ctypes.c_void_p
     kernel32.GetCurrentProcess.restype = ctypes.c_void_p
     job = ctypes.c_void_p(kernel32.CreateJobObjectW(None, None))
@@ -247,11 +247,11 @@ def end_together(kernel32: Any = None) -> bool:
     )
 
 
-def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
+def run_in_place(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
     """Runs the command with this process's standard streams, waits, and returns its exit code: a substitute for
     exec. Ctrl-C reaches the command directly, which decides how to react. Raises OSError if it does not
     start."""
-    kernel32 = kernel32 or windows("kernel32")
+    kernel32 = kernel32 or load_windows_library("kernel32")
     end_together(kernel32)
     hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
     # Its streams are named, since Windows hands on no others to a program that gets no window.
@@ -260,20 +260,20 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
     )
     while True:
         with contextlib.suppress(KeyboardInterrupt):
-            return signed(child.wait())
+            return signed_exit_code(child.wait())
 
 
 def step_out(bundle: str, kernel32: Any = None) -> None:
     """Makes child processes find their own libraries instead of those in PyInstaller's folder `bundle`, where
     this process and, by inheritance, its children would look first."""
-    (kernel32 or windows("kernel32")).SetDllDirectoryW(None)
-    os.environ["PATH"] = outside(os.environ.get("PATH", ""), bundle)
+    (kernel32 or load_windows_library("kernel32")).SetDllDirectoryW(None)
+    os.environ["PATH"] = without_bundle(os.environ.get("PATH", ""), bundle)
 
 
-def outside(path: str, bundle: str) -> str:
+def without_bundle(path: str, bundle: str) -> str:
     """Returns a PATH without the bundle's folders, which PyInstaller puts first.
 
-    >>> outside(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
+    >>> without_bundle(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
     'C:\\\\Windows'
     """
     root = bundle.casefold().rstrip("\\")
@@ -281,11 +281,11 @@ def outside(path: str, bundle: str) -> str:
     return ";".join(kept)
 
 
-def signed(code: int) -> int:
+def signed_exit_code(code: int) -> int:
     """Converts an exit code to the signed 32-bit form that sys.exit takes: codes of crashed programs exceed
     2**31.
 
-    >>> signed(1), signed(0xC0000005)
+    >>> signed_exit_code(1), signed_exit_code(0xC0000005)
     (1, -1073741819)
     """
     return code - 2**32 if code >= 2**31 else code

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from app.desktop.facts import SourceError, shared
+from app.desktop.facts import SourceError, load_library
 
 # One connection to an X server, through the system's libX11.
 #
@@ -60,7 +60,7 @@ def libx11() -> ctypes.CDLL:
 
 
 def _load() -> ctypes.CDLL:
-    x = shared("libX11.so.6")
+    x = load_library("libX11.so.6")
     pointer, long, unsigned = ctypes.c_void_p, ctypes.c_long, ctypes.c_ulong
     x.XOpenDisplay.argtypes, x.XOpenDisplay.restype = [ctypes.c_char_p], pointer
     x.XCloseDisplay.argtypes = [pointer]
@@ -183,7 +183,7 @@ class X11Idle:
 
     def _saver(self) -> Any:
         if self._library is None:
-            library = shared("libXss.so.1")
+            library = load_library("libXss.so.1")
             library.XScreenSaverAllocInfo.restype = ctypes.POINTER(_Info)
             library.XScreenSaverQueryInfo.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.POINTER(_Info)]
             self._info = library.XScreenSaverAllocInfo()

@@ -24,7 +24,7 @@ from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning import peer_lesson
 from app.learning.agreement import right_answers, words
 from app.learning.choosing import PeerGroup
-from app.learning.peer_lesson import ENOUGH, LEAST, PeerAnswer
+from app.learning.peer_lesson import ENOUGH, MIN, PeerAnswer
 from app.sapo import seeds
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, Question, QuestionError, draw, generate
@@ -228,7 +228,7 @@ def taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: b
         peer_lesson.answers(some, lambda key: False) if defended else _undefended(some)
         for some in places.values()
     ]
-    lessons = [some for some in chosen if len(some) >= LEAST]
+    lessons = [some for some in chosen if len(some) >= MIN]
     honest = sum((one.question, one.completion) in plain for some in lessons for one in some)
     return Taught(honest=honest, marked=sum(map(len, lessons)) - honest, families=len(lessons))
 

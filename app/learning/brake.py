@@ -3,7 +3,7 @@ its answers that show work, falls significantly while peers' answers are mixed i
 
 It uses figures of own answers only, so no peer can influence it; the price is that harm is found after it is
 done. Own rounds are summed in windows of WINDOW_ROUNDS, and each window is compared with an exponentially
-decayed sum of the windows before it. A share has fallen if it is lower by more than LEAST and by more than SURE
+decayed sum of the windows before it. A share has fallen if it is lower by more than MIN and by more than SURE
 standard errors of the difference; a group counts as one observation because its answers are correlated. Slower
 falls are found by the held-out curve (`app.learning.flat.has_collapsed`). Pure functions.
 """
@@ -20,7 +20,7 @@ from app.sapo.groups import ScoredGroup
 
 WINDOW_ROUNDS = 5
 """Number of rounds in a window."""
-SURE, LEAST = 4.0, 0.1
+SURE, MIN = 4.0, 0.1
 """Thresholds of a fall: standard errors, and difference of shares. Without a real change, fewer than one in
 fifty runs of 200 rounds raises a false alarm (tests/learning/test_brake.py)."""
 DECAY = 0.8
@@ -135,6 +135,6 @@ def _faded(past: BrakeWindow, now: BrakeWindow) -> BrakeWindow:
 def _fallen(vigil: PeerBrake) -> bool:
     past, now = vigil.past, vigil.now
     return past.rounds > 0 and any(
-        past.mean(sign) - now.mean(sign) > max(LEAST, SURE * math.hypot(past.error(sign), now.error(sign)))
+        past.mean(sign) - now.mean(sign) > max(MIN, SURE * math.hypot(past.error(sign), now.error(sign)))
         for sign in (0, 1)
     )

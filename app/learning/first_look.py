@@ -16,7 +16,7 @@ import msgspec
 
 from app.learning.placement import (
     ENOUGH,
-    MOST_FAMILIES,
+    MAX_FAMILIES,
     OWN_ROWS,
     SOME,
     FamilyTrial,
@@ -41,9 +41,9 @@ families, or as many as fill a batch of answers."""
 BEGIN_SHARE = 0.2
 """Share of right answers beyond chance from which a family can begin before all others were tried. One more
 batch of questions costs less than gathering a lesson in a family that is rarely right."""
-MORE, PATIENT_QUESTIONS, MOST_QUESTIONS = 8, 72, 160
+MORE, PATIENT_QUESTIONS, MAX_QUESTIONS = 8, 72, 160
 """MORE: questions of a family per call while a lesson is gathered. PATIENT_QUESTIONS: total of all these
-families after which SOME right answers suffice instead of ENOUGH. MOST_QUESTIONS: total after which gathering
+families after which SOME right answers suffice instead of ENOUGH. MAX_QUESTIONS: total after which gathering
 stops."""
 
 
@@ -132,7 +132,7 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
     own = [one for one in reached(found.tried) if one.family in begun]
     asked = sum(one.questions for one in own)
     short = short_of(found.lesson, tuple(begun), SOME if asked >= PATIENT_QUESTIONS else ENOUGH)
-    if asked >= MOST_QUESTIONS:
+    if asked >= MAX_QUESTIONS:
         return []
     more = [one for one in own if one.family in short]
     more.sort(key=lambda one: one.questions)
@@ -161,7 +161,7 @@ def finish(found: Placement, *, anyway: bool = False) -> Placement:
     tried = reached(found.tried)
     begun = families(tried) if anyway else beginning(found)
     if anyway and not begun:
-        begun = {one.family: one.level for one in tried[:MOST_FAMILIES]}
+        begun = {one.family: one.level for one in tried[:MAX_FAMILIES]}
     most = OWN_ROWS if any(map(is_own, begun)) else ENOUGH
     taught = lesson(found.lesson, begun, most) if found.way.examples else ()
     return msgspec.structs.replace(found, families=begun, tried=tried, lesson=taught, looking=False)

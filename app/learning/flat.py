@@ -18,8 +18,8 @@ ROUNDS_JUDGED = 4
 """Number of rounds judged together: fewer are too noisy, more would make the owner wait."""
 TAUGHT_NOTHING_SHARE = 0.1
 """A run of rounds counts as having taught nothing if at most this share of its groups is informative."""
-MOST_TOKENS = 512
-MOST_GROUPS = 32
+MAX_TOKENS = 512
+MAX_GROUPS = 32
 _RIGHT, _WRONG = 0.9, 0.02
 _ENDS, _MARKED = 0.5, 0.25
 _TORN, _ERRORS = 0.05, 3.0

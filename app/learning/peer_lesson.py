@@ -35,7 +35,7 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
-ENOUGH, LEAST = 48, 24
+ENOUGH, MIN = 48, 24
 """Maximum and minimum number of right answers of a family in a lesson."""
 FAMILIES, ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
@@ -54,7 +54,7 @@ TURNS = 3
 ASKED families would always decide what is asked for."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are enough of them,
-and a lesson needs only LEAST answers of peers; before that it needs ANSWERS."""
+and a lesson needs only MIN answers of peers; before that it needs ANSWERS."""
 MIN_AUTHORS = 2
 """Minimum number of independent authors of a lesson, unless one of them is vouched for."""
 PASSES = 2
@@ -78,7 +78,7 @@ OWN_LOSS, TALK_LOSS = 0.05, 0.05
 perplexity of everyday replies."""
 NOISE_ERRORS = 1.5
 """A loss between two trials counts only above this many standard errors of the difference."""
-MOST_ACTIVE = 16
+MAX_ACTIVE = 16
 """Maximum number of active families: with this many, no lesson opens another one."""
 
 
@@ -135,7 +135,7 @@ def next_lesson(
     if not round or round < _next_round(found):
         return None
     known = {*found.in_play, *resting_families(found, round)} - set(unfinished(found))
-    full = len(found.in_play) >= MOST_ACTIVE
+    full = len(found.in_play) >= MAX_ACTIVE
     places: dict[tuple[str, int], list[PeerGroup]] = {}
     for group in groups:
         at = group.scored.group.coordinates
@@ -144,13 +144,13 @@ def next_lesson(
     able = [
         FamilyAnswers(family=family, level=level, answers=taught)
         for (family, level), some in places.items()
-        if len(taught := answers(some, vouched)) >= LEAST
+        if len(taught := answers(some, vouched)) >= MIN
     ]
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
         easiest.setdefault(one.family, one)
     lesson = PeerLesson(parts=tuple(easiest.values()))
-    needed = LEAST if round >= OWN_ROUNDS else ANSWERS
+    needed = MIN if round >= OWN_ROUNDS else ANSWERS
     return lesson if len(lesson.answers) >= needed else None
 
 
@@ -209,7 +209,7 @@ def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> 
     """Returns the lesson reduced to the FAMILIES whose answers are likeliest to the model. `nats`: by family,
     the mean negative log-probability of a whole answer. Unread families come after these, and families whose
     answers mostly show no work last, because short answers are always likely. New families are added only up to
-    MOST_ACTIVE, and only NEW_BESIDE of them in a lesson that continues others: unlikely families cost as many
+    MAX_ACTIVE, and only NEW_BESIDE of them in a lesson that continues others: unlikely families cost as many
     steps and gain nothing yet (LOG.md)."""
 
     def distance(part: FamilyAnswers) -> tuple[bool, float]:
@@ -218,7 +218,7 @@ def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> 
 
     parts = sorted(lesson.parts, key=distance)
     new = [one for one in parts if one.family not in found.in_play]
-    room = MOST_ACTIVE - len(found.in_play)
+    room = MAX_ACTIVE - len(found.in_play)
     over = new[max(0, room if len(new) == len(parts) else min(room, NEW_BESIDE)) :]
     return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
 

@@ -19,7 +19,7 @@ from app.sapo.sets.question_set import is_own
 ANSWERS_PER_QUESTION = 4
 """Answers sampled per question. More questions tell more about a family, and give a lesson more choice, than
 more answers to one question."""
-LEAST_ANY = 0.1
+MIN_ANY = 0.1
 """A family has to wait if fewer than this share of its questions has a right answer among
 ANSWERS_PER_QUESTION.
 """
@@ -31,10 +31,10 @@ LOOK_EVERY = 2
 """Rounds between two trials of families that were never tried."""
 JOIN_AT_ONCE = 2
 JOIN_QUESTIONS = 4
-MOST_IN_PLAY = 8
+MAX_IN_PLAY = 8
 TOO_EASY = 0.9
 """Share of right answers from which the next higher level is tried."""
-MOST_FAMILIES = 3
+MAX_FAMILIES = 3
 """Maximum number of families to begin with. More would spread a lesson and a round's few questions too thin;
 others join later."""
 FOLLOWING_SHARE = 0.5
@@ -190,14 +190,14 @@ def too_easy(one: FamilyTrial) -> bool:
 
 def able(one: FamilyTrial) -> bool:
     """Whether a model can begin with a family. Always true for a question set, since its answers are known."""
-    return is_own(one.family) or (bool(one.any) and one.any_share >= LEAST_ANY)
+    return is_own(one.family) or (bool(one.any) and one.any_share >= MIN_ANY)
 
 
 def families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     """Returns the families that a model can begin with, and their levels: the owner's own first, then the best,
-    at most MOST_FAMILIES."""
+    at most MAX_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
-    ranked = ranked[:MOST_FAMILIES]
+    ranked = ranked[:MAX_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 
@@ -212,7 +212,7 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     """
     queue = found.unasked or (*found.later, *found.waiting)
     every = LOOK_EVERY if found.unasked else JOIN_EVERY
-    room = min(JOIN_AT_ONCE, MOST_IN_PLAY - len(found.in_play), len(queue))
+    room = min(JOIN_AT_ONCE, MAX_IN_PLAY - len(found.in_play), len(queue))
     if not found.families or not round or round % every or round == found.asked_again or room < 1:
         return ()
     first = 0 if found.unasked else (round // JOIN_EVERY - 1) * JOIN_AT_ONCE

@@ -14,13 +14,13 @@ from random import Random
 from engines.contract import Batch, Row, TokenSequence
 
 PASSES = 4
-"""Passes over all answers; more if these are few (see LEAST_STEPS)."""
+"""Passes over all answers; more if these are few (see MIN_STEPS)."""
 OWN_PASSES = 2
 """Epochs over the owner's answers to a question set, of which there are more (placement.OWN_ROWS). Their
 content is to be learned, not only their form, so the lesson never ends early and small talk is held in it."""
 PER_STEP = 8
 """Answers in a minibatch."""
-LEAST_STEPS = 8
+MIN_STEPS = 8
 """Minimum optimiser steps: a few answers are repeated until there are this many."""
 LEARNED_NATS = 0.6
 """Mean nats per token over the last few steps at which a lesson ends. Below it the model memorises these texts,
@@ -44,7 +44,7 @@ def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: in
         return []
     per_pass = math.ceil(len(sequences) / PER_STEP)
     dealt = [
-        order.sample(list(sequences), len(sequences)) for _ in range(max(passes, -(-LEAST_STEPS // per_pass)))
+        order.sample(list(sequences), len(sequences)) for _ in range(max(passes, -(-MIN_STEPS // per_pass)))
     ]
     return [
         imitate(told[first : first + PER_STEP], LEARNING_RATE)

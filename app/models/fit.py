@@ -28,7 +28,7 @@ ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
 COMPLETIONS = 8
 PROMPT_TOKENS = 256
 """Tokens of a long puzzle prompt, including the chat template."""
-LEAST_TOKENS, GOOD_TOKENS = 256, 1024
+MIN_TOKENS, GOOD_TOKENS = 256, 1024
 """Tokens of a micro-batch: the smallest the learner steps down to, and the size it uses when memory is
 plentiful."""
 ACTIVATION_SHARE = 0.5
@@ -84,7 +84,7 @@ def needs(
     micro_batch = min(GOOD_TOKENS * shape.token_bytes(False, size), max(2**29, weights // 2))
     opening = int((2 if merged else 1.5) * stored * size)  # with less the engine refuses to open it
     return MemoryNeeds(
-        least=max(opening, sampling, learning(LEAST_TOKENS, checkpointing=True)),
+        least=max(opening, sampling, learning(MIN_TOKENS, checkpointing=True)),
         sampling=sampling,
         learning=max(opening, sampling, learning(GOOD_TOKENS, checkpointing=False)),
         takes=max(weights + adapter + micro_batch, sampling),
@@ -203,7 +203,7 @@ FIXED_S = 2.0
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
-_MOST_CORES = 8
+_MAX_CORES = 8
 """Number of cores beyond which more bring little."""
 _TELLING = 50e6
 """Minimum parameters of a model whose measured rounds predict those of other models."""
@@ -296,5 +296,5 @@ def seconds_of_look(work: RoundWork, round_s: tuple[float, float]) -> tuple[floa
 
 def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:
     slower = 2.0 if dtype == "float32" else 1.0
-    share = _REFERENCE_CORES / min(cores, _MOST_CORES)
+    share = _REFERENCE_CORES / min(cores, _MAX_CORES)
     return _REFERENCE_S * slower * share * work.parameters * work.max_tokens / _REFERENCE

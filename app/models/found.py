@@ -19,7 +19,7 @@ from engines.files import read_json
 from engines.models.folder import Shape
 from engines.sound import sound
 
-_MOST = 200
+_MAX = 200
 """Maximum files per program that are inspected, to keep the list fast."""
 _DEEP = 4
 _MODEL_LAYER = "application/vnd.ollama.image.model"
@@ -131,7 +131,7 @@ def find(where: ModelFolders | None = None) -> list[FoundModel]:
 
 def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[FoundModel]:
     for program, root in roots:
-        for path in islice(_below(root, 1 if program == _DOWNLOADS else _DEEP), _MOST):
+        for path in islice(_below(root, 1 if program == _DOWNLOADS else _DEEP), _MAX):
             one = _file(path, program) if path.suffix.casefold() == ".gguf" else _folder(path.parent, program)
             if one is not None:
                 yield one
@@ -156,7 +156,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
 def _ollama(roots: tuple[Path, ...]) -> Iterator[FoundModel]:
     """Yields Ollama's models; a manifest names the model, and its file is named by digest."""
     for root in roots:
-        for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MOST):
+        for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MAX):
             with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
                 if not manifest.is_file() or manifest.stat().st_size > 2**20:
                     continue
@@ -243,7 +243,7 @@ def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
 
 def _hugging_face(cache: Path) -> Iterator[FoundModel]:
     """Yields the complete models in Hugging Face's cache, and GGUF files, which llama.cpp keeps there too."""
-    for place in islice(sorted(cache.glob("models--*--*")), _MOST):
+    for place in islice(sorted(cache.glob("models--*--*")), _MAX):
         with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):
             main = place / "refs" / "main"
             commit = main.read_text("ascii").strip() if main.is_file() else ""

@@ -83,12 +83,12 @@ class _Description(msgspec.Struct):
     siblings: list[_Sibling] = []
 
 
-def question(endpoint: str, id: str, revision: str) -> str:
+def description_url(endpoint: str, id: str, revision: str) -> str:
     """Returns the URL of a model's description."""
     return f"{endpoint}/api/models/{id}/revision/{quote(revision, safe='')}?blobs=true"
 
 
-def address(endpoint: str, id: str, commit: str, file: str) -> str:
+def file_url(endpoint: str, id: str, commit: str, file: str) -> str:
     """Returns the URL of `file` in model repository `id` at `commit`."""
     return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
 
@@ -194,7 +194,7 @@ class Hub:
     def plan(self, id: str, revision: str, patience: RetryLimit, waiting: fetch.Waiting) -> DownloadPlan:
         """Returns the files to download. Raises HubError."""
         with self._sentences(id):
-            asked = question(self.endpoint, id, revision)
+            asked = description_url(self.endpoint, id, revision)
             (description,) = fetch.ask([(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers)
         return read(self.host, id, description)
 
@@ -213,7 +213,7 @@ class Hub:
             fetch.bring(orders, to, heard, waiting, patience, self.headers, came)
 
     def _address(self, plan: DownloadPlan, piece: HubFile) -> str:
-        return address(self.endpoint, plan.id, plan.commit, piece.file)
+        return file_url(self.endpoint, plan.id, plan.commit, piece.file)
 
     @contextmanager
     def _sentences(self, id: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
 """Marks from Unicode's private use area, which no real text contains."""
-_MOST_CONTEXT = 8192
+_MAX_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
     ]
     lines.append("PARAMETER temperature 1")
     if shape is not None:
-        lines.append(f"PARAMETER num_ctx {min(shape.context, _MOST_CONTEXT)}")
+        lines.append(f"PARAMETER num_ctx {min(shape.context, _MAX_CONTEXT)}")
     return "\n".join(lines) + "\n"
 
 

@@ -75,7 +75,7 @@ class Governor:
         self._open_facts, self._obey, self._tell = open_facts, obey, tell
         self._facts: Provider | None = None
         self._preferences = Preferences(home)
-        found, complaint = files.kept_json(self._orders_path, Orders)
+        found, complaint = files.read_or_set_aside(self._orders_path, Orders)
         self._orders = found or Orders()
         self._news = [sentence for sentence in (self._preferences.complaint, complaint) if sentence]
         if by_hand and self._orders != Orders():

@@ -168,12 +168,12 @@ class Healer:
 
 def _longer(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     now = max_answer_tokens(state, settings)
-    if now >= flat.MOST_TOKENS:
+    if now >= flat.MAX_TOKENS:
         return state, (
             f"Most answers don't end within {now} tokens, and longer ones cost too much. "
             "A model that answers more briefly would help."
         )
-    more = min(flat.MOST_TOKENS, 2 * now)
+    more = min(flat.MAX_TOKENS, 2 * now)
     sentence = f"Most answers don't end within {now} tokens. They may be {more} tokens long from now on."
     return msgspec.structs.replace(state, max_tokens=more), sentence
 
@@ -194,12 +194,12 @@ def _harder(state: NodeState, why: str) -> tuple[NodeState, str]:
 
 def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     now = state.groups or settings.groups
-    if now >= flat.MOST_GROUPS:
+    if now >= flat.MAX_GROUPS:
         return state, (
             "Its answers to a puzzle are all alike, so there's little to tell apart. "
             "More families, or answers from other models, would help."
         )
-    more = min(flat.MOST_GROUPS, 2 * now)
+    more = min(flat.MAX_GROUPS, 2 * now)
     return msgspec.structs.replace(state, groups=more), (
         f"Its answers to a puzzle are nearly all alike. It tries {more} puzzles a round instead of {now}."
     )

@@ -23,7 +23,7 @@ _DEATHS = 5
 """After this many deaths in a row without any finished work a trainer is not started again."""
 _DEATHS_OPENING = 2
 """That limit before this run has ever opened its model: a model that crashes its reader does so every time."""
-_LEAST_SHARE = 1 / 16
+_MIN_SHARE = 1 / 16
 """Smallest share of the measured memory budget; if a trainer still runs out of memory with it, smaller ones do
 not help."""
 
@@ -109,7 +109,7 @@ class Supervisor:
                 f"Round {state.round} is safe."
             )
         sentence = f"{death} It restarts and plays round {state.round + 1} again."
-        if death.of_memory and self._share > _LEAST_SHARE:
+        if death.of_memory and self._share > _MIN_SHARE:
             self._share /= 2
             sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
         return sentence, wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)

@@ -20,7 +20,7 @@ from app.swarm.wire.protocol import AccessMode, Auth, Hello
 
 WORK_BITS = 20
 """Bits of work for `--access pow` without a number: about a second of one core."""
-MOST_WORK_BITS = 28
+MAX_WORK_BITS = 28
 """Maximum bits of work, about four minutes: more would lock out slow computers rather than attackers."""
 _LONGEST_LIST = 8 * 2**20
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from app.relay.standing import LEAST_WEIGHT, Ban, Source, Standings
+from app.relay.standing import MIN_WEIGHT, Ban, Source, Standings
 from app.relay.store.backplane import Unavailable
 from app.relay.store.window import Window
 from app.sapo.questions import QuestionError, UnsoundQuestion
@@ -163,7 +163,7 @@ class Checker:
         """Handles a report of a bad group. Claimed rewards are checked again; signatures were checked on
         arrival; any other reason only raises suspicion."""
         standings, group = self._state.standings, self._state.window.find(id)
-        if group is None or group.key == reporter or standings.weight(reporter) <= LEAST_WEIGHT:
+        if group is None or group.key == reporter or standings.weight(reporter) <= MIN_WEIGHT:
             return
         if reason == "bad_sig" or (reason == "bad_reward" and id in self._honest):
             standings.wrong_report(reporter)

@@ -30,7 +30,7 @@ PROBATION, SEEN_S = 50, 20 * 3600.0
 less than a day, so that a node that runs every evening is known on the second."""
 KEPT_S = 30 * DAY
 """Seconds for which a standing is kept after the key's last honest group, false claim or ban."""
-PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
+PROBATION_WEIGHT, MIN_WEIGHT = 0.2, 0.05
 SPOT_CHECK = 0.05
 """Share of the groups of a known key that is scored again."""
 FALSE_CLAIMS, BAN_S = 3, DAY
@@ -67,8 +67,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     def weight(self) -> float:
         """Sampling weight, 0.05 to 1: 1 - error / 0.5, on probation at most 0.2."""
         earned = 1 - self.error / 0.5
-        if earned < LEAST_WEIGHT:
-            return LEAST_WEIGHT
+        if earned < MIN_WEIGHT:
+            return MIN_WEIGHT
         return PROBATION_WEIGHT if self.probation and earned > PROBATION_WEIGHT else earned
 
     @property

@@ -36,7 +36,7 @@ STEP, LENGTH_STEP = 0.3, 0.2
 MIN_CHARACTERS = 20_000
 """Own characters that must have been seen before a kind of character that never occurred among them counts as
 foreign."""
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 """Maximum different characters remembered; for a model that uses more, the check is off."""
 _FADE = 0.95
 """Factor on a peer's record each time another of its groups is added."""
@@ -129,7 +129,7 @@ def observe(
     return Habits(
         lowest_W=lowest_W,
         length=length,
-        characters="".join(sorted(used)[: MOST_CHARACTERS + 1]),
+        characters="".join(sorted(used)[: MAX_CHARACTERS + 1]),
         seen=(habits.seen if habits else 0) + sum(map(len, texts_S)),
     )
 
@@ -180,7 +180,7 @@ def well_formed(habits: Habits | None, text: str) -> bool:
     else:
         formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
     formed = formed and not miscounts(text)
-    if habits is None or habits.seen < MIN_CHARACTERS or len(habits.characters) > MOST_CHARACTERS:
+    if habits is None or habits.seen < MIN_CHARACTERS or len(habits.characters) > MAX_CHARACTERS:
         return formed
     return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))
 

@@ -24,11 +24,11 @@ MAX_ROWS = 16
 """Maximum answers in progress. With more, a processor's tokens per second barely increase."""
 USUAL_TOKENS = 1024
 """Maximum tokens of an answer if the request sets none."""
-_LEAST_TOKENS = 512
+_MIN_TOKENS = 512
 _FLUSH_S = 0.02
 """Minimum seconds between two streamed pieces of an answer."""
 _BYTES_OF_CHARACTER = 4
-_MOST_LOGPROBS = 256
+_MAX_LOGPROBS = 256
 """Maximum tokens whose log-probabilities go into one message: each may come with 20 alternatives."""
 _TOO_LONG = "context_length_exceeded"
 _GREEDY = 1e-4
@@ -101,9 +101,9 @@ class Answer:
                 tokens=len(self.tokens_T),
                 logprobs=self._logprobs,
             )
-        elif (self.start.stream and now - self._told_at >= _FLUSH_S) or len(self._logprobs) >= _MOST_LOGPROBS:
+        elif (self.start.stream and now - self._told_at >= _FLUSH_S) or len(self._logprobs) >= _MAX_LOGPROBS:
             end = len(self.text) - _begun(self.text, self.start.stop)
-            if end > self._told or len(self._logprobs) >= _MOST_LOGPROBS:
+            if end > self._told or len(self._logprobs) >= _MAX_LOGPROBS:
                 text, self._told, self._told_at = self.text[self._told : end], end, now
                 logprobs, self._logprobs = self._logprobs, []
                 yield Piece(number=number, index=index, text=text, logprobs=logprobs)
@@ -233,7 +233,7 @@ class Batch:
             self._refresh()
         alike = [one for one in self._waiting if one.start.plain == self._plain]
         needed = max(len(one.prompt_T) + one.most for one in alike[:MAX_ROWS])
-        self._room = min(self._context, max(_LEAST_TOKENS, 1 << (needed - 1).bit_length()))
+        self._room = min(self._context, max(_MIN_TOKENS, 1 << (needed - 1).bit_length()))
         self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._plain)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:

@@ -15,7 +15,7 @@ import msgspec
 
 from app.common.files import log_with_room
 from app.common.process import surroundings as secrets
-from app.common.process.stopping import out_of_reach
+from app.common.process.stopping import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
 from app.node.rules.orders import show_serving
 from app.node.trainer import solo
@@ -25,7 +25,7 @@ from engines import waiting
 
 QUIET_S = 600.0
 """Idle seconds after which the model is unloaded."""
-MOST_REQUESTS = 64
+MAX_REQUESTS = 64
 """Maximum requests in progress or waiting; further ones are refused with BusyError."""
 _HEARTBEAT_S = 0.5
 _DIED = (
@@ -35,7 +35,7 @@ _DIED = (
 
 
 class BusyError(Exception):
-    """MOST_REQUESTS requests are already waiting."""
+    """MAX_REQUESTS requests are already waiting."""
 
 
 class ModelError(Exception):
@@ -71,7 +71,7 @@ class ModelProcess:
     async def ask(self, start: Start) -> AsyncGenerator[Began | Piece | Ended]:
         """Sends a request and yields the messages about it until its last answer has ended. Raises BusyError
         and ModelError; closing the iterator cancels the answers."""
-        if len(self._open) >= MOST_REQUESTS:
+        if len(self._open) >= MAX_REQUESTS:
             raise BusyError
         number, replies = next(self._numbers), asyncio.Queue[Reply]()
         self._open[number] = replies
@@ -146,7 +146,7 @@ class ModelProcess:
                 env=environment,
                 cwd=working_folder(),
                 limit=messages.MAX_LINE,
-                **out_of_reach(),
+                **detached_popen_kwargs(),
             )
         self._reading = asyncio.create_task(self._read(self._process))
 

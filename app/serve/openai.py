@@ -18,9 +18,9 @@ import msgspec
 from app.serve import schema
 from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
 
-MOST_ANSWERS = 8
+MAX_ANSWERS = 8
 """Maximum answers to one request, over all its prompts."""
-MOST_TOP = 20
+MAX_TOP = 20
 BASE_SUFFIX = ":before"
 """Suffix of the model name that selects the base model, without its training here."""
 
@@ -91,7 +91,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: Most | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
-    n: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANSWERS)] | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=MAX_ANSWERS)] | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
     stream: bool | None = None
@@ -144,7 +144,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     messages: Annotated[list[ChatTurn], msgspec.Meta(min_length=1, max_length=512)]
     max_completion_tokens: Most | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MOST_TOP)] | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_TOP)] | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
 
@@ -180,8 +180,8 @@ class TextRequest(_Common, frozen=True, kw_only=True):
         parts = self.prompt if isinstance(self.prompt, list) else [self.prompt]
         ids = [part for part in parts if isinstance(part, int)]
         prompts: list[Any] = [ids] if len(ids) == len(parts) else parts
-        if (ids and prompts is parts) or not all(prompts) or len(prompts) * (self.n or 1) > MOST_ANSWERS:
-            raise RequestError(400, f"Up to {MOST_ANSWERS} answers to prompts with text.", param="prompt")
+        if (ids and prompts is parts) or not all(prompts) or len(prompts) * (self.n or 1) > MAX_ANSWERS:
+            raise RequestError(400, f"Up to {MAX_ANSWERS} answers to prompts with text.", param="prompt")
         return self._start(prompts=prompts, max_tokens=self.max_tokens or 16, logprobs=self.logprobs)
 
 

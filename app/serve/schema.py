@@ -12,14 +12,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-MOST_CHOICES = 256
-_MOST_RULES = 1000
+MAX_CHOICES = 256
+_MAX_RULES = 1000
 _DEEPEST = 24
 _LONGEST = 64 * 1024
 """Maximum characters of a grammar."""
-_MOST_COUNT = 512
+_MAX_COUNT = 512
 """Maximum value of minItems, maxItems, minLength and maxLength."""
-_MOST_READINGS = 32
+_MAX_READINGS = 32
 
 _PRIMITIVES = {
     "string": r'"\"" char* "\""',
@@ -65,8 +65,8 @@ def choice(texts: Sequence[str]) -> str:
     >>> choice(["yes", "no"])
     'root ::= "yes" | "no"\\n'
     """
-    if not 0 < len(texts) <= MOST_CHOICES or not all(texts):
-        raise SchemaError(f"A choice has 1 to {MOST_CHOICES} answers, none of them empty.")
+    if not 0 < len(texts) <= MAX_CHOICES or not all(texts):
+        raise SchemaError(f"A choice has 1 to {MAX_CHOICES} answers, none of them empty.")
     return _written({"root": " | ".join(dict.fromkeys(map(_literal, texts)))})
 
 
@@ -137,8 +137,8 @@ class _Rules:
             return self._scalar(_json(schema["const"])), 1
         if "enum" in schema:
             values = schema["enum"]
-            if not isinstance(values, list) or not 0 < len(values) <= MOST_CHOICES:
-                raise SchemaError(f"An enum has 1 to {MOST_CHOICES} values.")
+            if not isinstance(values, list) or not 0 < len(values) <= MAX_CHOICES:
+                raise SchemaError(f"An enum has 1 to {MAX_CHOICES} values.")
             return self._scalar(" | ".join(dict.fromkeys(map(_json, values)))), 1
         if "anyOf" in schema or "oneOf" in schema:
             return self._union(schema.get("anyOf", schema.get("oneOf")), depth)
@@ -162,7 +162,7 @@ class _Rules:
         return kind, 1
 
     def _add(self, body: str) -> str:
-        if len(self.rules) >= _MOST_RULES or len(body) > _LONGEST:
+        if len(self.rules) >= _MAX_RULES or len(body) > _LONGEST:
             raise SchemaError("The schema is too large: leave something out.")
         name = f"r{len(self.rules)}"
         self.rules[name] = body
@@ -174,13 +174,13 @@ class _Rules:
         return name
 
     def _union(self, schemas: object, depth: int) -> Rule:
-        if not isinstance(schemas, list) or not 0 < len(schemas) <= MOST_CHOICES:
-            raise SchemaError(f"anyOf and type have 1 to {MOST_CHOICES} alternatives.")
+        if not isinstance(schemas, list) or not 0 < len(schemas) <= MAX_CHOICES:
+            raise SchemaError(f"anyOf and type have 1 to {MAX_CHOICES} alternatives.")
         made = dict(self.rule(one, depth + 1) for one in schemas)
         several = made.keys() - self._scalars
         self.splits |= len(several) > 1
         readings = max(1, sum(made[name] for name in several))
-        if readings > _MOST_READINGS:
+        if readings > _MAX_READINGS:
             raise SchemaError("The schema offers too many objects or lists in one place: offer fewer.")
         return self._add(" | ".join(made)), readings
 
@@ -241,8 +241,8 @@ class _Rules:
 def _bounds(schema: dict[str, Any], least: str, most: str) -> tuple[int, int | None]:
     low, high = schema.get(least, 0), schema.get(most)
     for count in (low, high):
-        if count is not None and (type(count) is not int or not 0 <= count <= _MOST_COUNT):
-            raise SchemaError(f"{least} and {most} are 0 to {_MOST_COUNT}.")
+        if count is not None and (type(count) is not int or not 0 <= count <= _MAX_COUNT):
+            raise SchemaError(f"{least} and {most} are 0 to {_MAX_COUNT}.")
     if high is not None and high < low:
         raise SchemaError(f"{most} is less than {least}.")
     return low, high

@@ -37,7 +37,7 @@ WRITE_S = 30.0
 """Seconds without reading after which a client counts as gone."""
 HEAD_S = 20.0
 """Maximum seconds without a request before a connection is closed."""
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 _OUTBOUND = 64 * 1024
 """Socket send buffer in bytes, for data that a client has not read yet."""
 _LINGER_S = 1.0
@@ -218,7 +218,7 @@ def _of_loopback(address: str) -> bool:
 
 
 class _Door(asyncio.Protocol):
-    """Accepts connections and hands them to `server`, at most MOST_CONNECTIONS. Beyond that, the oldest idle
+    """Accepts connections and hands them to `server`, at most MAX_CONNECTIONS. Beyond that, the oldest idle
     connection is closed, so that silent connections cannot block all others."""
 
     def __init__(self, server: web.Server) -> None:
@@ -227,7 +227,7 @@ class _Door(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         there = [one for one in self._server.connections if one.transport and not one.transport.is_closing()]
-        if len(there) >= MOST_CONNECTIONS:
+        if len(there) >= MAX_CONNECTIONS:
             idle = next((one.transport for one in there if one._current_request is None), transport)
             assert idle is not None
             idle.abort()

@@ -12,7 +12,7 @@ import torch
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
 from engines.llamacpp.follower import ContextProvider, follow
-from engines.llamacpp.model import MOST_SEQUENCES, available, computes_bf16
+from engines.llamacpp.model import MAX_SEQUENCES, available, computes_bf16
 from engines.llamacpp.sampler import LlamaDecoder, sample
 from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import gguf, tensors
@@ -72,7 +72,7 @@ class LlamaEngine(TorchEngine):
         """Returns how many rows run at a time: all of them, within the limits of llama.cpp, KEYS_BYTES and half
         of the free memory. Raises EngineError if not even one fits."""
         row_bytes = self._follower.row_bytes(tokens)
-        most = min(wanted, MOST_SEQUENCES, max(1, KEYS_BYTES // row_bytes))
+        most = min(wanted, MAX_SEQUENCES, max(1, KEYS_BYTES // row_bytes))
         fitting = free_memory(self._base.placement.device) // 2 // row_bytes
         if fitting < 1:
             raise EngineError(

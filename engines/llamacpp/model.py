@@ -100,7 +100,7 @@ def _log(loaded: Any) -> Any:
     return hear
 
 
-MOST_SEQUENCES = 255
+MAX_SEQUENCES = 255
 """llama.cpp's own limit (LLAMA_MAX_SEQ), less one sequence that holds the prompt read last."""
 
 CELL_MULTIPLE = 256

@@ -21,7 +21,7 @@ from engines.contract import (
 )
 from engines.facts import MB
 from engines.mlx_lora.adapter import Adapter
-from engines.mlx_lora.learner import Learner, measured
+from engines.mlx_lora.learner import Learner, measured_limits
 from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
 from engines.mlx_lora.sampler import MlxDecoder, Request, Rollout, sample
 from engines.models.folder import (
@@ -72,7 +72,7 @@ class MlxEngine:
         )
         self._network = _load(self._folder, shape, dtype, rank)
         self._fingerprint = fingerprint(self._folder)
-        limits = measured(self._network, free_memory(self._on_gpu), self._on_gpu)
+        limits = measured_limits(self._network, free_memory(self._on_gpu), self._on_gpu)
         limits.tokens = max(1, round(limits.tokens * options.get("batch_share", 1.0)))
         if limits.checkpointing:
             self.notes.append("Memory is short: it computes layers twice instead of keeping them.")

@@ -153,14 +153,14 @@ def _logp(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> tuple[m
 
 CLIP_NORM = 1.0
 
-MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
+MAX_TOKENS = {"cpu": 2048, "gpu": 8192}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
 caches."""
 
 
-def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
+def measured_limits(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
     """Returns the limits of a micro-batch for this much free memory."""
-    most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
+    most = MAX_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
     return BatchLimits.fitting(free_bytes, most, kept, recomputed)
 

@@ -141,7 +141,7 @@ KNOWN_TYPES = ("qwen2", "qwen3", "llama")
 """Model types that our own decoder supports. They differ only in biases and in norms on queries and keys."""
 
 
-_MOST = 2**24
+_MAX = 2**24
 """Maximum of any size of a decoder; the longest contexts and largest vocabularies are far below."""
 _LONGEST = 120
 
@@ -237,7 +237,7 @@ def _possible(shape: Architecture) -> bool:
     rope = shape.rope
     numbers = (rope.theta, rope.factor, rope.low_freq_factor, rope.high_freq_factor, rope.original_context)
     return (
-        all(0 < getattr(shape, size) <= _MOST for size in sizes)
+        all(0 < getattr(shape, size) <= _MAX for size in sizes)
         and shape.heads % shape.kv_heads == 0
         and shape.head_dim % 2 == 0
         and 0 <= shape.eps < 1

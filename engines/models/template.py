@@ -35,7 +35,7 @@ _LONGEST_TEXT = 2**22
 """Maximum characters of a prompt, and of every part that is assembled: a million tokens."""
 _WIDEST = 10_000
 """Largest number that a filter or a method accepts."""
-_MOST_BITS = 4096
+_MAX_BITS = 4096
 _PLAIN = "{% for message in messages %}{{ message['content'] }}\n\n{% endfor %}"
 """Template for base models that have none: the texts one after another."""
 _LEFT_OUT = ("pprint", "striptags", "urlize", "wordwrap", "xmlattr")
@@ -105,7 +105,7 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         whole = isinstance(left, int) and isinstance(right, int)
-        if operator == "**" or (whole and left.bit_length() + right.bit_length() > _MOST_BITS):
+        if operator == "**" or (whole and left.bit_length() + right.bit_length() > _MAX_BITS):
             raise SecurityError("it computes with numbers that are too large")
         if operator == "%" and isinstance(left, str | bytes):
             self._format(str(left), right)

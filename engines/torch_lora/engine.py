@@ -57,7 +57,7 @@ class Base:
         self.network: Network = self._load()
         self.text = ModelText(tokenizer, self.folder.name, self.network.context)
         self.fingerprint = fingerprint(self.folder)
-        self.limits = learner.measured(self.network, free_memory(self.placement.device))
+        self.limits = learner.measured_limits(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
         if self.limits.checkpointing:
             self.note("Memory is short: it computes layers twice instead of keeping them.")

@@ -30,27 +30,27 @@ from engines.torch_lora.sampler import memory
 
 CLIP_NORM = 1.0
 
-MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+MAX_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
 caches."""
 
 
-MOST_SHARE = 0.5
+MAX_SHARE = 0.5
 """Maximum memory of a micro-batch on a processor, as a share of the weights' size: larger ones gain nothing,
 and other programs need the memory."""
 
-LEAST_BYTES = 2**29
+MIN_BYTES = 2**29
 """Minimum bytes allowed by that share, so that it does not limit small models."""
 
 
-def measured(network: Network, free_bytes: int) -> BatchLimits:
+def measured_limits(network: Network, free_bytes: int) -> BatchLimits:
     """Returns the limits of a micro-batch for this much free memory. On a processor a micro-batch uses at most
     half as much memory as the weights."""
     token_bytes = network.token_bytes(checkpointing=False)
-    most, recomputed = MOST_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
+    most, recomputed = MAX_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
     limits = BatchLimits.fitting(free_bytes, most, token_bytes, recomputed)
     if network.device.type == "cpu" and not limits.checkpointing:
-        allowed = max(LEAST_BYTES, int(network.weight_bytes * MOST_SHARE))
+        allowed = max(MIN_BYTES, int(network.weight_bytes * MAX_SHARE))
         limits.tokens = min(limits.tokens, max(256, allowed // token_bytes))
     return limits
 
@@ -87,7 +87,7 @@ def _gather_gradient(
     """Adds the gradient of all `rows` to the adapter's. Returns the loss, the sum of `logprobs.mismatch` and
     the number of micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
-    pieces = micro_batches(sequences, limits.tokens, network.shares(limits.checkpointing))
+    pieces = micro_batches(sequences, limits.tokens, network.shares_prompts(limits.checkpointing))
     total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
     for piece in pieces:
         states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
@@ -134,6 +134,6 @@ def score(
         return out
 
     def score_all() -> list[list[float]]:
-        return scored(sequences_S, limits.tokens, found, network.shares(False))
+        return scored(sequences_S, limits.tokens, found, network.shares_prompts(False))
 
     return memory(network.device).learning(score_all, limits, notice)

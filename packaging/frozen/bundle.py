@@ -24,7 +24,7 @@ class BuildError(Exception):
 
 # The Python that engine packs are made with on Windows and macOS, whose own systems bring none.
 
-PACKS_FILE = Path(__file__).resolve().parents[1] / "release" / "python.json"
+PYTHON_BUILDS_FILE = Path(__file__).resolve().parents[1] / "release" / "python.json"
 _LIBRARY = ("lib/python3.*", "Lib")
 NOT_NEEDED = (
     *("include", "share", "tcl", "libs", "lib/pkgconfig", "DLLs/_tkinter*", "DLLs/tcl*", "DLLs/tk*"),
@@ -43,7 +43,7 @@ def carry_python(archive: Path, to: Path) -> None:
     """Unpacks an archive of python-build-standalone after checking its digest. Raises BuildError."""
     known = {
         one["file"]: one["sha256"]
-        for one in json.loads(PACKS_FILE.read_text(encoding="utf-8"))["files"].values()
+        for one in json.loads(PYTHON_BUILDS_FILE.read_text(encoding="utf-8"))["files"].values()
     }
     try:
         with archive.open("rb") as file:

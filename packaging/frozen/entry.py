@@ -24,7 +24,7 @@ def main() -> None:
     from app.common import remedy
     from app.install.updates.installed import typed
 
-    os.environ[remedy.VARIABLE] = typed()
+    os.environ[remedy.COMMAND_ENV] = typed()
     if sys.platform == "win32":
         from app.desktop import windows
 
@@ -72,10 +72,10 @@ def hand_over(arguments: list[str], source: Path) -> None:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
     if sys.platform == "win32":
-        from app.desktop.windows import stand_in, step_out
+        from app.desktop.windows import run_in_place, step_out
 
         step_out(str(source.parent))
-        sys.exit(stand_in(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))
+        sys.exit(run_in_place(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))
     os.execve(found, command, cleaned(os.environ, source))
 
 

@@ -19,7 +19,7 @@ from frozen.bundle import WORK, BuildError, Bundle
 from linux import tree
 
 HERE = Path(__file__).resolve().parent
-RUNNING_FILE = "onefile"
+ONEFILE_MARKER_NAME = "onefile"
 """A file beside the unpacked program that a running app keeps open, which marks its folder as in use."""
 TRAILER = struct.Struct("<48sIIQQ8s")
 TRAILER_MAGIC = b"SHOALONE"
@@ -35,7 +35,7 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
     shutil.copytree(laid_out / "usr" / "lib" / "shoal", folder, symlinks=True)
     shutil.copytree(laid_out / "usr" / "share" / "doc" / "shoal", folder / "doc")
     shutil.copyfile(laid_out / "usr/share/icons/hicolor/256x256/apps/shoal.png", folder / "shoal.png")
-    (folder / RUNNING_FILE).write_text(
+    (folder / ONEFILE_MARKER_NAME).write_text(
         "This folder was unpacked from one file and can be deleted.\n", encoding="ascii"
     )
     to = out / f"Shoal-{made.version}-{platform.machine()}"

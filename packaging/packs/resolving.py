@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-_LEAST = re.compile(r"(?:manylinux|macosx)_(\d+)_(\d+)_")
+_MIN = re.compile(r"(?:manylinux|macosx)_(\d+)_(\d+)_")
 _OLDER = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 UV_PLATFORMS = {
     "linux-x86_64": "x86_64-manylinux_2_34",
@@ -106,7 +106,7 @@ def least(files: Iterable[str]) -> str:
     needed = []
     for file in files:
         tags = file.removesuffix(".whl").rpartition("-")[2].split(".")
-        versions = [(int(found[1]), int(found[2])) for tag in tags if (found := _LEAST.match(tag))]
+        versions = [(int(found[1]), int(found[2])) for tag in tags if (found := _MIN.match(tag))]
         versions += [version for tag in tags for name, version in _OLDER.items() if tag.startswith(f"{name}_")]
         needed += [min(versions)] if versions else []
     return "{}.{}".format(*max(needed)) if needed else ""

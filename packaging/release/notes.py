@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "notes"
-LONGEST, MOST = 300, 20
+LONGEST, MAX = 300, 20
 """Maximum characters of a line and lines of a language, as in app.install.updates.feed."""
 
 
@@ -44,8 +44,8 @@ def read(version: str, folder: Path = FOLDER) -> dict[str, list[str]]:
     if not found.get("en"):
         raise NotesError(f"{path.name} says nothing in English: write lines below ## en.")
     for language, lines in found.items():
-        if len(lines) > MOST or any(len(line) > LONGEST for line in lines):
+        if len(lines) > MAX or any(len(line) > LONGEST for line in lines):
             raise NotesError(
-                f"{path.name} says too much in {language}: {MOST} lines of {LONGEST} letters at most."
+                f"{path.name} says too much in {language}: {MAX} lines of {LONGEST} letters at most."
             )
     return found

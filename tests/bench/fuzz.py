@@ -35,7 +35,7 @@ from app.swarm.wire.limits import Quotas, Refused, RelayLimits
 from tests.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 
 SUMMARY = "spoiled messages against all readers and a node's intake: only refusals may come out"
-MOST_GROWTH_MB = 64.0
+MAX_GROWTH_MB = 64.0
 TAKEN = "taken"
 _WARM = 10
 """Memory is compared from after one case in so many on."""
@@ -117,7 +117,7 @@ def _part(case: Case, args: argparse.Namespace, name: str, tell: Tell) -> dict[s
                 )
         counts.setdefault(target, Counter())[outcome] += 1
     growth = (process.memory_info().rss - before) / 2**20
-    if growth > MOST_GROWTH_MB:
+    if growth > MAX_GROWTH_MB:
         problems.append(f"{name}: memory has grown by {growth:.0f} MB.")
     for target, each in counts.items():
         if not each[TAKEN] and args.cases >= 1000:

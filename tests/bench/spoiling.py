@@ -41,7 +41,7 @@ from app.swarm.wire.protocol import (
 
 SWARM = "fuzz"
 NOW_MS = 1_800_000_000_000
-MOST = 1 << 17
+MAX = 1 << 17
 """Bytes of a spoiled message, twice what a frame may have."""
 
 _NUMBERS = (
@@ -96,7 +96,7 @@ class Spoiler:
         if kind < 0.45:
             for _ in range(rng.choice((1, 1, 1, 2, 5))):
                 raw = self._cut(raw)
-            return raw[:MOST]
+            return raw[:MAX]
         value = json.loads(raw)
         for _ in range(rng.choice((1, 1, 1, 2, 4))):
             value = self._bend(value)
@@ -254,7 +254,7 @@ class Spoiler:
             text = text.replace('"v":1', '"v":1,"v":1').replace('{"t":', '{"t":"pub","t":', 1)
         if rng.random() < 0.03:
             text = rng.choice(("\ufeff", " ", "\n", "[", '"')) + text + rng.choice(("", " ", "}", "\0", "{}"))
-        return text.encode("utf-8", "surrogatepass")[:MOST]
+        return text.encode("utf-8", "surrogatepass")[:MAX]
 
     def _cut(self, raw: bytes) -> bytes:
         rng = self._rng

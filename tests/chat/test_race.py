@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.chat import messages
 from app.chat.messages import ChatFailed, Lap, Result
-from app.chat.puzzles import several
+from app.chat.puzzles import draw_several
 from app.chat.talking import Chat, OpenEngine
 from app.node.record.state import NodeState
 from app.sapo import curriculum, questions
@@ -49,13 +49,13 @@ def total(text: str) -> int:
 
 
 def test_the_puzzles_are_new_and_dealt_out_evenly_and_the_same_for_the_same_seed() -> None:
-    found = several(LEVELS, 20, random.Random(3))
+    found = draw_several(LEVELS, 20, random.Random(3))
     assert len(found) == 20 == len({puzzle.text for puzzle in found})
     assert all(questions.generate(puzzle.question.coordinates).held_out for puzzle in found)
     counts = [sum(puzzle.family == family for puzzle in found) for family in LEVELS]
     assert max(counts) - min(counts) <= 2, counts
-    assert [puzzle.text for puzzle in several(LEVELS, 20, random.Random(3))] == [one.text for one in found]
-    assert [puzzle.text for puzzle in several(LEVELS, 20, random.Random(4))] != [one.text for one in found]
+    assert [puzzle.text for puzzle in draw_several(LEVELS, 20, random.Random(3))] == [one.text for one in found]
+    assert [puzzle.text for puzzle in draw_several(LEVELS, 20, random.Random(4))] != [one.text for one in found]
 
 
 def test_a_race_asks_both_sides_the_same_with_the_same_luck(

@@ -123,9 +123,9 @@ def test_json_that_says_nothing_sensible_says_nothing(tmp_path: Path) -> None:
 
 def test_damaged_json_is_moved_aside_and_told(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    assert files.kept_json(path, list[int]) == (None, "")
+    assert files.read_or_set_aside(path, list[int]) == (None, "")
     path.write_text("[1, ")
-    found, sentence = files.kept_json(path, list[int])
+    found, sentence = files.read_or_set_aside(path, list[int])
     (aside,) = tmp_path.iterdir()
     assert found is None and aside.read_text() == "[1, "
     assert sentence.startswith("a.json can't be read (") and f"is kept as {aside.name}" in sentence

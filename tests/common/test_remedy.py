@@ -48,7 +48,7 @@ PACKED, FROZEN, CHECKOUT = "packed", "frozen", "checkout"
 @pytest.fixture(params=[CHECKOUT, FROZEN, PACKED])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Which copy this is: for an installed app's own Python and for that of its engine."""
-    monkeypatch.delenv(remedy.VARIABLE, raising=False)
+    monkeypatch.delenv(remedy.COMMAND_ENV, raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     if request.param == FROZEN:
         monkeypatch.setattr(sys, "frozen", True, raising=False)
@@ -161,7 +161,7 @@ def test_help_names_what_this_copy_has(kind: str) -> None:
 
 
 def test_what_is_typed_is_what_the_program_has_handed_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(remedy.VARIABLE, "/opt/100%/shoal")
+    monkeypatch.setenv(remedy.COMMAND_ENV, "/opt/100%/shoal")
     if kind == CHECKOUT:
         assert remedy.command("doctor") == "./shoal doctor"
         return
@@ -172,7 +172,7 @@ def test_what_is_typed_is_what_the_program_has_handed_on(kind: str, monkeypatch:
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for the installed app is a shell script")
 def test_the_installed_program_names_itself(tmp_path: Path) -> None:
     program = stand_in(tmp_path / "Shoal app")
-    packs = {**os.environ, "SHOAL_PACKS": str(tmp_path / "packs"), remedy.VARIABLE: "another"}
+    packs = {**os.environ, "SHOAL_PACKS": str(tmp_path / "packs"), remedy.COMMAND_ENV: "another"}
 
     def said(*words: str) -> str:
         done = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, env=packs)

@@ -16,7 +16,7 @@ import pytest
 from app.desktop.apps import ExclusiveApps, own_processes
 from app.desktop.facts import ABSENT, SourceError
 from app.desktop.linux import LinuxPower, PlatformSaver
-from app.desktop.sensors import CpuOfOthers, MemoryStalled, processor_c, stalled
+from app.desktop.sensors import CpuOfOthers, MemoryStalled, processor_c, stalled_share
 
 MAINS = {"type": "Mains", "online": "1"}
 UNPLUGGED = {"type": "Mains", "online": "0"}
@@ -77,7 +77,7 @@ def test_memory_pressure(tmp_path: Path) -> None:
     assert MemoryStalled(tmp_path / "none").read() is ABSENT
     for text in ("", "some", "some avg10=many", "some avg60=1.00"):
         with pytest.raises(SourceError, match="unknown shape"):
-            stalled(text)
+            stalled_share(text)
 
 
 def test_only_possible_temperatures_of_processors_count() -> None:

@@ -14,7 +14,7 @@ import pytest
 from app.common import home
 from app.desktop import windows
 from app.desktop.login import RUN_KEY, WindowsAutostart
-from app.desktop.windows import BasicLimits, JobLimits, end_together, outside, signed, step_out
+from app.desktop.windows import BasicLimits, JobLimits, end_together, signed_exit_code, step_out, without_bundle
 from app.install.updates import installed
 from app.ui.shell.login import Login
 from tests.desktop.test_autostart import Registry
@@ -36,13 +36,13 @@ windowed.run_without_console(run)
 """
 KERNEL = """
 import os, sys
-from app.desktop.windows import stand_in
+from app.desktop.windows import run_in_place
 class Kernel: pass
 calls = "CreateJobObjectW GetCurrentProcess SetInformationJobObject AssignProcessToJobObject GetConsoleCP"
 for name in calls.split():
     setattr(Kernel, name, staticmethod(lambda *words: 1))
 code = "import sys; print(sys.stdin.read().upper()); sys.exit(7)"
-sys.exit(stand_in([sys.executable, "-c", code], {**os.environ, "PYTHONUTF8": "1"}, Kernel))
+sys.exit(run_in_place([sys.executable, "-c", code], {**os.environ, "PYTHONUTF8": "1"}, Kernel))
 """
 
 
@@ -96,7 +96,8 @@ def test_it_stands_in_for_another_process() -> None:
 
 
 def test_a_crash_is_handed_on_as_it_was() -> None:
-    assert [signed(code) for code in (0, 1, 255, 0xC0000005, 2**32 - 1)] == [0, 1, 255, -1073741819, -1]
+    codes = (0, 1, 255, 0xC0000005, 2**32 - 1)
+    assert [signed_exit_code(code) for code in codes] == [0, 1, 255, -1073741819, -1]
 
 
 def test_where_windows_refuses_a_job_it_goes_on() -> None:
@@ -120,7 +121,7 @@ def test_the_engine_does_not_look_into_the_bundle(monkeypatch: pytest.MonkeyPatc
 
     bundle, kernel = r"C:\Users\Zoë\Shoal\_internal", Kernel()
     path = rf"{bundle}\PySide6;C:\Windows;{bundle.upper()};C:\Users\Zoë\Shoal\_internal2;"
-    assert outside(path, bundle) == r"C:\Windows;C:\Users\Zoë\Shoal\_internal2"
+    assert without_bundle(path, bundle) == r"C:\Windows;C:\Users\Zoë\Shoal\_internal2"
     monkeypatch.setenv("PATH", path)
     step_out(bundle, kernel)
     assert kernel.asked is None and bundle not in os.environ["PATH"].split(";")

@@ -141,7 +141,7 @@ def test_places_change_nothing(places: int, tiny: Path, monkeypatch: pytest.Monk
     """Fewer sequences than rows: questions wait, are cut in two, and take over where others have finished."""
     engine = open_engine(tiny)
     expected = engine.sample(PROMPTS, 4, 24, seed=3)
-    monkeypatch.setattr("engines.llamacpp.engine.MOST_SEQUENCES", places)
+    monkeypatch.setattr("engines.llamacpp.engine.MAX_SEQUENCES", places)
     found = open_engine(tiny).sample(PROMPTS, 4, 24, seed=3)
     for group, other in zip(expected, found, strict=True):
         assert [c.tokens_T for c in group] == [c.tokens_T for c in other]

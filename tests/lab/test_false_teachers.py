@@ -6,7 +6,7 @@ import pytest
 
 from app.lab.false_teachers import KINDS, Taught, Written, arrived, compared, made, taught
 from app.learning.choosing import PeerGroup
-from app.learning.peer_lesson import LEAST
+from app.learning.peer_lesson import MIN
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
 
@@ -42,7 +42,7 @@ def test_honest_answers_are_taught_and_one_key_of_three_keeps_nothing_out(
     for name, (honest, waiting) in known.items():
         plain = {(generate(one.at).text, text) for some in honest for one in some for text in one.right}
         alone = taught(waiting, plain, defended=True)
-        assert alone.families == 1 and alone.honest >= LEAST and not alone.marked
+        assert alone.families == 1 and alone.honest >= MIN and not alone.marked
         beside = compared("advertisement", honest, [made(2, {name: 1}, EACH)], sandbox, waiting)["on"]
         assert beside == alone, "most keys are honest"
 

@@ -16,8 +16,8 @@ from app.learning.peer_lesson import (
     ENOUGH,
     EVERY,
     FAMILIES,
-    LEAST,
-    MOST_ACTIVE,
+    MAX_ACTIVE,
+    MIN,
     OWN,
     OWN_ROUNDS,
     SEEN,
@@ -150,8 +150,8 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     groups = [
         *some("ann", 30, level=1),
         *some("ben", 30, level=1),
-        *some("ann", LEAST // 2, family="lcm"),
-        *some("ben", LEAST // 2, family="lcm"),
+        *some("ann", MIN // 2, family="lcm"),
+        *some("ben", MIN // 2, family="lcm"),
         *some("ann", 30, family="lcm", level=1),
         *some("ben", 30, family="lcm", level=1),
         *some("ann", 30, family="chain_sum"),
@@ -161,7 +161,7 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     ]
     lesson = next_lesson(groups, FOUND, OWN_ROUNDS, nobody)
     assert lesson is not None and lesson.levels == {"lcm": 0, "gcd": 1}
-    assert [len(one.answers) for one in lesson.parts] == [LEAST, ENOUGH]
+    assert [len(one.answers) for one in lesson.parts] == [MIN, ENOUGH]
     assert set(lesson.parts[0].authors) == {"name of ann", "name of ben"}
     assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
     assert next_lesson(groups, FOUND, OWN_ROUNDS - 1, nobody) is None, "a narrow lesson needs own answers"
@@ -191,7 +191,7 @@ def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() ->
     short = replace(lcm, answers=tuple(replace(one, completion="#2") for one in lcm.answers))
     tempting = replace(all_, parts=tuple(short if part is lcm else part for part in all_.parts))
     assert "lcm" not in closest(tempting, nats, FOUND).levels, "answers without work are always likely"
-    full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
+    full = replace(FOUND, joined={f"family{n}": 0 for n in range(MAX_ACTIVE - 2)})
     assert list(closest(all_, nats, full).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
@@ -209,7 +209,7 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
         peer_lesson.unfinished(opened) == ("gcd",)
         and next_lesson(groups, opened, OWN_ROUNDS + EVERY, nobody) == lesson
     )
-    full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MOST_ACTIVE)})
+    full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MAX_ACTIVE)})
     assert (
         next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson and closest(lesson, {}, full) == lesson
     )

@@ -102,7 +102,7 @@ def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_an
     found = answer(answer(first(NAMES), {}), {})
     assert first_look.next_questions(found) == () and first_look.finish(found).families == {}
     skipped = first_look.finish(first(NAMES), anyway=True)
-    assert list(skipped.families) == NAMES.split()[: placement.MOST_FAMILIES] and not skipped.lesson
+    assert list(skipped.families) == NAMES.split()[: placement.MAX_FAMILIES] and not skipped.lesson
     assert first_look.beginning(skipped) == {}
 
 
@@ -123,7 +123,7 @@ def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
     found = placement.families([tried("gcd", 1, 10), tried("lcm", 1, 11), tried("chain_sum", 5, 10)])
     assert found == {"chain_sum": 0, "gcd": 0}
-    assert len(placement.families([tried(f"f{n}", 3) for n in range(20)])) == placement.MOST_FAMILIES
+    assert len(placement.families([tried(f"f{n}", 3) for n in range(20)])) == placement.MAX_FAMILIES
     assert placement.families([]) == {}
 
 
@@ -131,7 +131,7 @@ def test_what_can_be_guessed_counts_for_less() -> None:
     guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), crossed=48, lucky=19)
     known = [
         msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1)
-        for n in range(placement.MOST_FAMILIES)
+        for n in range(placement.MAX_FAMILIES)
     ]
     assert "coin_flip" not in placement.families([guessed, *known])
     assert "coin_flip" in placement.families([guessed, *known[1:]])

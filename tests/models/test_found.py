@@ -248,7 +248,7 @@ def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> N
 def test_a_full_place_is_not_read_to_its_end(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found, "_MOST", 5)
+    monkeypatch.setattr(found, "_MAX", 5)
     for index in range(8):
         shutil.copyfile(file, tmp_path / f"{index}.gguf")
     where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)

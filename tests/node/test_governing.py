@@ -43,7 +43,7 @@ def hasty(bench: Bench) -> Bench:
 
 
 def orders(bench: Bench) -> Orders:
-    found, complaint = files.kept_json(bench.home / "orders.json", Orders)
+    found, complaint = files.read_or_set_aside(bench.home / "orders.json", Orders)
     assert not complaint
     return found or Orders()
 

@@ -54,7 +54,7 @@ def make(onefile: ModuleType, tmp_path: Path) -> Callable[..., Path]:
         (folder / "inside" / "really").write_text(text)
         (folder / "inside" / "large").write_bytes(bytes(range(256)) * 20_000)
         (folder / "empty").touch()
-        (folder / onefile.RUNNING_FILE).touch()
+        (folder / onefile.ONEFILE_MARKER_NAME).touch()
         (folder / "shoal").write_text(SHOAL)
         (folder / "shoal").chmod(0o755)
         to = tmp_path / f"Shoal {version}"

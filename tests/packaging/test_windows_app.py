@@ -34,7 +34,7 @@ sys.path.insert(0, sys.argv[1])
 from app.desktop import windows as handing_windows
 if sys.argv[3] == "apart":
     handing_windows.end_together = lambda *_: False
-sys.exit(handing_windows.stand_in([sys.executable, "-c", sys.argv[2]], dict(os.environ)))
+sys.exit(handing_windows.run_in_place([sys.executable, "-c", sys.argv[2]], dict(os.environ)))
 """
 DRIVER = """
 import ctypes, os, subprocess, sys, time

@@ -137,7 +137,7 @@ def test_characters_count_only_after_enough_were_seen_and_while_there_are_few() 
     text = "Hail 4-1=3 #3"
     few = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.MIN_CHARACTERS - 1)
     enough = Habits(lowest_W=(), length=9, characters="#-0123456789= ", seen=defences.MIN_CHARACTERS)
-    many = "".join(map(chr, range(0x4E00, 0x4E00 + defences.MOST_CHARACTERS + 1)))
+    many = "".join(map(chr, range(0x4E00, 0x4E00 + defences.MAX_CHARACTERS + 1)))
     assert well_formed(few, text) and not well_formed(enough, text)
     assert well_formed(Habits(lowest_W=(), length=9, characters=many, seen=10**6), text)
 

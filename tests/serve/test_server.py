@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from app.node.record.reasons import Reason
-from app.serve.server import MAX_BODY, MOST_CONNECTIONS
+from app.serve.server import MAX_BODY, MAX_CONNECTIONS
 from tests.e2e.shoal import Running
 from tests.serve.served import QUESTION, Served, served
 
@@ -173,7 +173,7 @@ def test_an_answer_has_the_form_that_was_asked_for(server: Served) -> None:
 
 
 def test_more_connections_than_there_may_be_are_closed_and_a_newcomer_is_answered(server: Served) -> None:
-    opened = [socket.create_connection((server.host, server.port)) for _ in range(MOST_CONNECTIONS + 40)]
+    opened = [socket.create_connection((server.host, server.port)) for _ in range(MAX_CONNECTIONS + 40)]
     try:
         refused = 0
         while refused < 40:  # else the test's own time ends it

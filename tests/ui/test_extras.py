@@ -349,7 +349,7 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
     monkeypatch.setattr(fish_pond.threading, "Thread", thread)
     asked = fish_pond.System()
     assert asked.still
-    monkeypatch.setattr(desktop_motion, "reduced", lambda: False)
+    monkeypatch.setattr(desktop_motion, "reduced_motion", lambda: False)
     waits[0]()
     assert not asked.still
 

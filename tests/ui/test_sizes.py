@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.language.texts import speak
 from app.ui.overview.page import Overview
-from app.ui.shell.window import LEAST, MainWindow, first_size
+from app.ui.shell.window import MIN, MainWindow, first_size
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.pieces import field
@@ -22,7 +22,7 @@ from tests.ui import pictures, views
 from tests.ui.geometry import faults
 
 SCREENS = [(1280, 720), (1366, 768)]
-SIZES = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in SCREENS] + [LEAST]
+SIZES = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in SCREENS] + [MIN]
 SCENES = {name: (page, view) for name, page, view in pictures.scenes(None) if name != "models-crammed"}
 SCENES["overview-failed"] = ("overview", views.failed())
 
@@ -45,7 +45,7 @@ def spoken(
 
 @pytest.mark.parametrize(
     "size",
-    [*(pytest.param(size, marks=pytest.mark.long) for size in SIZES[:-1]), LEAST],
+    [*(pytest.param(size, marks=pytest.mark.long) for size in SIZES[:-1]), MIN],
     ids=lambda size: "{}x{}".format(*size),
 )
 def test_nothing_is_out_of_reach_or_cut(spoken: MainWindow, size: tuple[int, int]) -> None:
@@ -73,7 +73,7 @@ def test_the_first_steps_need_no_scrolling_on_a_small_screen(
 
 def test_a_focused_step_is_scrolled_to(spoken: MainWindow) -> None:
     """The smallest window shows only a part of a step; the button that the keyboard is on is in it."""
-    spoken.resize(*LEAST)
+    spoken.resize(*MIN)
     _show(spoken, "welcome-machine", *SCENES["welcome-machine"])
     page = spoken._pages["overview"]
     assert isinstance(page, Overview)
@@ -122,7 +122,7 @@ def test_a_place_of_a_larger_screen_is_fitted_into_this_one(qtbot: QtBot, light:
     qtbot.addWidget(again)
     again.restore_place(place)
     again.show()
-    assert again.width() <= max(0.92 * room.width(), LEAST[0]) and again.height() <= 0.92 * room.height()
+    assert again.width() <= max(0.92 * room.width(), MIN[0]) and again.height() <= 0.92 * room.height()
     assert room.contains(again.frameGeometry().topLeft())
 
 

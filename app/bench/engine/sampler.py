@@ -30,7 +30,7 @@ CLASSES = {"fp32": ("torch", "transformers fp32"), "16 bits": ("llamacpp f16", "
 LIMITS = {"q8_0": ("llamacpp q8_0", "llama.cpp q8_0"), "f16": ("llamacpp f16", "llama.cpp f16")}
 
 
-MOST_S = 180.0
+MAX_S = 180.0
 """Maximum seconds for repeats; a larger model is measured once."""
 
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    found, about = apart.measure("sampler", CANDIDATES, args, tell, tokens, MOST_S)
+    found, about = apart.measure("sampler", CANDIDATES, args, tell, tokens, MAX_S)
     return {**ratios(found), **about, "candidates": apart.figures(found), "budget": BUDGET}
 
 

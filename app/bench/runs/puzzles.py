@@ -21,7 +21,7 @@ import msgspec
 from app.bench import BenchError, Tell
 from app.bench.runs.beginning import BaseScore, base_rates
 from app.common import files
-from app.learning.placement import LEAST_ANY
+from app.learning.placement import MIN_ANY
 from app.sapo.asking import CLOSE, OPEN, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
@@ -34,7 +34,7 @@ SUMMARY = "contents, held out, best constant answer and shortcut, accepted spell
 
 ITEMS = 200
 SLOW_MS = 20.0
-_MOST_TRIED = 40
+_MAX_TRIED = 40
 """Maximum items tried, as a multiple of those wanted."""
 _SPELLED = 8
 """Number of questions per level whose answer is written in every spelling."""
@@ -130,7 +130,7 @@ def items(family: str, level: int, count: int) -> tuple[list[Question], int, lis
     each."""
     found: list[Question] = []
     taken: list[float] = []
-    while len(found) < count and len(taken) < _MOST_TRIED * count:
+    while len(found) < count and len(taken) < _MAX_TRIED * count:
         place = Coordinates(family=family, level=level, seed=2**45 + len(taken) * 2**21, index=0)
         began = time.thread_time()
         with contextlib.suppress(UnsoundQuestion):
@@ -312,7 +312,7 @@ def overview(figures: FamilyFigures) -> Iterator[str]:
         fewest = min(levels, key=lambda one: one.level_contents)
         refused = {spelling for one in levels for spelling in one.refused}
         bases = [rates.get((model, family.name)) for model in models]
-        waits = models and all(one is not None and one.any_of_8 < LEAST_ANY for one in bases)
+        waits = models and all(one is not None and one.any_of_8 < MIN_ANY for one in bases)
         cells = [
             family.name + (" (waiting)" if waits else ""),
             family.kind.lower(),

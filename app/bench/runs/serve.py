@@ -30,7 +30,7 @@ import psutil
 
 from app.bench import ROOT, BenchError, Tell, busy
 from app.bench.engine.apart import PATIENCE_S, surroundings
-from app.chat.puzzles import several
+from app.chat.puzzles import draw_several
 from app.common.text import whole
 from app.models.catalogue import full_name
 from app.models.shelf import locate
@@ -218,7 +218,7 @@ def _asked(folder: Path, tokens: int) -> list[dict[str, Any]]:
     levels = dict(read_settings(folder).families) or _FAMILIES
     return [
         {"messages": list(asking.messages(puzzle.text, asking.TAGGED)), "temperature": 0, "max_tokens": tokens}
-        for puzzle in several(levels, _PUZZLES, Random(7))
+        for puzzle in draw_several(levels, _PUZZLES, Random(7))
     ]
 
 

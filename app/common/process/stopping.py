@@ -14,7 +14,7 @@ from typing import Any
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-def meant() -> Sequence[int]:
+def stop_signals() -> Sequence[int]:
     """Returns the signals that ask this process to stop. Signals that the parent set to "ignore" are left out:
     nohup does so with SIGHUP, and a script's `&` with SIGINT."""
     known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
@@ -24,7 +24,7 @@ def meant() -> Sequence[int]:
 def when_asked_to_stop(stop: Callable[[], None]) -> None:
     """Calls `stop` in the running event loop at each stop signal. Raises RuntimeError if no loop is running."""
     loop = asyncio.get_running_loop()
-    for number in meant():
+    for number in stop_signals():
         try:
             loop.add_signal_handler(number, stop)
         except NotImplementedError:  # Windows has no such call in its loop
@@ -44,7 +44,7 @@ def when_input_closes(stop: Callable[[], object]) -> None:
     threading.Thread(target=wait, name="stdin", daemon=True).start()
 
 
-def out_of_reach() -> dict[str, Any]:
+def detached_popen_kwargs() -> dict[str, Any]:
     """Returns arguments for subprocess.Popen that start the child in a new session (a process group on
     Windows), so that Ctrl-C in the terminal does not reach it and its parent can stop it in order."""
     if os.name == "nt":

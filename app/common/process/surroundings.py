@@ -122,7 +122,7 @@ FROM_STDIN = "-"
 _LONGEST = 4096
 
 
-def piped(descriptor: int = 0) -> str:
+def read_stdin_line(descriptor: int = 0) -> str:
     """Reads one line from `descriptor` without its line end, and no byte beyond it; "" at the end of input.
     Lines of more than 4,096 bytes are cut."""
     line = bytearray()

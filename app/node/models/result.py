@@ -27,7 +27,7 @@ from app.swarm.identity.identity import Identity, node_name
 
 MAX_FILE_BYTES = 2**22
 """Maximum size of a file that is read."""
-MOST_PUZZLES = 100_000
+MAX_PUZZLES = 100_000
 """Maximum number of puzzles in a run that is repeated from a file: more would take hours."""
 OWN_SETS = "questions of one's own"
 """Common name of all question sets: their own names could reveal what is in them."""
@@ -279,8 +279,8 @@ def obstacle(result: Result) -> str:
         return "It also learned from other models' answers, and those can't be played again."
     if any(OWN_SETS in one.families for one in result.played):
         return "It learned questions of its owner's, which aren't in the file."
-    if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MOST_PUZZLES:
-        return f"It took more than {MOST_PUZZLES} puzzles, which is too long to play again for a file."
+    if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MAX_PUZZLES:
+        return f"It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file."
     if result.questions != VERSION:
         return (
             f"It was made with puzzles of version {safe_line(result.questions, 40)}, and this Shoal has "

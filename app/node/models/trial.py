@@ -34,8 +34,8 @@ FIXED_S = 0.3
 """Seconds of a round for drawing, scoring and saving (measured with the starter on two cores)."""
 
 _FIRST_TOKENS = 8
-_MOST_PROMPTS = 64
-_MOST_ROWS = 512
+_MAX_PROMPTS = 64
+_MAX_ROWS = 512
 
 
 def prompts(model: Path, count: int = 8) -> list[list[dict[str, str]]]:
@@ -115,7 +115,7 @@ async def _sampled(
     first = await link.sample(prompts_P[:1], COMPLETIONS, _FIRST_TOKENS, 2, prompts_at_once=1)
     fitting = seconds * first.tokens / max(first.seconds, 1e-4) / COMPLETIONS  # tokens of each completion
     length = min(max_tokens, max(_FIRST_TOKENS, int(fitting)))
-    count = max(1, min(_MOST_PROMPTS, int(fitting / length)))
+    count = max(1, min(_MAX_PROMPTS, int(fitting / length)))
     asked_P = [prompts_P[place % len(prompts_P)] for place in range(count)]
     sampled = await link.sample(asked_P, COMPLETIONS, length, 3, prompts_at_once=together)
     return sampled.tokens / max(sampled.seconds, 1e-4), sampled
@@ -145,7 +145,7 @@ async def _learned(link: TrainerLink, rows: list[Row], learning_rate: float, sec
         took = max(stats.seconds, 1e-4)
         if took > seconds:
             break
-        fitting = min(_MOST_ROWS, int(len(some) * seconds / took))
+        fitting = min(_MAX_ROWS, int(len(some) * seconds / took))
         some = [rows[place % len(rows)] for place in range(max(2, fitting))]
     else:
         stats = await link.step(Batch(rows_S=some, learning_rate=learning_rate))

@@ -16,7 +16,7 @@ from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.buffer import PeerBuffer
 
-MOST_EXTERNAL = 8
+MAX_EXTERNAL = 8
 YOU = "you"
 """Name of the owner among the authors of a round's groups; no peer can have it."""
 
@@ -31,7 +31,7 @@ def default_external(groups: int) -> int:
     >>> [default_external(groups) for groups in (1, 4, 8, 16, 64)]
     [1, 2, 4, 8, 8]
     """
-    return max(1, min(MOST_EXTERNAL, groups // 2))
+    return max(1, min(MAX_EXTERNAL, groups // 2))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class EnergyRecord:
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
-        found, self.complaint = files.kept_json(self._path, MonthEnergy)
+        found, self.complaint = files.read_or_set_aside(self._path, MonthEnergy)
         self._kept, self._watts = found or MonthEnergy(), 0.0
 
     def add(self, reading: EnergyReading, seconds: float, now: datetime) -> None:

@@ -259,7 +259,7 @@ class Preferences:
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
-        found, self.complaint = files.kept_json(self._path, dict[str, Any])
+        found, self.complaint = files.read_or_set_aside(self._path, dict[str, Any])
         found = found or {}
         if _OLD_WEEK in found:
             weekday, weekend, self.complaint = from_week(str(found.pop(_OLD_WEEK)))

@@ -24,7 +24,7 @@ from app.swarm.intake.reasons import unsafe
 from app.swarm.wire.limits import COMPLETION
 
 FOLDER = "answers"
-MOST = 200
+MAX = 200
 """Maximum number of waiting answers; beyond it the owner is asked to wait."""
 KEPT_S = 14 * 24 * 3600
 """Seconds after which an answer that was never used is deleted."""
@@ -57,7 +57,7 @@ def put(home: Path, answer: OwnerAnswer) -> None:
         raise AnswerError(f"That's too long: {COMPLETION} characters at most.")
     if unsafe(answer.text):
         raise AnswerError("It holds hidden characters: type it again instead of pasting it.")
-    if len(_paths(home)) >= MOST:
+    if len(_paths(home)) >= MAX:
         raise AnswerError("Your model still has answers of yours to look at. Try again later.")
     name = f"{hashed('answer', msgspec.json.encode(answer.coordinates), answer.text):013x}.json"
     files.write_json(home / FOLDER / name, answer)

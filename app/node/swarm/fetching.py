@@ -40,8 +40,8 @@ SOON_S, IDLE_S = 1.0, 15.0
 fast."""
 LOOK_S = 1.0
 """Seconds between two checks whether groups are needed."""
-MOST_AGE_S, LEAST_AGE_S = 1800, 120
-MOST = 64
+MAX_AGE_S, MIN_AGE_S = 1800, 120
+MAX = 64
 """Maximum groups of one sample, and maximum levels of families remembered for the archive."""
 LESSON_GROUPS = 24
 """Maximum groups of one sample for lessons."""
@@ -59,7 +59,7 @@ _PEERS = 500
 """Maximum peers remembered for the views."""
 _FAMILIES = 6
 """Maximum latest families remembered per peer."""
-_LEAST_ACCEPTED = 0.5
+_MIN_ACCEPTED = 0.5
 """Minimum share of fetched groups assumed to pass the checks: even if all fail, only twice as many are
 fetched.
 """
@@ -76,7 +76,7 @@ def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
     """
     rounds = math.ceil(PULL_S / max(round_s, 0.5))
     missing = external * rounds - ready
-    return max(0, min(MOST, math.ceil(missing / max(accepted, _LEAST_ACCEPTED))))
+    return max(0, min(MAX, math.ceil(missing / max(accepted, _MIN_ACCEPTED))))
 
 
 def oldest_s(max_age: int | None, round_s: float) -> int:
@@ -86,8 +86,8 @@ def oldest_s(max_age: int | None, round_s: float) -> int:
     (120, 400, 1800, 1800)
     """
     if max_age is None:
-        return MOST_AGE_S
-    return int(max(LEAST_AGE_S, min(MOST_AGE_S, max_age * max(round_s, SHORTEST_ROUND_S))))
+        return MAX_AGE_S
+    return int(max(MIN_AGE_S, min(MAX_AGE_S, max_age * max(round_s, SHORTEST_ROUND_S))))
 
 
 class PeerFetcher:
@@ -142,7 +142,7 @@ class PeerFetcher:
             where = own.question.coordinates
             self._solved.pop((where.family, where.level), None)
             self._solved[where.family, where.level] = any(own.scored.rewards_G)
-        while len(self._solved) > MOST:
+        while len(self._solved) > MAX:
             self._solved.popitem(last=False)
         self._round_over.set()
 
@@ -180,14 +180,14 @@ class PeerFetcher:
         families = self._short_of_groups()
         if not families or self._left() < LESSON_GROUPS * LARGE_GROUP:
             return
-        batch = await self._client.sample(LESSON_GROUPS, families, MOST_AGE_S)
+        batch = await self._client.sample(LESSON_GROUPS, families, MAX_AGE_S)
         if batch is None:
             return
         await self._take_in(swarm, batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
         if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
             tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
-            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MOST])
+            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX])
             if archived is not None:
                 await self._take_in(swarm, archived, archived=True)
                 taken += _bytes(archived)

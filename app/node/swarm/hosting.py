@@ -21,7 +21,7 @@ from random import random
 import msgspec
 
 from app.common import files
-from app.common.process.stopping import out_of_reach
+from app.common.process.stopping import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, without, working_folder
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError
@@ -153,7 +153,7 @@ class Hosting:
                     stderr=log,
                     env=surroundings(without()),
                     cwd=working_folder(),
-                    **out_of_reach(),
+                    **detached_popen_kwargs(),
                 )
             if self._private is not None and process.stdin is not None:
                 process.stdin.write(self._private.token.encode() + b"\n")

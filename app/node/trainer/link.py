@@ -21,7 +21,7 @@ import msgspec
 from app.common import remedy
 from app.common.files import log_with_room
 from app.common.process import surroundings as secrets
-from app.common.process.stopping import out_of_reach
+from app.common.process.stopping import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import span
 from app.node.record.errors import DiskFullError
@@ -120,7 +120,7 @@ class TrainerLink:
                 env=environment,
                 cwd=working_folder(),
                 limit=messages.MAX_LINE,
-                **out_of_reach(),
+                **detached_popen_kwargs(),
             )
         return cls(process, log, note)
 

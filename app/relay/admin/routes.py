@@ -151,7 +151,7 @@ class AdminRoutes:
             page.NodeHere(
                 name=node_name(key) if named else "", model=one.model, families=one.families, here_s=one.here_s
             )
-            for key, one in self._state.presence.oldest(page.MOST_NODES)
+            for key, one in self._state.presence.oldest(page.MAX_NODES)
         )
 
     async def _order(self, request: web.Request) -> web.Response:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from app.common import remedy
 from app.common.files import LockHeldError, alone, log_with_room, write
-from app.common.process.stopping import out_of_reach
+from app.common.process.stopping import detached_popen_kwargs
 from app.relay.store.backplane import BackplaneError
 
 VARIABLE = "NATS_SERVER"
@@ -142,7 +142,7 @@ class Embedded:
                     stdout=log,
                     stderr=log,
                     pass_fds=(self._held,),
-                    **out_of_reach(),
+                    **detached_popen_kwargs(),
                 )
             except OSError as error:
                 raise BackplaneError(f"{self._program} does not start: {error.strerror}.") from error

@@ -18,7 +18,7 @@ from app.common.text import exact_span
 from app.sapo.families import FAMILIES
 
 REFRESH_S = 10
-MOST_ROWS, MOST_NODES = 12, 24
+MAX_ROWS, MAX_NODES = 12, 24
 
 _STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -170,10 +170,10 @@ def _bars(hour: Mapping[str, int]) -> str:
     if not rows:
         return '<div class="empty">Nothing yet: the first group makes the first line.</div>'
     total, most = sum(count for count, _ in rows), rows[0][0]
-    shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MOST_ROWS]]
-    if len(rows) > MOST_ROWS:
-        rest = sum(count for count, _ in rows[MOST_ROWS:])
-        shown.append((f"{len(rows) - MOST_ROWS} more", "", rest))
+    shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MAX_ROWS]]
+    if len(rows) > MAX_ROWS:
+        rest = sum(count for count, _ in rows[MAX_ROWS:])
+        shown.append((f"{len(rows) - MAX_ROWS} more", "", rest))
     return _table(
         f'<th scope="row">{escape(title)}</th><td class="bar">{bar}</td>'
         f'<td>{_number(count)}</td><td class="part">{_percent(count / total)}</td>'

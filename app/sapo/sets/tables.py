@@ -43,9 +43,9 @@ ANSWER_COLUMNS: Sequence[str] = re.findall(
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 40
 """Number of first rows from which the delimiter is guessed."""
-_MOST_SKIPPED = 1000
-_MOST_COLUMNS = 200
-_MOST_READ = 4 * MAX_ROWS
+_MAX_SKIPPED = 1000
+_MAX_COLUMNS = 200
+_MAX_READ = 4 * MAX_ROWS
 """Maximum number of rows read."""
 _MARKER = re.compile(r"\n?\s*####\s*([^\n]{1,200})\s*\Z")
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
@@ -109,7 +109,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
     rows: list[tuple[int, Row]] = []
     skipped: list[SkippedRow] = []
     cleaned = 0
-    for number, cells in islice(_records(text, notes), _MOST_READ):
+    for number, cells in islice(_records(text, notes), _MAX_READ):
         found = _row(cells)
         if isinstance(found, Row):
             tidy = Row(question=clean(found.question), answer=clean(found.answer), work=clean(found.work))
@@ -120,7 +120,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
             reason = SkipReason.TOO_MANY
         if isinstance(found, Row) and reason is None:
             rows.append((number, found))
-        elif reason is not None and len(skipped) < _MOST_SKIPPED:
+        elif reason is not None and len(skipped) < _MAX_SKIPPED:
             skipped.append(SkippedRow(row=number, reason=reason))
     if cleaned:
         notes.append("Invisible characters were taken out.")
@@ -249,7 +249,7 @@ def _lowered(cells: Mapping[object, object]) -> dict[str, object]:
 def _table_records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[str, object] | None]]:
     rows = _table(text, notes)
     first = next(rows, [])
-    question, answer, named = _columns([clean(name).casefold() for name in first[:_MOST_COLUMNS]])
+    question, answer, named = _columns([clean(name).casefold() for name in first[:_MAX_COLUMNS]])
     if not named:
         notes.append("The columns have no names: the first was taken as question, the second as answer.")
         yield 1, _cells(first, question, answer)

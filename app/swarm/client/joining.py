@@ -21,7 +21,7 @@ from app.swarm.wire.protocol import Bye, Err, Hello, RelayNotice, Stats, Welcome
 
 SOFTWARE = "shoal/0.1"
 ANSWER_S = 20.0
-MOST_WORK = 28
+MAX_WORK = 28
 """Maximum bits of work that a node does for a relay: about four minutes of one core."""
 
 T = TypeVar("T")
@@ -49,11 +49,11 @@ class ProofsOfWork:
 
     async def find(self, hello: Hello) -> str | None:
         """Finds a nonce that solves the proof of work in `hello`; None if it asks for none. Cancelling this
-        coroutine stops the search. Raises ConnectionEnded if more than MOST_WORK bits are asked for."""
+        coroutine stops the search. Raises ConnectionEnded if more than MAX_WORK bits are asked for."""
         bits = hello.pow_bits
         if bits == 0:
             return None
-        if bits > MOST_WORK:
+        if bits > MAX_WORK:
             raise ConnectionEnded(
                 f"{hello.relay} asks newcomers for more work ({bits} bits) than a computer has time for."
             )

@@ -22,8 +22,8 @@ from app.swarm.wire.protocol import Pub
 FORMAT = 1
 MAX_MESSAGES = 10_000
 MAX_BYTES = 50_000_000
-LEAST_MESSAGES = OPEN_PUBLISHES + 1
-LEAST_BYTES = LEAST_MESSAGES * FRAME_BYTES
+MIN_MESSAGES = OPEN_PUBLISHES + 1
+MIN_BYTES = MIN_MESSAGES * FRAME_BYTES
 """Minimum size: all messages in flight and the next one, so that there is always an unsent message to drop."""
 
 _SCHEMA = """
@@ -74,9 +74,9 @@ class Outbox:
     ) -> None:
         """Opens or creates the file. `clock_ms` provides a new key's first sequence number. Raises OutboxError
         if the file is damaged, of another version, in use or not writable, and ValueError for limits below
-        LEAST_MESSAGES or LEAST_BYTES."""
-        if max_messages < LEAST_MESSAGES or max_bytes < LEAST_BYTES:
-            raise ValueError(f"An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.")
+        MIN_MESSAGES or MIN_BYTES."""
+        if max_messages < MIN_MESSAGES or max_bytes < MIN_BYTES:
+            raise ValueError(f"An outbox needs room for {MIN_MESSAGES} messages and {MIN_BYTES} bytes.")
         self._max_messages, self._max_bytes, self._clock_ms = max_messages, max_bytes, clock_ms
         self._under_way: set[str] = set()
         try:

@@ -25,7 +25,7 @@ from app.swarm.wire.signin import is_relay_id
 # An id follows from the relay's key, so anyone who takes over an address later has another id; nothing is
 # signed for that one.
 
-MOST_RELAYS = 64
+MAX_RELAYS = 64
 """Maximum addresses remembered; above that the oldest is forgotten."""
 _LARGEST = 64 * 1024
 
@@ -39,7 +39,7 @@ class KnownRelay(msgspec.Struct, frozen=True, kw_only=True):
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     v: Literal[1] = 1
-    relays: Annotated[dict[str, KnownRelay], msgspec.Meta(max_length=MOST_RELAYS)]
+    relays: Annotated[dict[str, KnownRelay], msgspec.Meta(max_length=MAX_RELAYS)]
 
 
 class KnownRelays:
@@ -69,7 +69,7 @@ class KnownRelays:
             return
         self._relays.pop(url, None)
         self._relays[url] = met
-        while len(self._relays) > MOST_RELAYS:
+        while len(self._relays) > MAX_RELAYS:
             del self._relays[next(iter(self._relays))]
         with contextlib.suppress(OSError):
             files.write_json(self._path, _File(relays=self._relays))

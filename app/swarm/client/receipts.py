@@ -28,9 +28,9 @@ FILE = "thanks.json"
 _DOMAIN, _LESSON_DOMAIN = b"shoal-receipt-v1\0", b"shoal-lesson-v1\0"
 _OWN = 4096
 """Maximum own groups remembered: those of some hours, while a group is given out for half an hour."""
-_MOST = 16_384
+_MAX = 16_384
 """Maximum receipts remembered, so that none counts twice, and maximum distinct keys counted per day."""
-MOST_PUPILS = 100
+MAX_PUPILS = 100
 """Maximum distinct keys counted per family."""
 _TOLD = 8
 """Maximum new students queued to be shown to the owner; the oldest are dropped."""
@@ -89,7 +89,7 @@ class ReceiptCounter:
 
     def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._path, self._today = folder / FILE, today
-        found, _ = files.kept_json(self._path, _Kept)
+        found, _ = files.read_or_set_aside(self._path, _Kept)
         found = found or _Kept()
         self._day = DailyReceipts(found.day, found.keys, found.groups)
         self._given = dict.fromkeys(found.given)
@@ -110,9 +110,9 @@ class ReceiptCounter:
             return False
         if not receipt_holds(thanks.pk, swarm, thanks.id, thanks.sig):
             return False
-        _remember(self._seen, pair, _MOST)
+        _remember(self._seen, pair, _MAX)
         day = self.today
-        keys = day.keys if thanks.pk in day.keys or len(day.keys) >= _MOST else (*day.keys, thanks.pk)
+        keys = day.keys if thanks.pk in day.keys or len(day.keys) >= _MAX else (*day.keys, thanks.pk)
         self._day = DailyReceipts(self._now(), keys, day.groups + 1)
         return True
 
@@ -124,7 +124,7 @@ class ReceiptCounter:
         """Counts a receipt for a lesson if it is valid: for a family that this node has published, signed by
         another key, not counted before. Returns whether it was."""
         keys = self._taught.get(taught.family, [])
-        if taught.pk == own_key or taught.pk in keys or len(keys) >= MOST_PUPILS:
+        if taught.pk == own_key or taught.pk in keys or len(keys) >= MAX_PUPILS:
             return False
         if taught.family not in FAMILIES or taught.family not in self._given:
             return False

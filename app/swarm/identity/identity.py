@@ -58,7 +58,7 @@ def node_name(key: bytes) -> str:
 
 WORDS = 24
 
-_MOST_OPERATIONS, _MOST_MEMORY = 16, 2**30
+_MAX_OPERATIONS, _MAX_MEMORY = 16, 2**30
 """Maximum argon2id cost (passes, bytes) accepted from a file."""
 
 
@@ -155,8 +155,8 @@ class _SealedKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     v: Literal[1] = 1
     public_key: str
-    operations: Annotated[int, msgspec.Meta(ge=1, le=_MOST_OPERATIONS)]
-    memory: Annotated[int, msgspec.Meta(ge=8192, le=_MOST_MEMORY)]
+    operations: Annotated[int, msgspec.Meta(ge=1, le=_MAX_OPERATIONS)]
+    memory: Annotated[int, msgspec.Meta(ge=8192, le=_MAX_MEMORY)]
     salt: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     box: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{2})+\Z", max_length=512)]
 

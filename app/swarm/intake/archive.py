@@ -34,10 +34,10 @@ from app.swarm.wire.limits import BODY, SAFE_INTEGER, Quotas
 
 FILE = "archive.jsonl"
 """In the data folder: the groups that its owner imported."""
-MOST_BYTES, MOST_GROUPS = 64_000_000, 20_000
+MAX_BYTES, MAX_GROUPS = 64_000_000, 20_000
 """Bytes of a file that are read, and groups of it; as many unreadable lines end the reading. The data folder
 keeps as much."""
-MOST_S = 900.0
+MAX_S = 900.0
 """Seconds of one check: of 20,000 honest groups it is a fraction, and puzzles may be chosen to take long."""
 _LINE = 2 * BODY
 _ANY_AGE_S = 20 * 365 * 24 * 3600
@@ -72,8 +72,8 @@ def read(path: Path) -> ReadArchive:
     decoder, unreadable = msgspec.json.Decoder(ArchivedGroup), 0
     found: list[ArchivedGroup] = []
     with path.open("rb") as file:
-        left = MOST_BYTES
-        while left > 0 and max(len(found), unreadable) < MOST_GROUPS and (line := file.readline(_LINE)):
+        left = MAX_BYTES
+        while left > 0 and max(len(found), unreadable) < MAX_GROUPS and (line := file.readline(_LINE)):
             left -= len(line)
             try:
                 found.append(decoder.decode(line))
@@ -92,10 +92,10 @@ def check_groups(
     lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
 ) -> Iterator[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
     """Checks each group against its own swarm; yields the line with the PeerGroup or the reason for refusal
-    (UNCHECKED once MOST_S is used up). One intake serves all swarms, so that an author's record carries over.
+    (UNCHECKED once MAX_S is used up). One intake serves all swarms, so that an author's record carries over.
     Blocks while it scores every answer. Raises SandboxError."""
     intake = Intake(sandbox, "", own_keys, per_author=_NO_RATE)
-    ends = time.monotonic() + MOST_S
+    ends = time.monotonic() + MAX_S
     for line in lines:
         if time.monotonic() > ends:
             yield line, IntakeReason.UNCHECKED
@@ -121,7 +121,7 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
 
 
 def fitting(
-    lines: Iterable[ArchivedGroup], most: int = MOST_GROUPS, most_bytes: int = MOST_BYTES
+    lines: Iterable[ArchivedGroup], most: int = MAX_GROUPS, most_bytes: int = MAX_BYTES
 ) -> list[ArchivedGroup]:
     """The groups that fit into the limits, in their order. Takes the latest of each author in turn, so that an
     author with many groups displaces its own."""

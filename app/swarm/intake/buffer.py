@@ -26,12 +26,12 @@ from app.sapo.recipes import Recipe
 from app.swarm.wire.limits import OLDEST_S
 
 MAX_BUFFERED = 256
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
 """Minimum seconds per round when ages are counted in rounds, so that groups do not seem too old to a fast
 node."""
-MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
+MAX_WAITING, WAITING_BYTES = 1024, 4_000_000
 """Maximum groups that wait for a lesson, and their maximum bytes in memory."""
 WAITING_OF_FAMILY = 192
 """Maximum groups of one family that wait, enough for the lesson that is taught and for the next two; at most
@@ -49,7 +49,7 @@ class PeerBuffer:
         now_ms: Callable[[], int],
         *,
         most: int = MAX_BUFFERED,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
         per_peer: int = PER_PEER,
         oldest_s: float = OLDEST_S,
         people: Callable[[], bool] = lambda: True,
@@ -225,7 +225,7 @@ class PeerBuffer:
         own = sum(one.key == group.key for one in of_family)
         if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
             self._forget_oldest(of_family)
-        while len(self._waiting) > MOST_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
+        while len(self._waiting) > MAX_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
             bytes_of = Counter[str]()
             for one in self._waiting.values():
                 bytes_of[_family(one)] += size(one)

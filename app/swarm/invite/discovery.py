@@ -27,8 +27,8 @@ from app.swarm.wire.protocol import SOCKET_PATH, VERSIONS
 
 SERVICE = "_shoal._tcp.local."
 FIND_S = 2.0
-MOST_FOUND = 32
-MOST_HEARD = 128
+MAX_FOUND = 32
+MAX_HEARD = 128
 """Maximum announcements examined; further ones are treated as a flood."""
 _NAME = b"shoal-lan-v1\0"
 _RESOLVE_S = 1.0
@@ -101,7 +101,7 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
     heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
 
     def hear(*, name: str, state_change: ServiceStateChange, **_: object) -> None:
-        if state_change is not ServiceStateChange.Removed and name not in heard and len(heard) < MOST_HEARD:
+        if state_change is not ServiceStateChange.Removed and name not in heard and len(heard) < MAX_HEARD:
             heard[name] = asyncio.create_task(_resolve(network.zeroconf, name))
 
     try:
@@ -122,7 +122,7 @@ def order(found: Iterable[FoundRelay]) -> list[FoundRelay]:
     """Removes duplicate addresses and sorts by `rank`, so that all nodes of a network agree on the first
     relay."""
     unique = {one.invite.url: one for one in found}
-    return sorted(unique.values(), key=rank)[:MOST_FOUND]
+    return sorted(unique.values(), key=rank)[:MAX_FOUND]
 
 
 def rank(found: FoundRelay) -> tuple[int, str, str]:

@@ -39,7 +39,7 @@ _COLUMN = 4.0
 """Minimum pixels per place of a dense line, halved at most."""
 _DENSE = 160
 """More places than this are drawn with a thin pen: wide strokes cost most of a frame."""
-_LEAST = 4.0
+_MIN = 4.0
 """Minimum rounds shown at full zoom."""
 
 
@@ -114,7 +114,7 @@ class Chart(QWidget):
     def show_range(self, left: float, right: float) -> None:
         """Shows these rounds, limited to the existing ones."""
         first, last = self._whole()
-        width = min(max(right - left, _LEAST), last - first)
+        width = min(max(right - left, _MIN), last - first)
         left = min(max(left, first), last - width)
         self._shown = None if width >= (last - first) * 0.999 else (left, left + width)
         self.redraw()
@@ -126,7 +126,7 @@ class Chart(QWidget):
         xs = self._series.xs
         if not len(xs):
             return 0.0, 10.0
-        return min(xs[0], 0.0), max(xs[-1], xs[0] + (_LEAST if len(xs) > 1 else 10.0))
+        return min(xs[0], 0.0), max(xs[-1], xs[0] + (_MIN if len(xs) > 1 else 10.0))
 
     # ---- places
 

@@ -9,7 +9,7 @@ from functools import partial
 from PySide6.QtCore import QTimer
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
+from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, sides_of
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
 from app.models.catalogue import title
@@ -166,7 +166,7 @@ class TryIt(Page):
             number = self._send(partial(messages.Ask, text=text, sides=sides))
             self._card.question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
-        self._waiting[number].wait(chosen(sides))
+        self._waiting[number].wait(sides_of(sides))
         self._card.question.setFocus()
         self._show_stage()
 

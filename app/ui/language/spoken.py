@@ -18,7 +18,7 @@ from app.sapo.families import FAMILIES
 from app.ui.language.texts import tr
 
 FILE = Path(__file__).parents[3] / "resources" / "translations" / "learner.json"
-MOST = 2000
+MAX = 2000
 """Maximum characters of a text that is looked at; a longer one stays as it is."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _END = re.compile(r"(?<=[.!?]) (?=\S)|(?<=:) (?=[a-z])")
@@ -46,7 +46,7 @@ def spoken(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
 def recognised(text: str, kind: str) -> tuple[Sentence | str, ...]:
     """Splits the text into sentences, the shortest known one first, because a value may itself contain the end
     of a sentence."""
-    if len(text) > MOST:
+    if len(text) > MAX:
         return (text,)
     parts, found = _END.split(text), list[Sentence | str]()
     while parts:

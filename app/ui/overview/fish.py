@@ -38,7 +38,7 @@ from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.pieces import smooth
 
-MOST_STRIPES = 6
+MAX_STRIPES = 6
 _FRY = 0.42
 """Length of the fish of a model that solves nothing, as a share of the longest."""
 _FINS = (1, 3, 6, 10)
@@ -69,7 +69,7 @@ def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
     return Fish(
         length=round(_FRY + (1 - _FRY) * min(1.0, max(0.0, solved or 0.0)), 3),
         fins=sum(climbed >= least for least in _FINS),
-        stripes=min(MOST_STRIPES, mastered),
+        stripes=min(MAX_STRIPES, mastered),
     )
 
 
@@ -213,7 +213,7 @@ class System:
         threading.Thread(target=self._ask, daemon=True, name="motion").start()
 
     def _ask(self) -> None:
-        self.still = motion.reduced()
+        self.still = motion.reduced_motion()
 
 
 @cache

@@ -59,7 +59,7 @@ def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
     return seen.next_of != model(view) or last >= seen.next_at + AGAIN
 
 
-_LEAST = 90
+_MIN = 90
 """Minimum pixels of text."""
 
 
@@ -82,7 +82,7 @@ class NoteLine(Card):
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))
-        self.setVisible(self._due and room >= beside + _LEAST)
+        self.setVisible(self._due and room >= beside + _MIN)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
         """`quiet`: the page already asks something else."""

@@ -16,7 +16,7 @@ LOGS = ("node.log", "trainer.log", "window.log", "relay.log")
 WINDOW = "window.log"
 PACK = "pack.log"
 """Output of downloading and building an installed app's engine; shown in the diagnostics alone."""
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 _HARMLESS = ("This plugin does not support propagateSizeHints()",)
 
 
@@ -40,7 +40,7 @@ def keep_window_log(home: Path) -> None:
     try:
         (home / "logs").mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(
-            home / "logs" / WINDOW, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8", delay=True
+            home / "logs" / WINDOW, maxBytes=MAX_BYTES, backupCount=1, encoding="utf-8", delay=True
         )
     except OSError:
         return

@@ -57,7 +57,7 @@ class HistoryReader(QObject):
             reader.join(READING_S)
 
 
-MOST = 1000
+MAX = 1000
 """Maximum texts remembered; the oldest are dropped first."""
 AT_ONCE = 24
 IDLE_MS = 20_000
@@ -122,7 +122,7 @@ class Questions(QObject):
 
     def _take(self, made: Mapping[Coordinates, str]) -> None:
         self._texts |= made
-        for place in list(self._texts)[: max(0, len(self._texts) - MOST)]:
+        for place in list(self._texts)[: max(0, len(self._texts) - MAX)]:
             del self._texts[place]
             self._asked.discard(place)
         if made:

@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QEventLoop, QProcess, QSocketNotifier, Qt, QT
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from app.common.process.stopping import meant
+from app.common.process.stopping import stop_signals
 from app.install.updates import installed
 from app.node.data import moving
 from app.node.data.home import NewerVersionError, check_format, make_private
@@ -190,7 +190,7 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
     ours.setblocking(False)
     theirs.setblocking(False)
     signal.set_wakeup_fd(theirs.fileno())
-    for number in meant():
+    for number in stop_signals():
         signal.signal(number, lambda *_: QTimer.singleShot(0, desktop.quit))
     notifier = QSocketNotifier(ours.fileno(), QSocketNotifier.Type.Read)
     notifier.activated.connect(lambda *_: _drain(ours))

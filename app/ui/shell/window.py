@@ -45,7 +45,7 @@ from app.ui.widgets.pieces import row
 SECOND_MS = 1000
 TIDY_MS = 2000
 """Milliseconds after the last change of page at which memory freed by pages is returned to the system."""
-LEAST = (760, 520)
+MIN = (760, 520)
 """The smallest window in which every page works."""
 _FIRST = (1180, 780)
 _SHARE = 0.92
@@ -95,7 +95,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Shoal")
         self.setWindowIcon(picture_icon("shoal"))
         room = self._room().size()
-        self.setMinimumSize(first_size(QSize(*LEAST), room))
+        self.setMinimumSize(first_size(QSize(*MIN), room))
         self.resize(first_size(QSize(*_FIRST), room))
         self._makers = {key: make for key, _, _, make in pages(theme)}
         self._pages: dict[str, Page] = {}

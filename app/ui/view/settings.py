@@ -244,7 +244,7 @@ class Choices:
     def __init__(self, home: Path) -> None:
         self._path, self._state_path = home / "window.json", home / "window-state.json"
         self._values: dict[str, Any] = {}
-        found = files.kept_json(self._path, dict[str, Any])[0]
+        found = files.read_or_set_aside(self._path, dict[str, Any])[0]
         known = {setting.key for setting in SETTINGS}
         self._others = {key: value for key, value in (found or {}).items() if key not in known}
         for setting in SETTINGS:
@@ -252,7 +252,7 @@ class Choices:
             self._values[setting.key] = setting.default if misfit(setting, value) else value
         self.opened_with = dict(self._values)
         """What held when the window opened: some settings apply only then."""
-        self.memory = files.kept_json(self._state_path, WindowMemory)[0] or WindowMemory()
+        self.memory = files.read_or_set_aside(self._state_path, WindowMemory)[0] or WindowMemory()
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]

@@ -20,7 +20,7 @@ from app.ui.language.texts import counted, number, percent, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
-_LEAST_WATTS, _LEAST_KWH = 0.05, 0.001
+_MIN_WATTS, _MIN_KWH = 0.05, 0.001
 """What is less is not told."""
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
@@ -45,8 +45,8 @@ def energy(view: View) -> str:
         return ""
     watts = number(used.watts, 1 if used.watts < 5 else 0)
     kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
-    now = tr("{watts} W now", watts=watts) if used.watts >= _LEAST_WATTS else ""
-    month = tr("{kwh} kWh this month", kwh=kwh) if used.month_kwh >= _LEAST_KWH else ""
+    now = tr("{watts} W now", watts=watts) if used.watts >= _MIN_WATTS else ""
+    month = tr("{kwh} kWh this month", kwh=kwh) if used.month_kwh >= _MIN_KWH else ""
     said = ", ".join(filter(None, (now, month)))
     if not said:
         return ""

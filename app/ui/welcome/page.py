@@ -20,7 +20,7 @@ from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
-_LEAST_TEXT = 320
+_MIN_TEXT = 320
 """Minimum width in pixels of a sentence in the third step, so that its height is not overestimated."""
 
 
@@ -211,7 +211,7 @@ class Company(QWidget):
         buttons = row(button(tr("Back"), back, "second"), self._start, 1, gap=10)
         self.setLayout(step_layout(self.where, title, about, column(self._options), buttons))
         for option in self.findChildren(Option):
-            option.text.setMinimumWidth(_LEAST_TEXT)
+            option.text.setMinimumWidth(_MIN_TEXT)
         self._chosen(ALONE)
 
     def arrive(self) -> None:

@@ -34,10 +34,10 @@ _CHANGES = (
     "expert_count",
 )
 """Header keys of models that compute something not implemented here."""
-_MOST = 2**20
+_MAX = 2**20
 """Maximum accepted size; the widest layers have a tenth of that."""
-_MOST_CONTEXT = 16 * _MOST
-_MOST_BLOCKS = 1000
+_MAX_CONTEXT = 16 * _MAX
+_MAX_BLOCKS = 1000
 """Maximum accepted number of layers; the deepest models have 126."""
 
 
@@ -63,7 +63,7 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
     EngineError."""
     values = _Values(header, family(header, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
-    layers = values.whole("block_count", most=_MOST_BLOCKS)
+    layers = values.whole("block_count", most=_MAX_BLOCKS)
     if layers > len(header.tensors):
         values.refuse("block_count")
     head_dim = values.whole("attention.key_length", hidden // heads)
@@ -83,7 +83,7 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
         "head_dim": head_dim,
         "intermediate_size": values.whole("feed_forward_length"),
         "vocab_size": embedding[0],
-        "max_position_embeddings": values.whole("context_length", most=_MOST_CONTEXT),
+        "max_position_embeddings": values.whole("context_length", most=_MAX_CONTEXT),
         "rms_norm_eps": values.number("attention.layer_norm_rms_epsilon"),
         "tie_word_embeddings": "output.weight" not in header.tensors,
         "rope_theta": values.number("rope.freq_base", 10_000.0),
@@ -109,13 +109,13 @@ def rough_shape(opening: Header, name: str) -> Shape:
     return Shape(
         family=values.family,  # type: ignore[arg-type]
         hidden=hidden,
-        layers=values.whole("block_count", most=_MOST_BLOCKS),
+        layers=values.whole("block_count", most=_MAX_BLOCKS),
         heads=heads,
         kv_heads=values.whole("attention.head_count_kv", heads),
         head_dim=values.whole("attention.key_length", max(1, hidden // heads)),
         inner=values.whole("feed_forward_length"),
-        vocabulary=min(_MOST, max(1, words)),
-        context=values.whole("context_length", most=_MOST_CONTEXT),
+        vocabulary=min(_MAX, max(1, words)),
+        context=values.whole("context_length", most=_MAX_CONTEXT),
         tied=False,
     )
 
@@ -175,7 +175,7 @@ class _Values:
             if header.values.get(f"{family}.{key}"):
                 self.refuse(key)
 
-    def whole(self, key: str, default: int | None = None, most: int = _MOST) -> int:
+    def whole(self, key: str, default: int | None = None, most: int = _MAX) -> int:
         found = self.header.values.get(f"{self.family}.{key}", default)
         if type(found) is not int or not 1 <= found <= most:
             self.refuse(key)

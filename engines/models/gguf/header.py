@@ -20,17 +20,17 @@ from engines.contract import EngineError
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 WORDS = "tokenizer.ggml.tokens"
-_MOST_STRING = 2**20
+_MAX_STRING = 2**20
 """Maximum bytes of a string: the longest chat template has some 20,000."""
-_MOST_ENTRIES = 2**16
+_MAX_ENTRIES = 2**16
 """Maximum values, and maximum tensors: the largest models have a thousand or two."""
-_MOST_ITEMS = 2**21
+_MAX_ITEMS = 2**21
 """Maximum strings of an array: the largest vocabularies have a quarter of a million words."""
-_MOST_BYTES = 2**28
+_MAX_BYTES = 2**28
 """Maximum bytes of the whole header."""
-_MOST_NUMBERS = 2**40
+_MAX_NUMBERS = 2**40
 """Maximum numbers in one tensor."""
-_MOST_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
@@ -85,7 +85,7 @@ class _Reader:
     def __init__(self, file: IO[bytes], path: Path, size: int, arrays: Collection[str]) -> None:
         self._file = file
         self._path = path
-        self._size = min(size, _MOST_BYTES)
+        self._size = min(size, _MAX_BYTES)
         self._arrays = arrays
         self._at = 0
 
@@ -139,14 +139,14 @@ class _Reader:
         if self._take(4) != b"GGUF":
             self._refuse()
         version, tensors, entries = self._unpack("I"), self._unpack("Q"), self._unpack("Q")
-        if version not in (2, 3) or tensors > _MOST_ENTRIES or entries > _MOST_ENTRIES:
+        if version not in (2, 3) or tensors > _MAX_ENTRIES or entries > _MAX_ENTRIES:
             self._refuse()
         return int(tensors), int(entries)
 
     def _tensor(self) -> tuple[str, tuple[int, ...], gguf.GGMLQuantizationType, int, int]:
         name = self._string()
         dimensions = self._unpack("I")
-        if not 1 <= dimensions <= _MOST_DIMENSIONS:
+        if not 1 <= dimensions <= _MAX_DIMENSIONS:
             self._refuse()
         shape = tuple(self._unpack("Q") for _ in range(dimensions))[::-1]
         kind = gguf.GGMLQuantizationType(self._unpack("I"))
@@ -155,7 +155,7 @@ class _Reader:
         count = 1
         for length in shape:
             count *= length
-            if not 0 < count <= _MOST_NUMBERS:
+            if not 0 < count <= _MAX_NUMBERS:
                 self._refuse()
         if shape[-1] % block:
             self._refuse()
@@ -173,10 +173,10 @@ class _Reader:
         if inner in _FIXED:
             form = f"<{length}{_FIXED[inner]}"
             width = struct.calcsize(f"<{_FIXED[inner]}")
-            if kept and length <= _MOST_ITEMS:
+            if kept and length <= _MAX_ITEMS:
                 return list(struct.unpack(form, self._take(length * width)))
             self._skip(length * width)
-        elif inner == _STRING and length <= _MOST_ITEMS:
+        elif inner == _STRING and length <= _MAX_ITEMS:
             if kept:
                 return [self._string() for _ in range(length)]
             for _ in range(length):
@@ -187,7 +187,7 @@ class _Reader:
 
     def _string(self) -> str:
         length = self._unpack("Q")
-        if length > _MOST_STRING:
+        if length > _MAX_STRING:
             self._refuse()
         return self._take(length).decode("utf-8")
 

@@ -115,7 +115,7 @@ class TransformersNetwork:
         """Returns fp32 logits from the first result of `run`."""
         return (chosen if self._head is None else chosen @ self._head.t()).float()
 
-    def shares(self, checkpointing: bool) -> bool:
+    def shares_prompts(self, checkpointing: bool) -> bool:
         """Returns whether prompts are shared; not possible with `checkpointing`, which cannot keep keys and
         values."""
         return self._shares and not checkpointing
@@ -125,7 +125,7 @@ class TransformersNetwork:
     ) -> States:
         self._recompute(checkpointing)
         self.bind(adapter)
-        run = self._together if self.shares(checkpointing) else self._apart
+        run = self._together if self.shares_prompts(checkpointing) else self._apart
         return States(run(sequences_S), self._head)
 
     def _apart(self, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> torch.Tensor:
@@ -184,7 +184,7 @@ class TransformersNetwork:
             later = [rollout.advance(torch.tensor([tokens], device=self.device))[0] for tokens in given]
             sampled = torch.stack([begun[0, [0, 3]], *later], 1).flatten(0, 1)
             expected = self.logits(self._apart(plain))
-            self._shares = rollout.shares
+            self._shares = rollout.shares_prefix_cache
             apart = [sampled, self.logits(self._together(plain))] if self._shares else [sampled]
         # in bf16 two orders of the same sums differ by some hundredths; a wrong state by the logits' own spread
         most = float(expected.std()) * (0.02 if self.dtype == torch.float32 else 0.3)
@@ -276,7 +276,7 @@ class TransformersRollout:
         self._cache: Any = None
 
     @property
-    def shares(self) -> bool:
+    def shares_prefix_cache(self) -> bool:
         """Whether the cache holds only keys and values, through which gradients flow, so that prompts can be
         shared."""
         from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin

@@ -19,7 +19,7 @@ from engines.torch_lora.network.decoder import PROJECTIONS, Weights
 from engines.torch_lora.network.device import SMALL, skinny_linear
 from engines.torch_lora.network.functions import parts
 
-FEWEST_ROWS, MOST_ROWS = 3, 48
+FEWEST_ROWS, MAX_ROWS = 3, 48
 """Range of row counts in which `skinny_linear` is faster."""
 
 FEW_ROWS = 16
@@ -145,7 +145,7 @@ class BesideWeights:
 
 def linear(x_Bi: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, skinny: bool) -> torch.Tensor:
     """Returns `x W^T + bias`, through `skinny_linear` for few rows if that is faster."""
-    if not skinny or not FEWEST_ROWS <= x_Bi.shape[0] <= MOST_ROWS:
+    if not skinny or not FEWEST_ROWS <= x_Bi.shape[0] <= MAX_ROWS:
         return functional.linear(x_Bi, weight, bias)
     out = skinny_linear(x_Bi, weight)
     return out if bias is None else out.add_(bias)

@@ -108,11 +108,11 @@ class _Reader:
         raise EngineError(f"{self._model} {what}: download the model again.")
 
 
-MOST_NODES = 16
+MAX_NODES = 16
 """Maximum adapters that sample together if none needs a copy of the weights."""
 
 
-LEAST_SHARED = 8
+MIN_SHARED = 8
 """Minimum tokens of a common prefix of several prompts that is computed once. Not used for tiny models, which
 compute it faster than it is found."""
 
@@ -133,10 +133,10 @@ class NativeNetwork:
         self.weight_bytes = parameters * dtype.itemsize
         on_cpu = device.type == "cpu"
         self._merges = merges(device, parameters)
-        self._least_shared = LEAST_SHARED if parameters >= TINY else None
+        self._least_shared = MIN_SHARED if parameters >= TINY else None
         self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
-    def shares(self, checkpointing: bool) -> bool:
+    def shares_prompts(self, checkpointing: bool) -> bool:
         return True
 
     def states(
@@ -184,6 +184,6 @@ class NativeNetwork:
 
     def nodes_per_pass(self, free_bytes: int) -> int:
         if not self._merges:
-            return MOST_NODES
+            return MAX_NODES
         matrices = [linear.weight for layer in self._weights.layers for linear in layer.linears]
         return max(1, int(free_bytes * 0.3) // sum(matrix.numel() * self.dtype.itemsize for matrix in matrices))

@@ -40,7 +40,7 @@ class Network(Protocol):
     dtype: torch.dtype
     weight_bytes: int
 
-    def shares(self, checkpointing: bool) -> bool:
+    def shares_prompts(self, checkpointing: bool) -> bool:
         """Returns whether `states` computes a prompt once for all completions that follow it."""
         ...
 

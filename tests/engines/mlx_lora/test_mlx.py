@@ -28,7 +28,7 @@ from engines.batches import BatchLimits
 from engines.mlx_lora import learner, network, open_engine, sampler
 from engines.mlx_lora.engine import MlxEngine
 from engines.mlx_lora.layout import pack
-from engines.mlx_lora.learner import measured
+from engines.mlx_lora.learner import measured_limits
 
 END = 1
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
@@ -228,10 +228,10 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
 def test_limits_follow_the_free_memory(make_model: MakeModel) -> None:
     engine = open_engine(make_model("qwen2", num_hidden_layers=16))
     net = engine._network
-    assert measured(net, 2**34, on_gpu=False) == BatchLimits(2048)
-    tight = measured(net, 2 * 100 * net.token_bytes(checkpointing=False), on_gpu=False)
+    assert measured_limits(net, 2**34, on_gpu=False) == BatchLimits(2048)
+    tight = measured_limits(net, 2 * 100 * net.token_bytes(checkpointing=False), on_gpu=False)
     assert tight.checkpointing and 300 < tight.tokens < 2048
-    assert measured(net, 1, on_gpu=False).tokens == 1
+    assert measured_limits(net, 1, on_gpu=False).tokens == 1
     engine._learner.limits.tokens = 512
     assert engine.step_down() == "Memory ran short: it now learns from 256 tokens at a time."
     assert "computes layers twice" in str(engine.step_down())

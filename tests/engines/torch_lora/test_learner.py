@@ -13,7 +13,7 @@ from engines.batches import BatchLimits, micro_batches
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import learner, open_engine
 from engines.torch_lora.engine import TorchEngine
-from engines.torch_lora.learner import measured
+from engines.torch_lora.learner import measured_limits
 from engines.torch_lora.network.adapter import Adapter, Projection
 
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
@@ -245,10 +245,10 @@ def test_no_memory_at_all(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_follow_the_free_memory(tiny: Path) -> None:
     network = open_engine(tiny)._base.network
-    assert measured(network, 2**34) == BatchLimits(2048)
-    tight = measured(network, 2 * 500 * network.token_bytes(checkpointing=False))
+    assert measured_limits(network, 2**34) == BatchLimits(2048)
+    tight = measured_limits(network, 2 * 500 * network.token_bytes(checkpointing=False))
     assert tight.checkpointing and 500 < tight.tokens < 2048
-    assert measured(network, 1).tokens == 1
+    assert measured_limits(network, 1).tokens == 1
 
 
 def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,11 +256,11 @@ def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch
     network = open_engine(tiny)._base.network
     monkeypatch.setattr(network, "weight_bytes", 2**31)
     monkeypatch.setattr(network, "token_bytes", lambda checkpointing: 2**20)
-    assert measured(network, 2**40) == BatchLimits(1024)
+    assert measured_limits(network, 2**40) == BatchLimits(1024)
     monkeypatch.setattr(network, "weight_bytes", 2**10)
-    assert measured(network, 2**40) == BatchLimits(512)
+    assert measured_limits(network, 2**40) == BatchLimits(512)
     monkeypatch.setattr(network, "device", torch.device("cuda"))
-    assert measured(network, 2**40) == BatchLimits(32768)
+    assert measured_limits(network, 2**40) == BatchLimits(32768)
 
 
 def test_logprobs_of_odd_lengths(tiny: Path) -> None:

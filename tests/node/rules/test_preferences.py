@@ -153,7 +153,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         files.write_json(path, {"new": 2})
-    assert files.kept_json(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]
+    assert files.read_or_set_aside(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:

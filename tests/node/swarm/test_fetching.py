@@ -459,7 +459,7 @@ def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where
     fetcher._budget = Bucket(0.001, 150_000)  # a sample of large groups is 120,000
     fetcher.for_lessons = ("lcm", "dice")
     fetch(fetcher, lambda: len(relay.asked) == 4 and fetcher._budget.left(time.monotonic()) < 120_000)
-    assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MOST_AGE_S)}
+    assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MAX_AGE_S)}
     assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.learning.choosing import whole_group
 from app.node.record import events
 from app.node.record.records import Round
-from app.node.swarm.answers import FOLDER, KEPT_S, MOST, YOU, AnswerError, Answers, OwnerAnswer, put
+from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
 from app.sapo import mixing, questions
 from app.sapo.families import FAMILIES
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
@@ -83,7 +83,7 @@ def test_what_may_not_travel_is_refused_with_a_sentence(tmp_path: Path) -> None:
     for text, word in (("x" * 5000, "too long"), ("4 #4\u202e", "hidden"), ("<|im_end|> #4", "hidden")):
         with pytest.raises(AnswerError, match=word):
             put(tmp_path, OwnerAnswer(coordinates=good.coordinates, text=text, at=1.0, teach=True, share=True))
-    for number in range(MOST):
+    for number in range(MAX):
         put(
             tmp_path,
             OwnerAnswer(coordinates=good.coordinates, text=f"{number}", at=1.0, teach=True, share=False),

@@ -5,7 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from app.relay.page.page import HEADERS, MOST_ROWS, NodeHere, RelayPage, describe_node, render
+from app.relay.page.page import HEADERS, MAX_ROWS, NodeHere, RelayPage, describe_node, render
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 
@@ -116,8 +116,8 @@ def test_many_families_are_summed_up() -> None:
         full(hour={name: 10 + place for place, name in enumerate(sorted(FAMILIES))} | {"zzz": 1})
     ).decode()
     read = Reader(page)
-    assert sum(tag == "rect" for tag, _ in read.tags) == MOST_ROWS
-    assert f"{len(FAMILIES) + 1 - MOST_ROWS} more" in read.text
+    assert sum(tag == "rect" for tag, _ in read.tags) == MAX_ROWS
+    assert f"{len(FAMILIES) + 1 - MAX_ROWS} more" in read.text
 
 
 NODES = tuple(

@@ -14,7 +14,7 @@ import msgspec
 from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
-from app.swarm.client.receipts import MOST_PUPILS, ReceiptCounter, lesson_receipt, receipt
+from app.swarm.client.receipts import MAX_PUPILS, ReceiptCounter, lesson_receipt, receipt
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
@@ -170,8 +170,8 @@ def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -
     thanked.save()
     thanked = ReceiptCounter(tmp_path)
     assert thanked.taught == {"gcd": 1} and not thanked.news() and not told(KNOWN, "gcd")
-    assert all(told(who, "gcd") for who in range(1000, 999 + MOST_PUPILS)) and not told(OTHER, "gcd")
-    assert thanked.pupils == MOST_PUPILS and len(thanked.news()) == 8
+    assert all(told(who, "gcd") for who in range(1000, 999 + MAX_PUPILS)) and not told(OTHER, "gcd")
+    assert thanked.pupils == MAX_PUPILS and len(thanked.news()) == 8
 
 
 def test_an_author_believes_no_relay(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Outbox, OutboxCounts, OutboxError
+from app.swarm.client.outbox import MIN_BYTES, MIN_MESSAGES, Outbox, OutboxCounts, OutboxError
 from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, Code, Flaw, Refused
@@ -89,34 +89,34 @@ def test_a_lost_connection_sends_the_same_again_in_the_same_order(tmp_path: Path
 
 
 def test_the_oldest_unsent_is_dropped_and_counted(tmp_path: Path) -> None:
-    outbox = opened(tmp_path, max_messages=LEAST_MESSAGES)
-    added = [outbox.add(KEY, making()) for _ in range(LEAST_MESSAGES)]
+    outbox = opened(tmp_path, max_messages=MIN_MESSAGES)
+    added = [outbox.add(KEY, making()) for _ in range(MIN_MESSAGES)]
     under_way = outbox.take(2)
     outbox.add(KEY, making())
-    assert outbox.counts() == OutboxCounts(created=LEAST_MESSAGES + 1, waiting=LEAST_MESSAGES, dropped=1)
+    assert outbox.counts() == OutboxCounts(created=MIN_MESSAGES + 1, waiting=MIN_MESSAGES, dropped=1)
     outbox.on_disconnect()
     assert outbox.take(3) == [*under_way, added[3]]
 
 
 def test_room_is_measured_in_bytes_too(tmp_path: Path) -> None:
-    outbox = opened(tmp_path, max_bytes=LEAST_BYTES)
+    outbox = opened(tmp_path, max_bytes=MIN_BYTES)
     size = FRAME_BYTES // 2
     added = [outbox.add(KEY, making(size)) for _ in range(60)]
     counts = outbox.counts()
     assert counts.dropped == 60 - counts.waiting
     kept = sum(len(one.frame) for one in added[counts.dropped :])
-    assert LEAST_BYTES - FRAME_BYTES < kept <= LEAST_BYTES
+    assert MIN_BYTES - FRAME_BYTES < kept <= MIN_BYTES
     outbox.close()
-    again = opened(tmp_path, max_bytes=LEAST_BYTES)
+    again = opened(tmp_path, max_bytes=MIN_BYTES)
     again.add(KEY, making(FRAME_BYTES - 1000))
     assert again.counts().dropped > counts.dropped
 
 
 def test_limits_too_small_to_keep_what_is_under_way_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError):
-        opened(tmp_path, max_messages=LEAST_MESSAGES - 1)
+        opened(tmp_path, max_messages=MIN_MESSAGES - 1)
     with pytest.raises(ValueError):
-        opened(tmp_path, max_bytes=LEAST_BYTES - 1)
+        opened(tmp_path, max_bytes=MIN_BYTES - 1)
 
 
 def test_a_message_that_cannot_be_made_leaves_no_trace(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ class Life(RuleBasedStateMachine):
         self.expected = dict.fromkeys(OutboxCounts.__struct_fields__, 0)
 
     def reopened(self) -> Outbox:
-        return opened(Path(self.folder.name), max_messages=LEAST_MESSAGES, max_bytes=LEAST_BYTES)
+        return opened(Path(self.folder.name), max_messages=MIN_MESSAGES, max_bytes=MIN_BYTES)
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
@@ -261,7 +261,7 @@ class Life(RuleBasedStateMachine):
             self.last += 1
             self.waiting.append((message.id, len(message.frame)))
             self.expected["created"] += 1
-            while len(self.waiting) > LEAST_MESSAGES or sum(one[1] for one in self.waiting) > LEAST_BYTES:
+            while len(self.waiting) > MIN_MESSAGES or sum(one[1] for one in self.waiting) > MIN_BYTES:
                 self.waiting.remove(next(one for one in self.waiting if one[0] not in self.under_way))
                 self.expected["dropped"] += 1
 

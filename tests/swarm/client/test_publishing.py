@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
-from app.swarm.client.places import MOST_RELAYS, KnownRelays
+from app.swarm.client.places import MAX_RELAYS, KnownRelays
 from app.swarm.client.underway import MAX_HELD, Publisher
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
@@ -67,7 +67,7 @@ def test_relays_met_before_are_remembered_and_a_damaged_file_is_none(tmp_path: P
     path = tmp_path / "home" / "relays.json"
     known = KnownRelays(path)
     assert known.last() is None
-    for number in range(MOST_RELAYS + 6):
+    for number in range(MAX_RELAYS + 6):
         known.remember(f"ws://10.0.0.{number}:1/v1/ws", relay_id(bytes([number])), "shoal")
     known.remember("ws://10.0.0.40:1/v1/ws", relay_id(b"new"), "shoal")
     again = KnownRelays(path)

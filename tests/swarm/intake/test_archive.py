@@ -109,7 +109,7 @@ def identities(count: int) -> list[Identity]:
 def test_a_flood_ends_the_reading_and_what_is_no_file_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_GROUPS", 100)
+    monkeypatch.setattr(archive, "MAX_GROUPS", 100)
     good = msgspec.json.encode(line(signed(honest()))) + b"\n"
     (tmp_path / "x").write_bytes(good + b"\n" * 1_000_000)
     assert archive.read(tmp_path / "x")[1:] == (100, True)
@@ -129,7 +129,7 @@ def test_puzzles_that_take_long_end_a_check_and_the_owners_own_sets_are_none_of_
     own = honest(7) | {"task": honest(7)["task"] | {"family": "own_0123456789abcdef"}}
     monkeypatch.setitem(FAMILIES._own, "own_0123456789abcdef", FAMILIES["gcd"])
     assert checked([line(signed(own))], sandbox)[1] == {IntakeReason.FAMILY_OFF: 1}
-    monkeypatch.setattr(archive, "MOST_S", 0.0)
+    monkeypatch.setattr(archive, "MAX_S", 0.0)
     assert checked([line(signed(honest(8)))], sandbox)[1] == {IntakeReason.UNCHECKED: 1}
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from app.swarm.invite.discovery import (
-    MOST_FOUND,
+    MAX_FOUND,
     SERVICE,
     Advert,
     DiscoveryError,
@@ -219,7 +219,7 @@ def test_all_nodes_agree_on_the_order() -> None:
         )
         for n in range(1, 100)
     ]
-    assert order([*reversed(relays), *relays]) == relays[:MOST_FOUND]
+    assert order([*reversed(relays), *relays]) == relays[:MAX_FOUND]
     together = [msgspec.structs.replace(one, since_ms=7) for one in relays[:9]]
     assert order(reversed(together)) == together
 

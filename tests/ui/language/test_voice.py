@@ -39,7 +39,7 @@ MAIN = (
     ),
 )
 """What people see without asking for it."""
-MOST, MOST_ON_MAIN = 22, 14
+MAX, MAX_ON_MAIN = 22, 14
 ALLOWED_ON_MAIN: dict[str, str] = {
     "{now} at round {last}, {then} at round {first}, the highest was {best} at round {at};": "read out",
     "± is one standard error: right two times out of three.": "a tip",
@@ -139,9 +139,9 @@ def forms() -> list[str]:
 
 
 def test_no_sentence_is_long() -> None:
-    long = {part: words(part) for text in everything() for part in sentences(text) if words(part) > MOST}
+    long = {part: words(part) for text in everything() for part in sentences(text) if words(part) > MAX}
     assert long == {}
-    long = {part: words(part) for text in forms() for part in sentences(text) if words(part) > MOST + 2}
+    long = {part: words(part) for text in forms() for part in sentences(text) if words(part) > MAX + 2}
     assert long == {}, "German takes a word or two more"
 
 
@@ -150,7 +150,7 @@ def test_no_sentence_of_the_main_screens_is_long() -> None:
         part
         for text in on_main()
         for part in sentences(text)
-        if words(part) > MOST_ON_MAIN and part not in ALLOWED_ON_MAIN
+        if words(part) > MAX_ON_MAIN and part not in ALLOWED_ON_MAIN
     ]
     assert long == []
 
@@ -183,7 +183,7 @@ def test_it_speaks_as_before_no_more(once: str) -> None:
 
 
 def test_commands_say_what_they_do_in_one_short_sentence() -> None:
-    assert [name for name in commands() if not 1 < words(summary(name)) <= MOST] == []
+    assert [name for name in commands() if not 1 < words(summary(name)) <= MAX] == []
 
 
 def test_the_tests_find_what_they_should() -> None:

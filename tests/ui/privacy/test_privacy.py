@@ -24,7 +24,7 @@ from app.ui.privacy.live import Live
 from app.ui.privacy.message import MessageRow, groups
 from app.ui.privacy.page import Privacy
 from app.ui.process.past import Questions
-from app.ui.shell.window import LEAST, MainWindow
+from app.ui.shell.window import MIN, MainWindow
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui import views
@@ -91,7 +91,7 @@ def exchanged(*messages: LineMessage) -> View:
 
 def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: MainWindow) -> None:
     pub, peers = to_frame(Pub.of(envelope(length=900))), batch(3)
-    window.resize(*LEAST)
+    window.resize(*MIN)
     window.show_view(exchanged(*told((True, pub), (False, peers), (True, pub))))
     window.go("privacy")
     page = window._pages["privacy"]

@@ -23,7 +23,7 @@ from tests.ui.screen.screen_reader import Heard, ScreenReader
 from tests.ui.screen.test_real_tray import Host, Watcher
 
 LAUNCHER = Path("/usr/libexec/at-spi-bus-launcher")
-MOST_TABS = 150
+MAX_TABS = 150
 
 
 class Person:
@@ -152,7 +152,7 @@ class Person:
         self.reader.forget()
         before = {one.ref for one in self.reader.controls(self.window.pid)}  # a card may come meanwhile
         came: list[Heard] = []
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             self.keys("Tab")
             now = self.reader.focused()
             if now is not None and came and now.ref == came[0].ref:
