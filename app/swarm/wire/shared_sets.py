@@ -37,7 +37,7 @@ class SharedSet(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, made: QuestionSet) -> SharedSet:
-        return cls(family=made.family_name, key=sha256(_KEY + made.content).digest())
+        return cls(family=made.family_name, key=sha256(_KEY + made.canonical_json).digest())
 
     @property
     def wire(self) -> str:
