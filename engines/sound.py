@@ -29,7 +29,7 @@ _OF_DATA = (
 )
 _OF_MEMORY = ("out of memory", "allocate", "DefaultCPUAllocator")
 _OF_DEVICES = ("CUDA", "MPS", "HIP", "cuDNN", "NCCL")
-"""Words in errors of devices, which may not recur after a restart."""
+"""Words that identify an error of a GPU, which a restart may clear."""
 _READERS = ("safetensors", "jinja2", "transformers", "huggingface_hub")
 _LONGEST = 120
 

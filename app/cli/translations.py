@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _list(code: str, texts: list[SourceText]) -> int:
-    """Tab-separated; the places of values stand in braces."""
+    """Prints the source texts as tab-separated lines, placeholders in braces. Returns the exit status."""
     from app.ui.language import translating
 
     path = translating.FOLDER / f"shoal_{code}.ts"

@@ -23,7 +23,7 @@ class LearningState(msgspec.Struct, frozen=True, kw_only=True):
     habits: Habits | None = None
     """Statistics of own answers, with which peers' answers are compared."""
     pays: FormTrend = FormTrend()
-    """The trend of which answer form own groups reward; peers may not teach a different one."""
+    """Running trend of the answer form that own groups reward; peers' groups may not push another form."""
     vigil: PeerBrake = PeerBrake()
     """State of the brake that stops learning from peers when own answers get worse."""
     steps: int = 0

@@ -26,7 +26,7 @@ BASE_SUFFIX = ":before"
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
-Most = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+TokenLimit = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 TokenId = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
@@ -88,7 +88,7 @@ class StructuredOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
     model: str
-    max_tokens: Most | None = None
+    max_tokens: TokenLimit | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MAX_ANSWERS)] | None = None
@@ -142,7 +142,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatTurn], msgspec.Meta(min_length=1, max_length=512)]
-    max_completion_tokens: Most | None = None
+    max_completion_tokens: TokenLimit | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_TOP)] | None = None
     tools: list[Any] | None = None

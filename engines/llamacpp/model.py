@@ -154,10 +154,10 @@ class LoadedAdapter:
         self.close.atexit = False
 
 
-def alike(one_T: Sequence[int], other_T: Sequence[int]) -> int:
+def common_prefix_length(one_T: Sequence[int], other_T: Sequence[int]) -> int:
     """Returns the number of tokens that two prompts share from the start.
 
-    >>> alike([1, 2, 3], [1, 2, 4, 5]), alike([], [1])
+    >>> common_prefix_length([1, 2, 3], [1, 2, 4, 5]), common_prefix_length([], [1])
     (2, 0)
     """
     pairs = enumerate(zip(one_T, other_T, strict=False))
@@ -252,7 +252,7 @@ class Context:
         """Reads a prompt and copies it to these sequences. Returns the logits after it, (1, V). A prefix shared
         with the last prompt, for example the same examples, is not read again."""
         llama, holder = library(), self.sequences
-        begun = alike(self._held, prompt_T[:-1])
+        begun = common_prefix_length(self._held, prompt_T[:-1])
         begun = begun if begun >= WORTH_HOLDING else 0
         self._held = []
         llama.llama_memory_seq_rm(self._memory, holder, begun, -1)

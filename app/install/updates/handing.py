@@ -101,7 +101,7 @@ PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
 _DISMISSED, _REFUSED = 126, 127
 """What pkexec exits with where its question was answered with no, and where it could not be asked."""
 
-SAID = "installer.log"
+INSTALLER_LOG = "installer.log"
 _INSTALL = """
 said=$1 asker=$2 program=$3 home=$4
 shift 4
@@ -197,7 +197,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
     if not (os.access(system.pkexec, os.X_OK) and os.access(system.apt, os.X_OK)):
         return by_hand
     say("The system asks for your password, then installs it.")
-    said = path.with_name(SAID)
+    said = path.with_name(INSTALLER_LOG)
     words = ["/bin/sh", "-c", _INSTALL, "shoal", str(said), str(os.getpid()), system.reopen, system.home]
     words += [
         system.pkexec,

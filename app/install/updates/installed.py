@@ -93,7 +93,7 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def seen(environment: Mapping[str, str] = os.environ) -> str:
-    """What its owner sees of the program: a folder, a file, or macOS's bundle."""
+    """Returns the installed program's path as its owner sees it: a folder, a file, or a macOS bundle."""
     own = program(environment)[-1]
     if form() == "checkout":
         return str(SOURCE)

@@ -152,10 +152,10 @@ def make_private(home: Path) -> None:
     """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
-        close_to_others(home)
+        restrict_to_owner(home)
 
 
-def close_to_others(home: Path) -> None:
+def restrict_to_owner(home: Path) -> None:
     """Removes other users' rights to Shoal's files, and to the folder itself unless it has other contents or
     everybody may write there. Files whose mode the system refuses to change are left as they are."""
     for entry in contents.ours(home):

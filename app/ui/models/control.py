@@ -317,7 +317,7 @@ def in_lm_studio(folder: str) -> bool:
 
 
 def exported(folder: str, command: str) -> str:
-    """Where the export is, and the one thing to do there."""
+    """Returns the message after an export: its folder, and the command to run for Ollama."""
     place = Path(folder)
     if in_lm_studio(folder):
         return tr("It's in LM Studio now: pick {name} there.", name=place.name)

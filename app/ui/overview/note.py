@@ -51,7 +51,7 @@ def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milesto
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
-def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
+def is_next_note_due(view: View, seen: PutAway, choices: Chosen) -> bool:
     """Whether the curve is flat and the question "what next" was not dismissed lately."""
     if not choices["notes"] or not flat.has_plateaued(view.curve):
         return False
@@ -158,7 +158,7 @@ class NextCard(Card):
         if self._told is not None and view.safe_round == self._told:
             return
         self._told = None
-        due = next_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        due = is_next_note_due(view, self._actions.choices.memory.seen, self._actions.choices)
         if due and self.isHidden() and view.models is None:
             self._actions.models.refresh()
         self.setVisible(due)

@@ -30,7 +30,7 @@ from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
 
-CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
+SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
 """A setting that the system stores; it is asked only while the page is visible."""
 LOGIN_MS = 500
@@ -83,7 +83,7 @@ class SettingsPage(Page):
                 line.show_value(view.rules[line.key])
             elif line.key == "updates":
                 line.show_value(view.update_view.wanted)
-            elif line.key in CHOICES:
+            elif line.key in SHOWN_KEYS:
                 line.show_value(self.ask.choices[line.key])
 
     def show_setting(self, key: str) -> None:

@@ -37,7 +37,7 @@ class TriedEngine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is used of the trial's JSON; see app.cli.trial."""
+    """The fields of the trial's JSON output that the window reads; app.cli.trial writes it."""
 
     engine: str
     reason: str = ""

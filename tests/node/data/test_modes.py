@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.node.data import home as data_home
-from app.node.data.home import close_to_others, folder, make_private
+from app.node.data.home import folder, make_private, restrict_to_owner
 
 if os.name != "posix":
     pytest.skip("modes are of POSIX", allow_module_level=True)
@@ -47,17 +47,17 @@ def test_an_older_home_is_closed_with_all_that_is_in_it(old: Path) -> None:
 def test_a_folder_that_others_use_too_stays_open_but_not_what_is_ours(old: Path) -> None:
     (old / "holiday.jpg").write_text("x")
     (old / "holiday.jpg").chmod(0o644)
-    close_to_others(old)
+    restrict_to_owner(old)
     assert mode(old) == 0o755 and mode(old / "holiday.jpg") == 0o644
     assert mode(old / "logs") == 0o700 and mode(old / "identity.json") == 0o600
 
 
 def test_a_closed_home_is_not_gone_through_again(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    close_to_others(old)
+    restrict_to_owner(old)
     monkeypatch.setattr(data_home, "_close_tree", lambda entry: pytest.fail(f"{entry} again"))
-    close_to_others(old)
+    restrict_to_owner(old)
     (old / "logs" / "node.log").chmod(0o644)  # nobody gets there
-    close_to_others(old)
+    restrict_to_owner(old)
 
 
 def test_a_place_where_all_may_write_is_not_taken_from_them(tmp_path: Path) -> None:
