@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
-    print(f"{'model':{_NAME}} {'size':>8} {'memory':>8} {'learned':>7} {'rounds':>8}  here")
+    print(f"{'model':{_NAME}} {'size':>8} {'memory':>8} {'learned':>7} {'rounds':>7} here")
     for model in library.models:
         if not model.program or model.installed:
             print(_row(model))
@@ -111,7 +111,7 @@ def _row(model: ModelEntry) -> str:
     learned = str(model.training.rounds) if model.training else ""
     sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
     begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
-    return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>7} {_pace(model):>8}  {_here(model)}"
+    return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>7} {_pace(model):>7} {_here(model)}"
 
 
 def _pace(model: ModelEntry) -> str:

@@ -6485,8 +6485,8 @@ answer: a*b</translation>
    <translation>Es hat eigene Fragen seines Besitzers gelernt, und die stehen nicht in der Datei.</translation>
   </message>
   <message>
-   <source>It took more than {MOST_PUZZLES} puzzles, which is too long to play again for a file.</source>
-   <translation>Es hat mehr als {MOST_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
+   <source>It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file.</source>
+   <translation>Es hat mehr als {MAX_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
   </message>
   <message>
    <source>It was made with puzzles of version {questions}, and this Shoal has {VERSION}:</source>
@@ -7613,8 +7613,8 @@ answer: a*b</translation>
    <translation>{place} spricht nicht wie ein Relay:</translation>
   </message>
   <message>
-   <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
-   <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
+   <source>An outbox needs room for {MIN_MESSAGES} messages and {MIN_BYTES} bytes.</source>
+   <translation>Ein Postausgang braucht Platz für {MIN_MESSAGES} Nachrichten und {MIN_BYTES} Byte.</translation>
   </message>
   <message>
    <source>{parent} can't be used ({strerror}).</source>

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import questions, run
+from app.cli._terminal import UnansweredError, WrongUsage
 from app.node.data import question_sets
 from app.node.data.contents import DataKind, kind
 from app.node.record.errors import UsageError
@@ -77,12 +78,13 @@ def test_what_is_refused_keeps_nothing(
         with pytest.raises(SetError):
             call(home, capsys, *words)
     assert call(home, capsys, "add", str(table), "--dry-run")[1]["questions"] == 30
-    assert call(home, capsys, "add")[0] == 2
+    with pytest.raises(WrongUsage, match="Name the file"):
+        call(home, capsys, "add")
     assert question_sets.kept(home) == []
     call(home, capsys, "add", str(table))
     with pytest.raises(SetError):
         call(home, capsys, "add", "example:Plural forms", "--name", "Capitals")
-    with pytest.raises(SetError):
+    with pytest.raises(UnansweredError, match="--yes"):
         call(home, capsys, "remove", "capitals")
     assert len(question_sets.kept(home)) == 1
 
