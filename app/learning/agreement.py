@@ -95,9 +95,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
     authors = {group.key for group in groups}
     common = _common_words({group.question for group in groups})
     found = [
-        _RightAnswer(
-            group, text, frozenset(w for w in _WORD.findall(group.question) if w.lower() not in common)
-        )
+        _RightAnswer(group, text, _own_words(group.question, common))
         for group in groups
         if not lone(group.scored.rewards_G)
         for text in right_answers(group.scored)
