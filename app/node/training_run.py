@@ -338,6 +338,9 @@ class TrainingRun:
             await self._keep(replace(played, lesson_groups=tuple(shown)))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+            self.telling.note(
+                "A lesson from others' answers didn't help, so your model is as it was before it."
+            )
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)

@@ -6953,6 +6953,10 @@ answer: a*b</translation>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
+   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
+  </message>
+  <message>
    <source>This is a developer copy of Shoal:</source>
    <translation>Das ist eine Entwicklerkopie von Shoal:</translation>
   </message>

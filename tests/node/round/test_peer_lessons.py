@@ -146,6 +146,7 @@ def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_w
     families = {"chain_sum": 0, "gcd": 0}
     seen = bench.run(rounds=3, place=True, families=families, swarm=swarm)
     assert not of(events.SkillLearned, seen) and not swarm.taught
+    assert sum("as it was before it" in note.sentence for note in of(events.NodeNote, seen)) == 1
     (result,) = kept(bench).lessons
     assert (result.family, result.opened, result.failures) == ("gcd", False, 1)
     assert [one.round for one in of(Round, seen)] == [1, 2, 3]
