@@ -115,7 +115,7 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "trl", None)
     task = apart.ApartTask(
         part="round", candidate="trl fp32", folder="", adapter="", messages=[], prompt_T=[], new=1, rows=1,
-        threads=1, vocabulary=9,
+        threads=1, vocabulary=9, device="cpu",
     )  # fmt: skip
     with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
         peers.round_(task)
