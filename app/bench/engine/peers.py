@@ -30,7 +30,9 @@ def loaded(task: ApartTask) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call, unused-ignore]
     torch.set_num_threads(task.threads)
-    model = AutoModelForCausalLM.from_pretrained(task.folder, dtype=number_format(task), local_files_only=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        task.folder, dtype=number_format(task), local_files_only=True
+    )
     return model.to(task.device)
 
 
