@@ -78,7 +78,7 @@ def furnish(home: Path, host: Host) -> None:
     done = shoal("update", "--fetch", *feed)
     assert done.returncode == 0, done.stderr
     LinuxAutostart().turn_on([str(program), "window", "--background"])
-    DesktopEntry(register=True).follow([str(program)])
+    DesktopEntry(register=True).update_program([str(program)])
     unpacked = home / ".cache" / "shoal" / "app" / "0.2.0-abc"
     unpacked.mkdir(parents=True)
     (unpacked / "shoal").write_bytes(b"x" * 5000)

@@ -92,7 +92,7 @@ def write_known(home: Path, known: Known) -> None:
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """Saves the list that was trusted. Raises InstallError."""
+    """Saves a verified list of releases and its signature. Raises InstallError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
@@ -102,7 +102,7 @@ def store_feed(home: Path, content: bytes, signature: bytes) -> None:
 
 
 def stored_feed(home: Path) -> tuple[bytes, bytes]:
-    """What `store_feed` wrote; empty where there is nothing."""
+    """Loads the list of releases and the signature that `store_feed` saved; empty if there are none."""
     folder = home / FOLDER
     try:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
