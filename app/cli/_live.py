@@ -82,8 +82,8 @@ class Keys:
 
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
-"""Seconds after which a stop that is still in progress ends the process anyway: everything valuable is on disk.
-"""
+"""Seconds after which a stop that is still in progress ends the process anyway: everything valuable is on
+disk."""
 _ORPHAN_S = 6.0
 """Seconds after which a thread ends the process, for an event loop that no longer reacts."""
 

@@ -2,8 +2,8 @@
 relay ban|unban|bans|status` for a running one.
 
 With --state the relay makes its operator's key itself and leaves it there beside its URL, so that an order on
-the same computer needs nothing else. From elsewhere: --at URL --key FILE, of a relay started with --operator.
-"""
+the same computer needs nothing else. From elsewhere: --at URL --key FILE, of a relay started with
+--operator."""
 
 from __future__ import annotations
 

@@ -192,8 +192,8 @@ def fact_line(row: FactRow) -> str:
 
     >>> fact_line(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'
-    >>> fact_line(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one answers."))
-    'unknown, so it counts as in use: No one answers.'
+    >>> fact_line(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one."))
+    'unknown, so it counts as in use: No one.'
     """
     if row.absent:
         return f"none here ({row.source})"
@@ -214,7 +214,8 @@ def fact_line(row: FactRow) -> str:
 
 
 def verdict(findings: DoctorFindings) -> list[str]:
-    """Returns lines for people: first whether Shoal can learn here, then what is wrong and what to do about it."""
+    """Returns lines for people: first whether Shoal can learn here, then what is wrong and what to do about
+    it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
     ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."

@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
         "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
         + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
-        + f". {PUZZLES_FORMAT} writes no model, but all puzzles with their scorers as an environment for the program "
-        "of that name and for prime-rl."
+        + f". {PUZZLES_FORMAT} writes no model, but all puzzles with their scorers as an environment for the "
+        "program of that name and for prime-rl."
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
     parser.add_argument("--format", choices=(*FORMATS, PUZZLES_FORMAT), required=True)

@@ -1,4 +1,5 @@
-"""`./shoal remove --everything`: removes everything that Shoal learned, stored or registered on this computer."""
+"""`./shoal remove --everything`: removes everything that Shoal learned, stored or registered on this
+computer."""
 
 from __future__ import annotations
 
