@@ -1520,6 +1520,10 @@
    <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
   </message>
   <message>
+   <source>{names} and {n} more</source>
+   <translation>{names} und {n} weitere</translation>
+  </message>
+  <message>
    <source>Rounds</source>
    <translation>Runden</translation>
   </message>
@@ -1572,8 +1576,8 @@
    <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>{family}: lesson from {name}</source>
-   <translation>{family}: Lektion von {name}</translation>
+   <source>{families}: lesson from {names}</source>
+   <translation>{families}: Lektion von {names}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
@@ -2059,8 +2063,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>A right answer counts +{up}, a wrong one −{down}.</source>
-   <translation>Eine richtige Antwort zählt +{up}, eine falsche −{down}.</translation>
+   <source>Half were right, so right and wrong answers count the same.</source>
+   <translation>Die Hälfte war richtig. Darum zählen richtige und falsche Antworten gleich viel.</translation>
+  </message>
+  <message>
+   <source>Advantage: +{up} for a right answer, −{down} for a wrong one. That is the reward, 1 or 0, less the average of all answers.</source>
+   <translation>Advantage: +{up} für eine richtige Antwort, −{down} für eine falsche. Das ist die Belohnung, 1 oder 0, minus dem Durchschnitt aller Antworten.</translation>
   </message>
   <message>
    <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
@@ -2069,6 +2077,14 @@ answer: a*b</translation>
   <message>
    <source>All the same, so there is nothing to tell apart: it teaches nothing.</source>
    <translation>Alle gleich, also gibt es nichts zu unterscheiden und nichts zu lernen.</translation>
+  </message>
+  <message>
+   <source>Fewer were right, so each counts {n} times as much as a wrong one.</source>
+   <translation>Weniger waren richtig. Darum zählt jede {n}-mal so viel wie eine falsche.</translation>
+  </message>
+  <message>
+   <source>Fewer were wrong, so each counts {n} times as much as a right one.</source>
+   <translation>Weniger waren falsch. Darum zählt jede {n}-mal so viel wie eine richtige.</translation>
   </message>
   <message>
    <source>this computer</source>
@@ -2129,10 +2145,6 @@ answer: a*b</translation>
   <message>
    <source>Pick another kind of puzzle, or answers from everyone.</source>
    <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
-  </message>
-  <message>
-   <source>Its advantage: the reward, 1 or 0, less the average of all answers.</source>
-   <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
   </message>
   <message>
    <source>Grey: its working. Label: its answer.</source>
@@ -2519,6 +2531,10 @@ answer: a*b</translation>
   <message>
    <source>Save the diagnostics</source>
    <translation>Diagnose speichern</translation>
+  </message>
+  <message>
+   <source>Change</source>
+   <translation>Ändern</translation>
   </message>
   <message>
    <source>Any time</source>
@@ -3053,10 +3069,6 @@ answer: a*b</translation>
    <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
-   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
-  </message>
-  <message>
    <source>Learn alone</source>
    <translation>Allein lernen</translation>
   </message>
@@ -3119,6 +3131,14 @@ answer: a*b</translation>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
   <message>
+   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
+   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
+  </message>
+  <message>
+   <source>Nothing runs right now. It joins its swarm again when you start learning.</source>
+   <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
+  </message>
+  <message>
    <source>Leave the class</source>
    <translation>Klasse verlassen</translation>
   </message>
@@ -3137,6 +3157,10 @@ answer: a*b</translation>
   <message>
    <source>Your model learns alone</source>
    <translation>Dein Modell lernt allein</translation>
+  </message>
+  <message>
+   <source>Your model learns with others</source>
+   <translation>Dein Modell lernt mit anderen</translation>
   </message>
   <message>
    <source>The teacher has paused everyone.</source>
@@ -3592,8 +3616,8 @@ answer: a*b</translation>
    <translation>algorithmus verfahren sapo grpo verlust</translation>
   </message>
   <message>
-   <source>The model that learns: starter, a name from Models, or a model's folder.</source>
-   <translation>Das Modell, das lernt: starter, ein Name aus Modelle oder ein Modellordner.</translation>
+   <source>The model that learns. Each one has its own history and keeps what it learned.</source>
+   <translation>Das Modell, das lernt. Jedes hat seinen eigenen Verlauf und behält, was es gelernt hat.</translation>
   </message>
   <message>
    <source>base weights qwen llama smollm choose</source>

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QSlider,
     QSpinBox,
     QWidget,
@@ -28,7 +29,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.common.drawing import HIGH, WIDE
-from app.node.record.records import Probe
+from app.node.record.records import Probe, Round
 from app.node.record.snapshot import FamilyView, LevelReached
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
@@ -43,6 +44,7 @@ from app.ui.overview.page import Overview
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
 from app.ui.pages.skills import Skills, since
+from app.ui.privacy.group_list import counts
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
 from app.ui.settings.editors import HoursEditor
@@ -287,6 +289,9 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     assert also.accessibleName() == "Also while I use this computer" and not also.isChecked()
     also.click()
     assert asked[-1] == ("contribute_when_idle", False) and also.isChecked()
+    assert "Starter" in texts(lines["model"]) and not lines["model"].findChildren(QLineEdit)
+    lines["model"].findChild(QPushButton).click()
+    assert asked[-1] == "models", "a model is chosen where its size and fit are shown"
 
 
 def test_hours_are_any_time_never_or_from_to(
@@ -340,6 +345,19 @@ def test_live_filters_and_keeps_what_is_looked_at(qtbot: QtBot, light: Theme, ac
     assert {model.group(model.index(at)).family for at in range(model.rowCount())} == {chosen.family}
 
 
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        (7, "Fewer were wrong, so each counts 7 times as much as a right one."),
+        (3, "Fewer were right, so each counts 1.7 times as much as a wrong one."),
+        (4, "Half were right, so right and wrong answers count the same."),
+        (8, "All the same, so there is nothing to tell apart: it teaches nothing."),
+    ],
+)
+def test_live_says_in_words_how_much_answers_count(right: int, said: str) -> None:
+    assert counts(views.group(1, 0, "gcd", [("#12", at < right) for at in range(8)])) == said
+
+
 def test_text_of_peers_is_never_taken_as_markup(qtbot: QtBot, light: Theme, actions: Actions) -> None:
     page = Live(light, actions)
     qtbot.addWidget(page)
@@ -378,6 +396,7 @@ def test_alone_one_joins_by_an_invite_and_a_wrong_one_is_refused(
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [] and "web page" in texts(page)
     address.setText("ws://192.168.1.7:8777")
+    assert "web page" not in texts(page), "what was wrong may be right now"
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [("join", "ws://192.168.1.7:8777")]
 
@@ -444,6 +463,24 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
     }
     page.show_view(View())
     assert page.exported("csv") == "at,round,kind,sentence\n"
+
+
+def test_history_names_what_a_lesson_taught_and_from_whom(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = HistoryPage(light, actions)
+    qtbot.addWidget(page)
+    fields = {"seconds": 9.0, "informative_own": 0, "train_solved": 0.0, "lesson": 12}
+    taught = {1: (("gcd",), ("calm-otter-1",)), 2: (("gcd", "lcm", "dice"), ("calm-otter-1", "b", "c", "d"))}
+    rounds = [
+        Round(round=at, lesson_families=families, lesson_from=names, **fields)  # type: ignore[arg-type]
+        for at, (families, names) in taught.items()
+    ]
+    page.show_view(View(rounds=tuple(rounds)))
+    rows = page._table.rows
+    said = [rows.data(rows.index(at, 2)) for at in range(rows.rowCount())]
+    assert said == [
+        "Greatest common divisor, Least common multiple and 1 more: lesson from calm-otter-1, b and 2 more",
+        "Greatest common divisor: lesson from calm-otter-1",
+    ]
 
 
 def test_a_history_that_cannot_be_written_says_so(
@@ -533,6 +570,24 @@ def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions
     place.setFocus()
     qtbot.keyClick(place, Qt.Key.Key_Down)
     assert window.page == "overview", "after the last page comes the first"
+    window._pages["overview"].findChild(Segments).setFocus()
+    window.go("privacy")
+    assert window.focusWidget() is window._pages["privacy"], "Enter presses nothing by itself"
+
+
+def test_tab_reaches_the_chosen_one_of_several_only(qtbot: QtBot) -> None:
+    segments = Segments([(1, "One"), (2, "Two"), (3, "Three")], "Which")
+    qtbot.addWidget(segments)
+
+    def stops() -> list[str]:
+        buttons = segments.findChildren(QPushButton)
+        return [one.text() for one in buttons if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+
+    assert stops() == ["One"]
+    segments.choose(3)
+    assert stops() == ["Three"]
+    segments.findChildren(QPushButton)[1].click()
+    assert stops() == ["Two"]
 
 
 def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(

@@ -115,7 +115,7 @@ class Tile(Card):
         self.setToolTip(tr("Show its answers"))
         self.press: Callable[[], object] = lambda: None
         """What a click, Space or Enter does."""
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._title, self._level = Elided("", "strong"), Label("", "faint")
         self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
@@ -123,7 +123,7 @@ class Tile(Card):
         head = row(self._title, self._pips, gap=12)
         figures = row(self._figure, self._change, 1, self._spark, gap=8)
         below = column(self._sure, self._since, self._guessed, gap=2)
-        self.setLayout(column(head, figures, self._band, below, gap=10, margins=(18, 16, 18, 14)))
+        self.setLayout(column(head, figures, self._band, below, 1, gap=10, margins=(18, 16, 18, 14)))
 
     def sizeHint(self) -> QSize:
         return QSize(250, 172 + bool(self._guessed.text()) * (2 + self._guessed.sizeHint().height()))
@@ -176,6 +176,10 @@ def _change(family: FamilyView) -> str:
     return counted("{sign}{n} point", "{sign}{n} points", abs(points), sign="+" if points > 0 else "−")
 
 
+_MOST = 4
+"""Maximum columns."""
+
+
 class Tiles(QWidget):
     """Tiles in as many columns as fit."""
 
@@ -184,6 +188,9 @@ class Tiles(QWidget):
         self._theme, self._least = theme, least
         self._tiles: list[Tile] = []
         self._columns = 0
+        self._empty = [QWidget(self) for _ in range(_MOST)]
+        """One in each column: a grid leaves no gap beside a column without widgets, so its tiles would be
+        wider than those of the next kind."""
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(16)
@@ -207,13 +214,15 @@ class Tiles(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        columns = max(1, min(4, (self.width() + 16) // (self._least + 16)))
+        columns = max(1, min(_MOST, (self.width() + 16) // (self._least + 16)))
         if columns == self._columns:
             return
         for at in range(self._columns):
             self._grid.setColumnStretch(at, 0)
         self._columns = columns
         for at, tile in enumerate(self._tiles):
-            self._grid.addWidget(tile, at // columns, at % columns, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(tile, at // columns, at % columns)
+        for at, empty in enumerate(self._empty):
+            self._grid.addWidget(empty, 0, min(at, columns - 1))
         for at in range(columns):
             self._grid.setColumnStretch(at, 1)

@@ -80,6 +80,8 @@ class Models(Page):
         self._view = View()
         self._released = QTimer(self, singleShot=True, interval=RELEASED_MS)
         self._released.timeout.connect(lambda: self.show_view(self._view))
+        self._settled = QTimer(self, singleShot=True)
+        self._settled.timeout.connect(self._draw_again)
 
     def _command(self) -> str:
         return self._view.models.command if self._view.models is not None else ""
@@ -133,6 +135,9 @@ class Models(Page):
         names = {model.name for model in library.models}
         for name in [name for name in self._rows if name not in names]:
             self._rows.pop(name).deleteLater()
+        if not names <= self._rows.keys():
+            self.setUpdatesEnabled(False)
+            self._settled.start()
         focused = next((row for row in self._rows.values() if row.focused()), None)
         here = [model for model in library.models if model.installed]
         here.sort(key=lambda model: model.name != holdings.chosen)
@@ -148,6 +153,15 @@ class Models(Page):
         if focused is not None and not focused.focused():
             focused.show()  # in another section it would be shown a moment later, and have no focus yet
             focused.keep_focus()
+
+    def _draw_again(self) -> None:
+        """Draws new rows once they have their heights: layouts follow one another over several turns of the
+        event loop, and until then rows are squeezed into the old height."""
+        rows = [row for row in self._rows.values() if row.isVisible()]
+        if all(row.height() >= row.heightForWidth(row.width()) for row in rows):
+            self.setUpdatesEnabled(True)
+        else:
+            self._settled.start()
 
     def _row(self, model: ModelEntry) -> ModelRow:
         if model.name not in self._rows:

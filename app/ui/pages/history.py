@@ -209,11 +209,20 @@ def _number(title: str, value: Callable[[Any], float]) -> Column:
     return Column(title, lambda one: number(value(one)), value, right=True)
 
 
+def _listed(names: Sequence[str]) -> str:
+    """The first two names, and how many more there are. Of a lesson, those that gained come first."""
+    first, more = ", ".join(names[:_NAMED]), len(names) - _NAMED
+    return tr("{names} and {n} more", names=first, n=number(more)) if more > 0 else first
+
+
+_NAMED = 2
+
+
 def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson_from:
-            family, name = family_titles(one.lesson_families)[0], one.lesson_from[0]
-            return tr("{family}: lesson from {name}", name=name, family=family)
+            families, names = _listed(family_titles(one.lesson_families)), _listed(one.lesson_from)
+            return tr("{families}: lesson from {names}", families=families, names=names)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))

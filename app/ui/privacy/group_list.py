@@ -69,26 +69,39 @@ def verdict(group: GroupRow) -> str:
 
 
 def counts(group: GroupRow) -> str:
-    """What its answers count: their advantages, by the default recipe. Of peers' groups, whose weights
-    depend on more, nothing is said."""
+    """How much a right and a wrong answer count, from their advantages by the default recipe. Of peers'
+    groups, whose weights depend on more, nothing is said."""
     if group.peer is not None:
         return ""
     if len(set(group.rewards_G)) < 2:
         return tr("All the same, so there is nothing to tell apart: it teaches nothing.")
-    by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
+    right, wrong = _advantages(group)
+    times = max(right, wrong) / min(right, wrong)
+    n = number(times, 0 if times == round(times) else 1)
+    if right > wrong:
+        return tr("Fewer were right, so each counts {n} times as much as a wrong one.", n=n)
+    if right < wrong:
+        return tr("Fewer were wrong, so each counts {n} times as much as a right one.", n=n)
+    return tr("Half were right, so right and wrong answers count the same.")
+
+
+def exact_counts(group: GroupRow) -> str:
+    """The same in figures: the advantages themselves."""
+    if group.peer is not None or len(set(group.rewards_G)) < 2:
+        return ""
+    right, wrong = (number(value, 3) for value in _advantages(group))
     return tr(
-        "A right answer counts +{up}, a wrong one −{down}.",
-        up=_eighths(by_reward[1]),
-        down=_eighths(-by_reward[0]),
+        "Advantage: +{up} for a right answer, −{down} for a wrong one. That is the reward, 1 or 0, less the "
+        "average of all answers.",
+        up=right,
+        down=wrong,
     )
 
 
-def _eighths(value: float) -> str:
-    """
-    >>> _eighths(0.75), _eighths(0.125)
-    ('0.75', '0.125')
-    """
-    return number(value, 2 if round(value, 2) == round(value, 3) else 3)
+def _advantages(group: GroupRow) -> tuple[float, float]:
+    """The advantage of a right answer, and the negative one of a wrong answer; the group has both."""
+    by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
+    return by_reward[1], -by_reward[0]
 
 
 def who(group: GroupRow) -> str:

@@ -20,6 +20,7 @@ from app.ui.privacy.group_list import (
     Groups,
     asked,
     counts,
+    exact_counts,
     family_title,
     merged,
     parts,
@@ -151,7 +152,6 @@ class Detail(Card):
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._verdict, self._counts = Label("", "caption"), Label("", "caption", wrap=True)
-        self._counts.setToolTip(tr("Its advantage: the reward, 1 or 0, less the average of all answers."))
         self._legend = Label(tr("Grey: its working. Label: its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
@@ -187,6 +187,7 @@ class Detail(Card):
             tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
         )
         self._counts.tell(counts(group))
+        self._counts.setToolTip(exact_counts(group))
         answers = merged(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSpinBox, QWidget
 from app.node.rules.setting import ANY_TIME, DAY_MIN, NEVER, HourSpan, Setting, parse_span, written
 from app.ui.language.texts import number, span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Label, field, row
+from app.ui.widgets.pieces import Label, boxed, button, field, row
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 Put = Callable[[Any], None]
@@ -58,6 +58,15 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
             made = _pick(theme, setting, name, put)
     made.show(value)
     return made
+
+
+def chosen_elsewhere(name: str, value: Any, write: Callable[[Any], str], go: Callable[[], None]) -> Editor:
+    """The value in words, and a button that leads to where it is chosen."""
+    said, change = Label(write(value), "soft"), button(tr("Change"), go)
+    change.setAccessibleName(f"{change.text()}: {name}")
+    widget = boxed(row(said, change, gap=12))
+    widget.setFocusProxy(change)
+    return Editor(widget, lambda value: said.say(write(value)), _never)
 
 
 class HoursEditor(QWidget):

@@ -12,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.desktop.login import AutostartError
+from app.models.catalogue import title
 from app.node.rules.preferences import EXTRAS
 from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
@@ -21,7 +22,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.pages.manual import ABOUT
 from app.ui.settings.bundle_dialog import BundleDialog
-from app.ui.settings.editors import editor
+from app.ui.settings.editors import Editor, chosen_elsewhere, editor
 from app.ui.settings.identity import IdentitySection
 from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
@@ -109,9 +110,23 @@ class SettingsPage(Page):
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
         reopen = self.ask.reopen if setting.reopens else None
-        made = SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
+        made = SettingRow(
+            self.theme,
+            setting,
+            self.ask.choices[setting.key],
+            self.ask.set_choice,
+            reopen,
+            self._model_editor(setting) if setting.key == "model" else None,
+        )
         made.opened_with(self.ask.choices.opened_with[setting.key])
         return made
+
+    def _model_editor(self, setting: Setting) -> Editor:
+        def write(model: str) -> str:
+            return tr(title(model))
+
+        value = self.ask.choices[setting.key]
+        return chosen_elsewhere(tr(setting.label), value, write, lambda: self.ask.go("models"))
 
     def _search(self, text: str) -> None:
         words = text.casefold().split()
@@ -194,8 +209,10 @@ class SettingRow(QWidget):
         value: Any,
         put: Callable[[str, object], None],
         reopen: Callable[[], None] | None = None,
+        by: Editor | None = None,
     ) -> None:
-        """`reopen` reopens the window, for a setting that applies only then."""
+        """`reopen` reopens the window, for a setting that applies only then. `by`: instead of the editor made
+        from the declaration."""
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value
@@ -203,7 +220,7 @@ class SettingRow(QWidget):
         if setting.restarts:
             text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
-        self._editor = editor(theme, setting, label, value, self._try)
+        self._editor = by or editor(theme, setting, label, value, self._try)
         made = self._editor.widget
         made.setAccessibleDescription(text)
         self._complaint = Label("", "bad", wrap=True)

@@ -80,6 +80,7 @@ class SwarmPage(Page):
             part.setVisible(swarm is None)
         self._together.setVisible(swarm is not None)
         self._leave.setVisible(swarm is not None and not swarm.in_class)  # a class has a button of its own
+        self._alone.show_view(view)
         self._archive.show_home(view.home, alone=swarm is None)
         self._private.setVisible(swarm is None or bool(view.words))
         self._private.show_words(view.words, joined=swarm is not None)
@@ -145,7 +146,7 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
 
 
 class Alone(Card):
-    """Shown before there is a swarm: how to join one, and what that means."""
+    """Shown while there is no swarm: how to join one, and what that means."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
@@ -155,15 +156,24 @@ class Alone(Card):
         self._address.returnPressed.connect(self._join)
         join = button(tr("Join"), self._join, "primary")
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""))
-        about = tr(
-            "Nothing leaves this computer. In a swarm, your model also learns from other people's "
-            "models. They swap puzzle answers, as plain text."
-        )
-        said = column(Label(tr("Your model learns alone"), "heading"), Label(about, "soft", wrap=True), gap=4)
+        self._state, self._about = Label("", "heading"), Label("", "soft", wrap=True)
+        said = column(self._state, self._about, gap=4)
         ask = boxed(Bend(self._address, join, find, gap=8))
         opens = Label(meeting_point_to_be(), "faint", wrap=True)
         lines = (said, ask, self._address.complaint, self._address.words, opens)
         self.setLayout(column(*lines, gap=10, margins=(20, 16, 20, 16)))
+
+    def show_view(self, view: View) -> None:
+        if view.solo:
+            self._state.say(tr("Your model learns alone"))
+            about = tr(
+                "Nothing leaves this computer. In a swarm, your model also learns from other people's "
+                "models. They swap puzzle answers, as plain text."
+            )
+        else:
+            self._state.say(tr("Your model learns with others"))
+            about = tr("Nothing runs right now. It joins its swarm again when you start learning.")
+        self._about.say(about)
 
     def _join(self) -> None:
         self._address.joined(self._actions.join, self._actions.join_private)

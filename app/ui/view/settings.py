@@ -92,9 +92,8 @@ SETTINGS: tuple[Setting, ...] = (
         default="starter",
         group=mark("Learning"),
         label=mark("Model"),
-        help=mark("The model that learns: starter, a name from Models, or a model's folder."),
+        help=mark("The model that learns. Each one has its own history and keeps what it learned."),
         words=mark("base weights qwen llama smollm choose"),
-        restarts=True,
     ),
     Setting(
         key="engine",

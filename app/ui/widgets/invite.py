@@ -66,9 +66,10 @@ class InviteField(QLineEdit):
         return text if not wrong and agreed else None
 
     def _again(self) -> None:
-        """Another text cancels the confirmation."""
+        """Another text cancels the confirmation, and what was wrong may be right now."""
         self._agreeing = ""
         self.words.hide()
+        self.complaint.hide()
 
 
 def unsaved_words(error: OSError) -> str:

@@ -65,6 +65,14 @@ class Switch(Toggle):
         painter.end()
 
 
+def one_tab_stop(group: QButtonGroup) -> None:
+    """Lets Tab reach the chosen button only, from where the arrows choose another: by itself, Qt does that only
+    once one of them has had the focus."""
+    for one in group.buttons():
+        policy = Qt.FocusPolicy.StrongFocus if one.isChecked() else Qt.FocusPolicy.ClickFocus
+        one.setFocusPolicy(policy)
+
+
 class Segments(QGroupBox):
     """A choice of a few, all visible, and a group of radio buttons for screen readers. `chosen` emits the
     value."""
@@ -89,6 +97,7 @@ class Segments(QGroupBox):
             box.addWidget(made)
         self.setLayout(box)
         self._group.button(0).setChecked(True)
+        one_tab_stop(self._group)
         self._group.idToggled.connect(self._toggled)
 
     @property
@@ -99,9 +108,11 @@ class Segments(QGroupBox):
         """Shows this one as chosen, without emitting."""
         with QSignalBlocker(self._group):
             self._group.button(self._values.index(value)).setChecked(True)
+        one_tab_stop(self._group)
 
     def _toggled(self, at: int, on: bool) -> None:
         if on:
+            one_tab_stop(self._group)
             self.chosen.emit(self._values[at])
 
 
@@ -204,7 +215,9 @@ class OptionGroup(QGroupBox):
         self._column.addWidget(option)
         if len(self._values) == 1:
             option.radio.setChecked(True)
+        one_tab_stop(self._group)
 
     def _toggled(self, at: int, on: bool) -> None:
         if on:
+            one_tab_stop(self._group)
             self.chosen.emit(self._values[at])

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import msgspec
 import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -31,6 +31,7 @@ from app.ui.frame.frame import Actions, ModelActions
 from app.ui.models.control import OLLAMA, ModelControl
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
+from app.ui.models.row import ModelRow
 from app.ui.process.control import Control
 from app.ui.process.job import Job
 from app.ui.process.node import NodeProcess
@@ -93,6 +94,26 @@ def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     assert asked == [("refresh",)]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
     assert "It cannot be read." in texts(page) and "Looking" not in texts(page)
+
+
+def test_rows_are_never_drawn_squeezed(qtbot: QtBot, page: Models) -> None:
+    class Painted(QObject):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heights: list[tuple[int, int]] = []
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() is QEvent.Type.Paint and isinstance(watched, ModelRow):
+                self.heights.append((watched.height(), watched.heightForWidth(watched.width())))
+            return False
+
+    page.show_view(View())
+    painted = Painted()
+    QApplication.instance().installEventFilter(painted)
+    page.show_view(views.learning(models=views.holdings()))
+    qtbot.waitUntil(lambda: bool(painted.heights), timeout=PATIENCE_MS)
+    QApplication.instance().removeEventFilter(painted)
+    assert all(height >= wanted for height, wanted in painted.heights), painted.heights
 
 
 def test_everything_is_said(page: Models) -> None:

@@ -86,6 +86,10 @@ def test_alone_everything_is_above_the_edge_of_a_small_screen_and_joining_presse
     page.show_view(views.learning())
     settle(qtbot, page)
     assert page.verticalScrollBar().maximum() == 0 and page._private.isVisible()
+    heading = page._alone._state
+    assert heading.text() == "Your model learns alone"
+    page.show_view(views.learning(solo=False))
+    assert heading.text() == "Your model learns with others", "the page Privacy says so, too"
     page._alone._address.setFocus()
     page.show_view(swarm())
     assert not isinstance(QApplication.focusWidget(), QPushButton)
