@@ -25,6 +25,9 @@ settings.load_profile("same")
 os.environ.update(surroundings())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""
 
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+"""Figures are those of the processor, also on a computer with a card; CONTRIBUTING says how its tests run."""
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 SLOW = (

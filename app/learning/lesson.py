@@ -14,17 +14,17 @@ Shapes: `_P` groups, `_G` completions of a group, `_T` tokens. Log-probabilities
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Generic, TypeVar
 
 import msgspec
 
-from app.learning.brake import after_round
-from app.learning.state import LearningState
-from app.sapo import forms
+from app.learning.brake import PeerBrake, after_round
+from app.sapo import curriculum, forms
 from app.sapo.advantages import mean_centred
+from app.sapo.curriculum import Curriculum
 from app.sapo.defences import Habits, observe, trusted
 from app.sapo.forms import Form, FormTrend
 from app.sapo.groups import ScoredGroup
@@ -43,6 +43,27 @@ from app.sapo.weighing import (
 from engines.contract import Batch, Completion, Row, TokenSequence
 
 __all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "lesson", "weighty"]
+
+
+class LearningState(msgspec.Struct, frozen=True, kw_only=True):
+    """What carries over from round to round, apart from the adapter. `own_logprob`: running mean log-prob of
+    the tokens of own completions (nats). `steps`: optimiser steps so far."""
+
+    curriculum: Curriculum
+    own_logprob: float | None = None
+    habits: Habits | None = None
+    """Statistics of own answers, with which peers' answers are compared."""
+    pays: FormTrend = FormTrend()
+    """Running trend of the answer form that own groups reward; peers' groups may not push another form."""
+    vigil: PeerBrake = PeerBrake()
+    """State of the brake that stops learning from peers when own answers get worse."""
+    steps: int = 0
+
+
+def fresh(levels: Mapping[str, int]) -> LearningState:
+    """Returns the state before the first round, with these families at these levels. Raises QuestionError."""
+    return LearningState(curriculum=curriculum.start(levels))
+
 
 State = TypeVar("State", bound=LearningState)
 

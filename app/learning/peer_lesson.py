@@ -59,14 +59,15 @@ MIN_AUTHORS = 2
 """Minimum number of independent authors of a lesson, unless one of them is vouched for."""
 PASSES = 2
 """Number of epochs over a lesson's answers (LOG.md)."""
-FINISHED, TRIES = 0.5, 3
+FINISHED, TRIES = 0.5, 5
 """A family gets no further lessons once its trial reaches this share of right answers, or after this many
-lessons in a row without a gain."""
-EVERY, AGAIN, DOUBLINGS, PATIENCE = 2, 10, 4, 2
-"""Rounds between two lessons: EVERY if the latest one improved a family, which is practised in between, else
-AGAIN, because a lesson takes as long as several rounds. A family in which PATIENCE lessons in a row gained
-nothing waits AGAIN rounds, doubled after each further failure (at most DOUBLINGS times): one lesson of 48
-answers is often too short for a gain that its trial could show."""
+lessons in a row without a gain: a lesson's true gain of a few points is often too small for its trial."""
+EVERY, AFTER_NONE = 3, 4
+"""Rounds from one lesson to the next, counting the lesson's own: EVERY if it improved a family, which is
+practised in between together with the model's own families, else AFTER_NONE."""
+AGAIN, DOUBLINGS, PATIENCE = 10, 4, 2
+"""A family in which PATIENCE lessons in a row gained nothing waits AGAIN rounds, doubled after each further
+failure (at most DOUBLINGS times)."""
 TRIAL_QUESTIONS = 12
 """Questions per family in a trial; a lesson's two trials, before and after it, ask the same ones."""
 OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
@@ -251,9 +252,9 @@ def own_answers(
 
 def _next_round(found: Placement) -> int:
     """Returns the first round after which a lesson is allowed again."""
-    latest = max((one.round for one in found.lessons), default=-AGAIN)
+    latest = max((one.round for one in found.lessons), default=-AFTER_NONE)
     helped = any(not one.failures for one in found.lessons if one.round == latest)
-    return latest + (EVERY if helped else AGAIN)
+    return latest + (EVERY if helped else AFTER_NONE)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:
@@ -316,15 +317,19 @@ def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
     return _share([after]) - _share([before]) >= OPENS_SHARE
 
 
-def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial]) -> bool:
+def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], continued: bool) -> bool:
     """Whether a lesson improved one of its families by OPENS_SHARE, or all of them together by any amount: the
-    trial of one family is too short to show a small gain.
+    trial of one family is too short to show a small gain. A lesson that `continued` open families need only
+    not have made them worse by more than noise: of five such lessons, each of which helps by a few points, one
+    fails in a trial by chance, and taking it back costs minutes of work.
 
     >>> low, high = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (12, 13))
-    >>> better([low], [high]), better([low, high], [high, low]), better([low], [low])
-    (True, False, False)
+    >>> better([low], [high], False), better([low, high], [high, low], False), better([high], [low], True)
+    (True, False, True)
     """
-    return any(map(gained, before, after)) or _share(after) > _share(before)
+    if any(map(gained, before, after)) or _share(after) > _share(before):
+        return True
+    return continued and not _lost(before, after)
 
 
 def harms(
@@ -348,10 +353,15 @@ def harms(
     talk = False
     if first is not None and last is not None:
         talk = last > max(first, (1 + TALK_LOSS) * min(first, untaught or first))
+    return talk or _lost(before, after, OWN_LOSS)
+
+
+def _lost(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], least: float = 0.0) -> bool:
+    """Whether the share of right answers fell by more than `least` and by more than noise."""
     was, now = _share(before), _share(after)
     answers = max(1, sum(one.answers for one in after))
     error = math.sqrt((was * (1 - was) + now * (1 - now)) / answers)
-    return talk or was - now > max(OWN_LOSS, NOISE_ERRORS * error)
+    return was - now > max(least, NOISE_ERRORS * error)
 
 
 def _share(tried: Sequence[FamilyTrial]) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -35,7 +35,7 @@ from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
-from app.node.round.round import RoundTools
+from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
@@ -66,12 +66,6 @@ class LessonTrial:
     round: int
     first: int
     """The number of its first question in each family."""
-
-
-def helped(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson is kept: its families improved and nothing else got worse."""
-    harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
-    return not harm and peer_lesson.better(before.lesson, after.lesson)
 
 
 class ActiveFamilies:
@@ -261,18 +255,30 @@ class ActiveFamilies:
             first=first,
         )
 
-    def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
-        """Returns, for each family that the lesson improved, the first group of some of its authors, to be
-        shown."""
+    def helped(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> bool:
+        """Whether a lesson is kept: its families improved, or stayed as they were where some of them are open,
+        and nothing else got worse."""
+        harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
+        continued = any(family in self.joined for family in lesson.levels)
+        return not harm and peer_lesson.better(before.lesson, after.lesson, continued)
+
+    def shown(
+        self, played: PlayedRound, lesson: PeerLesson, before: LessonTrial, after: LessonTrial
+    ) -> PlayedRound:
+        """Returns the lesson's round as it is shown: the families that it improved first and, for each of
+        them, the first group of some of its authors."""
         assert self._swarm is not None
         waiting = {group.id: group for group in self._swarm.buffer.waiting_groups()}
         found: dict[str, PeerGroup] = {}
+        improved: list[str] = []
         for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
             if peer_lesson.gained(first, last):
                 of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
                 ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
                 found |= {id: waiting[id] for id in ids[:_GROUPS_SHOWN] if id in waiting}
-        return list(found.values())
+                improved.append(part.family)
+        families = dict.fromkeys((*improved, *played.lesson_families))
+        return replace(played, lesson_families=tuple(families), lesson_groups=tuple(found.values()))
 
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
@@ -280,7 +286,7 @@ class ActiveFamilies:
         """Stores the results of a lesson and activates the families that it opened. Returns the results of the
         open families that it improved. Raises DiskFullError."""
         assert self._found is not None
-        kept, self._nats = helped(before, after), {}
+        kept, self._nats = self.helped(lesson, before, after), {}
         self._latest = after if kept else None
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
         if not kept:

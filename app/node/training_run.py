@@ -19,7 +19,6 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,7 +27,7 @@ import msgspec
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, helped, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -333,9 +332,8 @@ class TrainingRun:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
             played = await teach_from_peers(tools, self.state, fitting)
             after = await self._active.try_lesson(tools, self.state, lesson, before)
-        if played is not None and helped(before, after):
-            shown = self._active.lesson_groups(lesson, before, after)
-            await self._keep(replace(played, lesson_groups=tuple(shown)))
+        if played is not None and self._active.helped(lesson, before, after):
+            await self._keep(self._active.shown(played, lesson, before, after))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
             self.telling.note(

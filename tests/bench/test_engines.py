@@ -87,7 +87,7 @@ def test_a_round_is_measured_beside_trl() -> None:
 def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
     said: list[str] = []
     args = argparse.Namespace(
-        model="tiny", only=["torch"], rows=2, prompt=12, new=None, threads=1, repeats=None
+        model="tiny", only=["torch"], rows=2, prompt=12, new=None, threads=1, device="cpu", repeats=None
     )
     found, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
     assert (about["repeats"], about["new_tokens"]) == (1, 5) and found["torch"].tokens == 10
@@ -115,7 +115,7 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "trl", None)
     task = apart.ApartTask(
         part="round", candidate="trl fp32", folder="", adapter="", messages=[], prompt_T=[], new=1, rows=1,
-        threads=1, vocabulary=9,
+        threads=1, vocabulary=9, device="cpu",
     )  # fmt: skip
     with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
         peers.round_(task)

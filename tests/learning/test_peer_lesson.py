@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from app.learning import peer_lesson
 from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import (
+    AFTER_NONE,
     AGAIN,
     ANSWERS,
     ANSWERS_READ,
@@ -244,7 +245,7 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     assert soon is not None and list(soon.levels) == ["gcd"], "what gained is taught again soon"
     assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
     failed, at = FOUND, start
-    for wait in (AGAIN, AGAIN, 2 * AGAIN):
+    for wait in (AFTER_NONE, AGAIN, 2 * AGAIN):
         failed = peer_lesson.after_lesson(failed, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), at)
         assert not failed.joined and len(failed.lessons) == 2
         assert next_lesson(groups, failed, at + wait - 1, nobody) is None
@@ -254,10 +255,10 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
         one for name in ("dice", "maze") for author in ("ann", "ben") for one in some(author, 30, family=name)
     ]
     first = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), start)
-    assert next_lesson(others, first, start + AGAIN - 1, nobody) is None, (
+    assert next_lesson(others, first, start + AFTER_NONE - 1, nobody) is None, (
         "one that opened nothing costs all a pause"
     )
-    assert next_lesson(others, first, start + AGAIN, nobody) is not None
+    assert next_lesson(others, first, start + AFTER_NONE, nobody) is not None
     assert next_lesson(others, after, start + EVERY - 1, nobody) is None
     assert next_lesson(others, after, start + EVERY, nobody) is not None
     opened = replace(FOUND, joined={"gcd": 0, "lcm": 0})

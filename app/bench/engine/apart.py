@@ -28,9 +28,8 @@ from app.common.home import home
 from app.common.text import whole
 from app.models.catalogue import full_name
 from app.models.shelf import locate
-from engines import waiting
 from engines.contract import EngineError
-from engines.facts import ISA, cpu_name, isa
+from engines.facts import ISA, cpu_name, engine_variables, isa
 
 PATIENCE_S = 3600
 NEW, REPEATS = 128, 3
@@ -51,19 +50,29 @@ class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     threads: int
     vocabulary: int
+    device: str
 
 
 class Clock:
-    """Wall and processor seconds since the object was created."""
+    """Wall and processor seconds since the object was created; a card's work counts until it is done."""
 
     def __init__(self) -> None:
+        _finish()
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def wall(self) -> float:
+        _finish()
         return time.perf_counter() - self._wall
 
     def cpu(self) -> float:
         return time.process_time() - self._cpu
+
+
+def _finish() -> None:
+    import torch
+
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 class CandidateFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) ->
     add("--new", type=whole(1), metavar="N", help=f"tokens of a completion (default: {NEW})")
     add("--threads", type=whole(1), metavar="N", help="for everyone (default: all physical cores)")
     add("--repeats", type=whole(1), metavar="N", help=f"of everyone; medians (default: {REPEATS})")
+    add(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="cpu, or cuda: torch and its peers on the card (default: %(default)s)",
+    )
     add(
         "--only",
         type=lambda text: text.split(","),
@@ -138,7 +153,7 @@ def measure(
         common = {key: ready[key] for key in ("folder", "adapter", "messages", "prompt_T", "new", "vocabulary")}
         found: dict[str, list[CandidateFigures]] = {name: [] for name in wanted}
         for candidate in wanted:
-            if "bf16" in candidate.split() and not ready["bf16"]:
+            if "bf16" in candidate.split() and args.device == "cpu" and not ready["bf16"]:
                 found[candidate].append(CandidateFigures(missing=EMULATED))
                 tell(f"{candidate}: {EMULATED}")
         tell(f"{len(wanted)} candidates, {args.rows} answers of {ready['new']} tokens each.")
@@ -152,7 +167,14 @@ def measure(
             for candidate in wanted:
                 if found[candidate] and found[candidate][0].missing:
                     continue
-                task = ApartTask(part=part, candidate=candidate, rows=args.rows, threads=threads, **common)
+                task = ApartTask(
+                    part=part,
+                    candidate=candidate,
+                    rows=args.rows,
+                    threads=threads,
+                    device=args.device,
+                    **common,
+                )
                 one = _measured(task, environment)
                 found[candidate].append(one)
                 tell(f"{number + 1} of {repeats}: {candidate}: {_said(one)}")
@@ -164,10 +186,18 @@ def measure(
         "new_tokens": ready["new"],
         "threads": threads,
         "repeats": repeats,
-        "machine": f"{cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "machine": f"{card_name(args.device)}{cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
         "isa": isa(),
     }
     return {name: medians(every) for name, every in found.items()}, about
+
+
+def card_name(device: str) -> str:
+    if not device.startswith("cuda"):
+        return ""
+    import torch
+
+    return f"{torch.cuda.get_device_name(device)}, "
 
 
 def _found(model: str) -> str:
@@ -264,7 +294,7 @@ def surroundings(threads: int, home: Path) -> dict[str, str]:
     """Environment variables of every child: equal threads, which sleep while they wait, and no network."""
     return {
         **os.environ,
-        **waiting.VARIABLES,
+        **engine_variables(),
         "OMP_NUM_THREADS": str(threads),
         "SHOAL_HOME": str(home),
         "HF_HUB_OFFLINE": "1",

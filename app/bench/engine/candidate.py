@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     except (BenchError, EngineError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
-    measured = msgspec.structs.replace(measured, peak_mb=peak_mb(), instructions=instructions())
+    measured = msgspec.structs.replace(measured, peak_mb=peak_mb(task.device), instructions=instructions())
     print(msgspec.json.encode(measured).decode())
     return 0
 
@@ -62,9 +62,13 @@ def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
     return functions[task.part, kind]
 
 
-def peak_mb() -> float:
-    """Peak memory of this process in MB. Read from /proc on Linux, because getrusage there may return the
-    parent's peak."""
+def peak_mb(device: str = "cpu") -> float:
+    """Peak memory of this process in MB, on a card that of torch's tensors there. Read from /proc on Linux,
+    because getrusage there may return the parent's peak."""
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.max_memory_reserved(device) / 2**20
     with contextlib.suppress(OSError, AttributeError):
         if found := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
             return int(found[1]) / 1024
@@ -90,7 +94,7 @@ def opened(task: ApartTask) -> tuple[Engine, float]:
         number_format = more[0] if more else None
         engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=number_format)
     else:
-        engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device="cpu")
+        engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device=task.device)
     engine.load(Path(task.adapter))
     return engine, time.perf_counter() - start
 
@@ -113,7 +117,7 @@ def learning(task: ApartTask) -> CandidateFigures:
     """Measures one step on random completions. "checkpointing" and "kept" force what the engine otherwise
     chooses."""
     engine, loading = opened(task)
-    limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
+    limits = engine._base.learner.limits  # type: ignore[attr-defined]  # no owner ever sets this
     if "checkpointing" in task.candidate:
         limits.checkpointing = True
     if "kept" in task.candidate:

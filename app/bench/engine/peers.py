@@ -30,7 +30,10 @@ def loaded(task: ApartTask) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call, unused-ignore]
     torch.set_num_threads(task.threads)
-    return AutoModelForCausalLM.from_pretrained(task.folder, dtype=number_format(task), local_files_only=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        task.folder, dtype=number_format(task), local_files_only=True
+    )
+    return model.to(task.device)
 
 
 def number_format(task: ApartTask) -> torch.dtype:
@@ -44,7 +47,7 @@ def sampling(task: ApartTask) -> CandidateFigures:
     start = time.perf_counter()
     model: Any = PeftModel.from_pretrained(loaded(task), task.adapter).merge_and_unload().eval()
     loading = time.perf_counter() - start
-    prompt = torch.tensor([task.prompt_T])
+    prompt = torch.tensor([task.prompt_T], device=task.device)
 
     def generate(new: int) -> Any:
         with torch.inference_mode():
@@ -83,10 +86,10 @@ def learning(task: ApartTask) -> CandidateFigures:
     completions = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
 
     def step(rows: list[list[int]]) -> None:
-        tokens = torch.tensor([task.prompt_T + row for row in rows])
+        tokens = torch.tensor([task.prompt_T + row for row in rows], device=task.device)
         logps = model(input_ids=tokens).logits.float().log_softmax(-1)[:, len(task.prompt_T) - 1 : -1]
         chosen = logps.gather(-1, tokens[:, len(task.prompt_T) :, None])[..., 0]
-        signs = torch.tensor([1.0 if index % 2 else -1.0 for index in range(len(rows))])
+        signs = torch.tensor([1.0 if index % 2 else -1.0 for index in range(len(rows))], device=task.device)
         (-(signs[:, None] * chosen).sum() / chosen.numel()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -165,7 +168,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
     with tempfile.TemporaryDirectory(prefix="shoal-bench-trl-") as folder:
         config = GRPOConfig(
             output_dir=folder,
-            use_cpu=True,
+            use_cpu=task.device == "cpu",
             bf16=number_format(task) == torch.bfloat16,
             gradient_checkpointing="checkpointing" in task.candidate.split(),
             per_device_train_batch_size=task.rows,

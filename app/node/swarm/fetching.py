@@ -58,7 +58,7 @@ worth more than parts of many."""
 _PEERS = 500
 """Maximum peers remembered for the views."""
 _FAMILIES = 6
-"""Maximum latest families remembered per peer."""
+"""Maximum latest families remembered per peer, the latest last."""
 _MIN_ACCEPTED = 0.5
 """Minimum share of fetched groups assumed to pass the checks: even if all fail, only twice as many are
 fetched.
@@ -115,7 +115,7 @@ class PeerFetcher:
         """Whether fetching is paused because no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
         """By family and level, latest last: whether the latest own group had a right answer."""
-        self.received = self.accepted = self.recalled = 0
+        self.received = self.accepted = 0
         self.refused: Counter[str] = Counter()
         self.peers: OrderedDict[str, Peer] = OrderedDict()
         """Peers by key, the latest seen last."""
@@ -216,7 +216,6 @@ class PeerFetcher:
             self._intake.sift, batch.items, now_ms, ARCHIVED_S if archived else None
         )
         self.received += len(batch.items)
-        self.recalled += len(batch.items) * archived
         fresh = 0
         for group in sifted.checked:
             if archived:  # it is as old as it was left; here it is new
@@ -248,13 +247,14 @@ class PeerFetcher:
         ]
 
     def _note_peer(self, group: PeerGroup) -> None:
-        before = self.peers.pop(group.key, None)
+        before, family = self.peers.pop(group.key, None), group.scored.group.coordinates.family
+        known = before.families if before else ()
         self.peers[group.key] = Peer(
             name=group.peer,
             model=group.scored.group.model,
             seen_at=group.created_ms / 1000,
             groups=(before.groups if before else 0) + 1,
-            families=_families(before, group.scored.group.coordinates.family),
+            families=(*(one for one in known if one != family), family)[-_FAMILIES:],
             since=before.since if before else group.created_ms / 1000,
         )
         if len(self.peers) > _PEERS:
@@ -263,9 +263,3 @@ class PeerFetcher:
 
 def _bytes(batch: BatchReply) -> int:
     return sum(map(len, batch.items))
-
-
-def _families(before: Peer | None, family: str) -> tuple[str, ...]:
-    """Returns a peer's latest families with this one added, the latest last."""
-    known = before.families if before else ()
-    return (*(one for one in known if one != family), family)[-_FAMILIES:]

@@ -49,6 +49,7 @@ def place(
         raise EngineError(f"An engine can't run on {count} threads: give a number of at least 1.")
     torch.set_num_threads(count)
     if chosen.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans each length first: 30 ms a token on an H200
         dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
         return DeviceBudget(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":

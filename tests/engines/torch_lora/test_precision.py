@@ -89,7 +89,9 @@ def test_the_micro_benchmark_answers() -> None:
     assert device.bf16_is_faster.cache_info().currsize >= 1
 
 
-cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this computer")
+cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no CUDA device, or it is hidden (CUDA_VISIBLE_DEVICES)"
+)
 
 
 @cuda
