@@ -15,6 +15,8 @@ from engines.contract import Batch, EngineError, Row, StepStats, progress
 
 Tokens = list[int]
 Done = TypeVar("Done")
+CHUNK_VALUES = 2**24
+"""Maximum logits computed at a time: 64 MB in fp32."""
 NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
 """The result of a step on a batch in which no row has a non-zero weight."""
 
@@ -180,6 +182,12 @@ def check_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]], vocabulary: int) 
             raise EngineError(
                 "A training sequence holds token ids of another tokenizer: encode its text again."
             )
+
+
+def logit_chunks(rows: int, vocabulary: int) -> list[slice]:
+    """Returns slices of rows whose logits fit into CHUNK_VALUES."""
+    size = max(1, CHUNK_VALUES // vocabulary)
+    return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:

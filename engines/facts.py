@@ -88,6 +88,12 @@ _AS_AVX2 = {
 }
 """Settings of torch's own kernels, oneDNN, MKL (read on Intel's processors only), and numpy's two."""
 
+_WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000"}
+"""Threads that compute together spin for a tenth of a millisecond while they wait for each other, then sleep.
+By default OpenMP spins for milliseconds, which made a busy machine five times slower. With its passive policy,
+which sleeps immediately, each of the many barriers of a token costs two thread switches: 135 M parameters then
+took 1.3 to 2.5 times as long on two idle cores, and no less on busy ones (app/lab/LOG.md)."""
+
 _WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
 
@@ -138,7 +144,7 @@ def gather(folder: Path | None = None) -> HardwareFacts:
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
         free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
-        disk_mb=_disk_mb(folder or Path.home()),
+        disk_mb=free(folder or Path.home()) // MB,
         glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
         cards=cards,
         driver=driver,
@@ -171,13 +177,20 @@ def isa() -> str:
     return found
 
 
-def isa_variables() -> dict[str, str]:
-    """Returns the environment variables that must be set before a process loads torch, numpy or llama.cpp, so
-    that they follow SHOAL_BENCH_ISA."""
+def engine_variables() -> dict[str, str]:
+    """Returns the environment variables of every process that computes, to be set before it loads torch, numpy
+    or llama.cpp: how threads wait, and the instruction set if SHOAL_BENCH_ISA names one."""
     if not isa():
-        return {}
+        return dict(_WAITING)
     built = Path(sys.prefix) / AVX2_BUILD
-    return {**_AS_AVX2, **({"LLAMA_CPP_LIB_PATH": str(built)} if built.is_dir() else {})}
+    return {**_WAITING, **_AS_AVX2, **({"LLAMA_CPP_LIB_PATH": str(built)} if built.is_dir() else {})}
+
+
+def set_engine_variables() -> None:
+    """Sets them in this process, except for how threads wait where the owner has set that."""
+    for name, value in engine_variables().items():
+        if name not in _WAITING or name not in os.environ:
+            os.environ[name] = value
 
 
 def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
@@ -212,10 +225,6 @@ def _sysctl(name: str) -> str:
         return ""
     done = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True)
     return done.stdout.strip()
-
-
-def _disk_mb(folder: Path) -> int:
-    return free(folder) // MB
 
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:

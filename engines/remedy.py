@@ -1,8 +1,7 @@
 """The commands that users are told to run: how this copy of Shoal is started and repaired.
 
 A checkout is started with ./shoal and repaired by its set-up. An installed app is started by the command its
-installer created; its engine is a pack, which can be repaired. The application uses this module through
-app.common.remedy."""
+installer created; its engine is a pack, which can be repaired."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from app.common import remedy
 from app.sapo.questions import Coordinates
+from engines import remedy
 from engines.contract import EngineInfo
 
 # The race: the same new puzzles to the model as it came and as it is now, one answer each.

@@ -21,10 +21,10 @@ from rich.text import Text
 from app.chat import messages
 from app.chat.messages import MAX_TEXT, Said, Side, Sides, sides_of
 from app.chat.talking import Chat
-from app.common import remedy
 from app.common.text import safe
 from app.models import catalogue
 from app.sapo.families import FAMILIES
+from engines import remedy
 
 HELP = """\
 Type something, or

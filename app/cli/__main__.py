@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app.cli._terminal import WrongUsage, say
-from app.common import remedy
 from app.common.process.surroundings import make_usable
+from engines import remedy
 
 EVERYDAY = (
     "run",

@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from app.cli import _operator
-from app.common import remedy
 from app.common.process.surroundings import PRIVATE_WORDS, read_stdin_line
 from app.common.text import whole
 from app.relay.access import (
@@ -31,6 +30,7 @@ from app.relay.access import (
 )
 from app.swarm.invite.invite import Invite, where
 from app.swarm.invite.private import Private, new_words, unlock
+from engines import remedy
 
 SWARM = "shoal"
 ANYWHERE = "0.0.0.0"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from app.common.process.stopping import when_asked_to_stop
+from app.common.process.control import when_asked_to_stop
 from app.node.governing import Governor, by_owner
 from app.node.node import Node
 from app.node.record import commands, events

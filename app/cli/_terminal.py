@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from app.common.process.stopping import stop_signals, when_input_closes
+from app.common.process.control import stop_signals, when_input_closes
 
 if TYPE_CHECKING:
     from app.common.job import Failed

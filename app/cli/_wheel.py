@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.common import remedy
 from app.install.launcher import install, pythons
 from app.install.launcher.pythons import SetupError
 from app.models.catalogue import Package
+from engines import remedy
 from engines.contract import EngineError
 
 _LOOK_S = 0.25

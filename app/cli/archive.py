@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import remedy
 from app.common.home import home
 from app.common.text import safe_line
+from engines import remedy
 
 SUMMARY = "pass on what models found out as a file, and learn from such a file"
 

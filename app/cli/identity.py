@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 
 from app.cli._terminal import WrongUsage
-from app.common import remedy
 from app.common.home import home
 from app.node.data.home import check_format, folder, held, stamp_format
 from app.node.record.errors import BusyError
@@ -34,6 +33,7 @@ from app.swarm.identity.storage import (
     read_identity,
     unseal,
 )
+from engines import remedy
 
 SUMMARY = "your name among other Shoals, and how to keep it"
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import WrongUsage
-from app.common.remedy import command
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
 from app.lab.plan import RegimeError, StudyPlan, StudySettings, digest, read_levels, read_regime, regimes
@@ -19,6 +18,7 @@ from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
+from engines.remedy import command
 
 SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 

@@ -17,7 +17,6 @@ import msgspec
 
 from app.cli import _wheel
 from app.cli._terminal import JobLines, WrongUsage, agreed, json_line, report_failure, say, stop_quietly
-from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.job import Progress
@@ -34,6 +33,7 @@ from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
 from app.swarm.identity.keyrings import HUB_TOKEN, SERVICE, real_backend
+from engines import remedy
 from engines.contract import EngineError
 
 SUMMARY = "list, download and delete models"

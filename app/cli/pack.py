@@ -17,7 +17,7 @@ from app.cli._terminal import (
     report_failure,
     stop_quietly,
 )
-from app.common import files, remedy
+from app.common import files
 from app.common.job import Tell
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
@@ -27,6 +27,7 @@ from app.install.packs.manifest import SignedManifest
 from app.install.packs.offered import chosen_in, load_manifest, newer, offered
 from app.install.packs.place import PackDone, PackStatus
 from app.install.packs.stages import PackInstaller
+from engines import remedy
 
 SUMMARY = "install, check, repair or remove the engine of an installed app"
 VERBS = ("install", "check", "repair", "rollback", "list", "remove")

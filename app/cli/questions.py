@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from app.cli._terminal import WrongUsage, agreed, json_line
-from app.common import remedy
 from app.common.home import home as data_folder
 from app.node.data import question_sets
 from app.node.data.home import folder as made_folder
@@ -20,6 +19,7 @@ from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family, is_own
 from app.sapo.sets.tables import MAX_BYTES, Preview
+from engines import remedy
 
 SUMMARY = "bring questions of your own for your model to learn"
 VERBS = ("list", "add", "show", "share", "remove", "export")

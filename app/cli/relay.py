@@ -21,7 +21,7 @@ import msgspec
 
 from app.cli import _joining, _operator
 from app.cli._terminal import WrongUsage, say
-from app.common.process.stopping import when_input_closes
+from app.common.process.control import when_input_closes
 from app.common.text import whole
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import WrongUsage, say
-from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
+from engines import remedy
 
 SUMMARY = "delete everything that Shoal keeps on this computer"
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.cli._terminal import WrongUsage
-from app.common import remedy
 from app.common.home import home as data_folder
-from app.common.process.priority import step_back
+from app.common.process.control import step_back
 from app.common.text import whole
 from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
@@ -31,6 +30,7 @@ from app.node.terminal.lines import SnapshotLines, log_line
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
+from engines import remedy
 from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
 

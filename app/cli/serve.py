@@ -80,7 +80,7 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
 
 
 async def _serve(args: argparse.Namespace, home: Path) -> int:
-    from app.common.process.stopping import when_asked_to_stop, when_input_closes
+    from app.common.process.control import when_asked_to_stop, when_input_closes
     from app.models.catalogue import full_name
     from app.models.shelf import locate
     from app.serve.model import ModelProcess

@@ -15,7 +15,7 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
-from app.common.process.stopping import detached_popen_kwargs, when_asked_to_stop
+from app.common.process.control import detached_popen_kwargs, when_asked_to_stop
 from app.common.process.surroundings import surroundings, working_folder
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"

@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import JobLines, UnansweredError, agreed, json_line, report_failure, stop_quietly
-from app.common import remedy
 from app.common.home import home
 from app.common.job import Reporter
 from app.common.text import in_bytes
@@ -22,6 +21,7 @@ from app.install import InstallError
 from app.install.updates import asking, feed, handing, installed
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Feed, ReleaseFile, Trust, trust
+from engines import remedy
 
 SUMMARY = "look for a new version and install it"
 

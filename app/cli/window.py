@@ -7,9 +7,9 @@ import os
 import sys
 from pathlib import Path
 
-from app.common import remedy
 from app.common.process.surroundings import FROM_STDIN, read_stdin_line
 from app.install.updates.installed import again
+from engines import remedy
 
 SUMMARY = "open the window"
 

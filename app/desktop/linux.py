@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from app.common import remedy
 from app.desktop.facts import ABSENT, Absent, SourceError
+from engines import remedy
 
 if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection

@@ -15,7 +15,7 @@ class Checkout(InstallError):
     """This copy has no releases: it is a checkout, updated by git."""
 
     def __init__(self) -> None:
-        from app.common import remedy  # the launcher imports this room before anything is installed
+        from engines import remedy  # the launcher imports this room before anything is installed
 
         super().__init__(
             "This is a developer copy of Shoal: git pull brings what is new, then start "

@@ -29,8 +29,8 @@ from random import Random
 from app.lab import searching
 from app.lab.searching import SEARCHING, Oracle
 from app.lab.starter.corpus import WorkingFailed, guess, worked
+from app.learning.lesson import fresh
 from app.learning.questions import own_questions
-from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.defences import LENGTH_FACTOR, LONG_SHARE, quantile
 from app.sapo.groups import Group, ScoredGroup

@@ -23,9 +23,9 @@ import msgspec
 
 from app.common import files
 from app.common.files import read_json
-from app.common.remedy import command
 from app.lab.arms import RECIPES, Arm, parse_arm
 from app.lab.plan import LabRound, StudyPlan
+from engines.remedy import command
 
 FOLDER = "rounds"
 PACKED = "rounds.tar.xz"

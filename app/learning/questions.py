@@ -1,10 +1,14 @@
-"""Chooses a node's own questions for a round. They depend only on its identity and the round."""
+"""A round's own questions: drawn by the curriculum, identity and round alone, and what their answers change in
+the curriculum."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from app.sapo import curriculum, seeds
+from app.sapo.curriculum import Curriculum, FamilyTally
+from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates, QuestionError, QuestionMaker, QuestionPrompt
 from app.sapo.sets.question_set import is_own
 
@@ -14,7 +18,7 @@ level has almost no items."""
 
 
 def own_questions(
-    state: curriculum.Curriculum,
+    state: Curriculum,
     identity: bytes,
     round: int,
     count: int,
@@ -60,10 +64,30 @@ def own_questions(
     return [questions[slot] for slot in slots]
 
 
-def _side(state: curriculum.Curriculum, own_share: float, rng: Random) -> curriculum.Curriculum:
+def _side(state: Curriculum, own_share: float, rng: Random) -> Curriculum:
     """Returns the curriculum of only the owner's sets (with probability `own_share`) or only the puzzles, if
     both are active."""
     sides = {side: tuple(one for one in state.families if is_own(one.family) == side) for side in (True, False)}
     if not all(sides.values()):
         return state
-    return curriculum.Curriculum(families=sides[rng.random() < own_share])
+    return Curriculum(families=sides[rng.random() < own_share])
+
+
+def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
+    """Counts right answers and all answers of each family at its level in `levels`; answers at other levels are
+    left out."""
+    found: dict[str, FamilyTally] = {}
+    for scored in groups:
+        family = scored.group.coordinates.family
+        if levels.get(family) != scored.group.coordinates.level:
+            continue
+        before = found.get(family, FamilyTally(0, 0))
+        found[family] = FamilyTally(
+            before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G)
+        )
+    return found
+
+
+def climbed(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
+    """Returns the curriculum updated with a round's own groups."""
+    return curriculum.observe(state, tallies(own_P, state.levels))

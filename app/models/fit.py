@@ -110,14 +110,10 @@ class MemoryRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict; `ok` if the model can be downloaded and run now. `sentence` is for the user."""
+    """The verdict, and a sentence for the user."""
 
     verdict: FitVerdict
     sentence: str
-
-    @property
-    def ok(self) -> bool:
-        return self.verdict in (FitVerdict.FITS, FitVerdict.TIGHT)
 
 
 def fits(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:

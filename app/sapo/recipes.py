@@ -1,5 +1,5 @@
 """Recipes: how a round's groups become weights, each as one record of options. Applied by `app.sapo.weighing`
-and `app.sapo.mixing`.
+and `app.learning.choosing`.
 
 `faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, with peers' answers
 treated as if this policy had written them (ratio 1). `default` keeps what peers discover and removes what makes

@@ -15,13 +15,13 @@ import msgspec
 
 from app.common.files import log_with_room
 from app.common.process import surroundings as secrets
-from app.common.process.stopping import detached_popen_kwargs
+from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
 from app.node.rules.orders import show_serving
 from app.node.trainer import solo
 from app.serve import messages
 from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, Start
-from engines import waiting
+from engines.facts import engine_variables
 
 QUIET_S = 600.0
 """Idle seconds after which the model is unloaded."""
@@ -135,7 +135,7 @@ class ModelProcess:
                 await self._process.stdin.drain()
 
     async def _begin(self) -> None:
-        environment = {**surroundings(secrets.without()), **solo.OFFLINE_ENVIRONMENT, **waiting.VARIABLES}
+        environment = {**surroundings(secrets.without()), **solo.OFFLINE_ENVIRONMENT, **engine_variables()}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         with log_with_room(self._home / "logs" / "serve.log").open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(

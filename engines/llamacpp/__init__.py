@@ -6,8 +6,11 @@ log-probabilities."""
 
 from __future__ import annotations
 
-from engines import waiting  # noqa: F401 - before torch is imported
-from engines.llamacpp.engine import LlamaEngine, open_engine
-from engines.llamacpp.model import available
+from engines.facts import set_engine_variables
+
+set_engine_variables()  # before torch is imported
+
+from engines.llamacpp.engine import LlamaEngine, open_engine  # noqa: E402
+from engines.llamacpp.model import available  # noqa: E402
 
 __all__ = ["LlamaEngine", "available", "open_engine"]

@@ -113,8 +113,8 @@ WORTH_HOLDING = 64
 """Minimum length of a common prefix with the last prompt for which its KV cache is reused. A system message
 alone is shorter, so ordinary questions are read completely and give the same bits whatever was read before."""
 
-_F32, _F16 = 0, 1
-"""ggml's number types, used for the KV cache."""
+_F32 = 0
+"""ggml's number type of the KV cache."""
 
 
 class LlamaModel:

@@ -20,12 +20,13 @@ from engines.batches import (
     Tokens,
     check_finite,
     check_tokens,
+    logit_chunks,
     micro_batches,
     scored,
     step_stats,
     weighted_rows,
 )
-from engines.contract import Batch, Row, StepStats, progress
+from engines.contract import Batch, Row, StepStats, TokenSequence, progress
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.layout import Block, Layout, pack
 from engines.mlx_lora.network import MEMORY, Network
@@ -36,9 +37,6 @@ from engines.mlx_lora.sampler import PromptCache
 # The same formulas as engines.torch_lora.network.logprobs. The head is frozen and the loss of a token depends
 # on its own log-probability alone, so the gradient of the hidden states is formed beside the loss, a chunk of
 # logits at a time, and automatic differentiation never sees any logits.
-
-CHUNK_VALUES = 2**24
-"""Maximum logits of one chunk: 64 MB in fp32."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def weighted_loss(
     """Returns the sum of `token_loss`, its gradient with respect to the hidden states (C, d), and
     `mismatch`."""
     losses, gradients, aparts = [], [], []
-    for rows in chunks(hidden_Cd.shape[0], head_Vd.shape[0]):
+    for rows in logit_chunks(hidden_Cd.shape[0], head_Vd.shape[0]):
         part = targets.part(rows)
         logits, logp, lse = _logp(hidden_Cd[rows], head_Vd, part.tokens_C)
         loss, derivative = token_loss(logp, part, clip)
@@ -133,16 +131,10 @@ def weighted_loss(
 def logprobs(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> mx.array:
     """Returns the log-probability of each token in nats, (C,) fp32."""
     parts = []
-    for rows in chunks(tokens_C.shape[0], head_Vd.shape[0]):
+    for rows in logit_chunks(tokens_C.shape[0], head_Vd.shape[0]):
         parts.append(_logp(hidden_Cd[rows], head_Vd, tokens_C[rows])[1])
         mx.eval(parts[-1])
     return mx.concatenate(parts)
-
-
-def chunks(rows: int, vocabulary: int) -> list[slice]:
-    """Returns slices of rows whose logits fit into CHUNK_VALUES."""
-    size = max(1, CHUNK_VALUES // vocabulary)
-    return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 def _logp(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> tuple[mx.array, mx.array, mx.array]:
@@ -203,9 +195,10 @@ class Learner:
         adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
         return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
 
-    def score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
+    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
-        check_tokens(sequences_S, self._network.shape.vocabulary)
+        pairs_S = [(one.prompt_T, one.completion_T) for one in sequences_S]
+        check_tokens(pairs_S, self._network.shape.vocabulary)
         matrices = adapter.matrices(adapter.values)
 
         def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
@@ -213,9 +206,7 @@ class Learner:
             out: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
             return list(out)
 
-        return MEMORY.learning(
-            lambda: scored(sequences_S, self.limits.tokens, found), self.limits, self._notice
-        )
+        return MEMORY.learning(lambda: scored(pairs_S, self.limits.tokens, found), self.limits, self._notice)
 
     def _gather(
         self, adapter: Adapter, rows: Sequence[Row], batch: Batch

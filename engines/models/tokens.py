@@ -148,19 +148,16 @@ class ChatTokenizer:
         has_system = len(messages) > 1 and messages[0].get("role") == "system"
         if not (has_system and self._merges_system):
             try:
-                return self._fill(messages)
+                return self.render(messages, answering=True)
             except jinja2.TemplateError:
                 if not has_system:
                     raise
         # Some templates (Gemma's) know no system role: its text then opens the user's message.
         merged = [dict(message) for message in messages[1:]]
         merged[0]["content"] = f"{messages[0]['content']}\n\n{merged[0]['content']}"
-        text = self._fill(merged)
+        text = self.render(merged, answering=True)
         self._merges_system = True
         return text
-
-    def _fill(self, messages: list[dict[str, str]]) -> str:
-        return self.render(messages, answering=True)
 
     def render(self, messages: list[dict[str, str]], answering: bool) -> str:
         """Renders the chat template; `answering` ends it where the model's answer begins. Raises

@@ -5,7 +5,10 @@ imported for them (that would triple the start-up time). All other architectures
 
 from __future__ import annotations
 
-from engines import waiting  # noqa: F401 - before torch is imported
-from engines.torch_lora.engine import TorchEngine, TorchSwarm, open_engine, open_swarm
+from engines.facts import set_engine_variables
+
+set_engine_variables()  # before torch is imported
+
+from engines.torch_lora.engine import TorchEngine, TorchSwarm, open_engine, open_swarm  # noqa: E402
 
 __all__ = ["TorchEngine", "TorchSwarm", "open_engine", "open_swarm"]

@@ -20,7 +20,7 @@ from engines.contract import (
 )
 from engines.models.folder import count_parameters, fingerprint, open_folder, read_architecture, read_settings
 from engines.models.tokens import ChatTokenizer, ModelText, Sampled
-from engines.torch_lora import learner
+from engines.torch_lora.learner import Learner, measured_limits
 from engines.torch_lora.network import adapter as adapter_files
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.device import MB, SMALL, DeviceBudget, free_memory, is_out_of_memory, place
@@ -57,9 +57,10 @@ class Base:
         self.network: Network = self._load()
         self.text = ModelText(tokenizer, self.folder.name, self.network.context)
         self.fingerprint = fingerprint(self.folder)
-        self.limits = learner.measured_limits(self.network, free_memory(self.placement.device))
-        self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
-        if self.limits.checkpointing:
+        limits = measured_limits(self.network, free_memory(self.placement.device))
+        limits.tokens = max(1, round(limits.tokens * batch_share))
+        self.learner = Learner(self.network, limits, self.note)
+        if limits.checkpointing:
             self.note("Memory is short: it computes layers twice instead of keeping them.")
         self.parameters = parameters
 
@@ -191,13 +192,6 @@ class Base:
         rollout = self.network.plain_rollout() if plain else self.network.rollout([adapter])
         return TorchDecoder(rollout, max(1, min(rows, fitting)))
 
-    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        pairs = [(sequence.prompt_T, sequence.completion_T) for sequence in sequences_S]
-        return learner.score(self.network, adapter, pairs, self.limits, self.note)
-
-    def step(self, adapter: Adapter, batch: Batch) -> StepStats:
-        return learner.step(self.network, adapter, batch, self.limits, self.note)
-
     def save(self, adapter: Adapter, folder: Path) -> None:
         adapter_files.save(adapter, folder, self.fingerprint, self.folder.name)
 
@@ -254,13 +248,13 @@ class TorchEngine(OnBase):
         return self._base.decoder(self._adapter, rows, tokens, plain)
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.logprobs(self._adapter, sequences_S)
+        return self._base.learner.score(self._adapter, sequences_S)
 
     def step(self, batch: Batch) -> StepStats:
-        return self._base.step(self._adapter, batch)
+        return self._base.learner.step(self._adapter, batch)
 
     def step_down(self) -> str | None:
-        return self._base.limits.step_down()
+        return self._base.learner.limits.step_down()
 
     def save(self, folder: Path) -> None:
         self._base.save(self._adapter, folder)
@@ -300,14 +294,14 @@ class TorchSwarm(OnBase):
         return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.logprobs(self._adapters_N[node], sequences_S)
+        return self._base.learner.score(self._adapters_N[node], sequences_S)
 
     def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probs under the base model: a fresh adapter has no effect."""
-        return self._base.logprobs(self._base.new_adapter(0), sequences_S)
+        return self._base.learner.score(self._base.new_adapter(0), sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:
-        return self._base.step(self._adapters_N[node], batch)
+        return self._base.learner.step(self._adapters_N[node], batch)
 
     def save(self, node: int, folder: Path) -> None:
         self._base.save(self._adapters_N[node], folder)

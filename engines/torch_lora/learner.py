@@ -22,7 +22,7 @@ from engines.batches import (
     step_stats,
     weighted_rows,
 )
-from engines.contract import Batch, EngineError, Row, StepStats, progress
+from engines.contract import Batch, EngineError, Row, StepStats, TokenSequence, progress
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network.network import Network
@@ -55,49 +55,68 @@ def measured_limits(network: Network, free_bytes: int) -> BatchLimits:
     return limits
 
 
-def step(
-    network: Network, adapter: Adapter, batch: Batch, limits: BatchLimits, notice: Callable[[str], None]
-) -> StepStats:
-    """Minimises the batch's weighted loss by one AdamW step; `notice` is called with a sentence when the limits
-    step down. Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little
-    memory."""
-    start = time.perf_counter()
-    rows = weighted_rows(batch, network.vocabulary)
-    if not rows:
-        return NO_STEP
+class Learner:
+    """Computes gradients and log-probabilities of one network under an adapter. `limits` step down when memory
+    runs out, and `notice` is called with a sentence about it."""
 
-    def gather() -> tuple[float, torch.Tensor, int]:
+    def __init__(self, network: Network, limits: BatchLimits, notice: Callable[[str], None]) -> None:
+        self.network, self.limits, self._notice = network, limits, notice
+
+    def step(self, adapter: Adapter, batch: Batch) -> StepStats:
+        """Minimises the batch's weighted loss by one AdamW step. Raises EngineError for malformed rows, a loss
+        or gradient that is not finite, or too little memory."""
+        start = time.perf_counter()
+        rows = weighted_rows(batch, self.network.vocabulary)
+        if not rows:
+            return NO_STEP
+        loss, apart, pieces = memory(self.network.device).learning(
+            lambda: self._gather_gradient(adapter, rows, batch), self.limits, self._notice
+        )
+        norm = float(adapter.gradients.norm())
+        try:
+            check_finite(loss, norm)
+        except EngineError:
+            adapter.clear_gradients()
+            raise
+        adapter.update(batch.learning_rate, norm, CLIP_NORM)
+        return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
+
+    @torch.no_grad()
+    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
+        network, pairs_S = self.network, [(one.prompt_T, one.completion_T) for one in sequences_S]
+        check_tokens(pairs_S, network.vocabulary)
+
+        def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
+            states = network.states(adapter, part, checkpointing=False)
+            out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
+            return out
+
+        return memory(network.device).learning(
+            lambda: scored(pairs_S, self.limits.tokens, found, network.shares_prompts(False)),
+            self.limits,
+            self._notice,
+        )
+
+    def _gather_gradient(
+        self, adapter: Adapter, rows: Sequence[Row], batch: Batch
+    ) -> tuple[float, torch.Tensor, int]:
+        """Computes the gradient of all `rows` in the adapter. Returns the loss, the sum of `logprobs.mismatch`
+        and the number of micro-batches."""
+        network, checkpointing = self.network, self.limits.checkpointing
         adapter.clear_gradients()
-        return _gather_gradient(network, adapter, rows, batch, limits)
-
-    loss, apart, pieces = memory(network.device).learning(gather, limits, notice)
-    norm = float(adapter.gradients.norm())
-    try:
-        check_finite(loss, norm)
-    except EngineError:
-        adapter.clear_gradients()
-        raise
-    adapter.update(batch.learning_rate, norm, CLIP_NORM)
-    return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
-
-
-def _gather_gradient(
-    network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: BatchLimits
-) -> tuple[float, torch.Tensor, int]:
-    """Adds the gradient of all `rows` to the adapter's. Returns the loss, the sum of `logprobs.mismatch` and
-    the number of micro-batches."""
-    sequences = [(row.prompt_T, row.completion_T) for row in rows]
-    pieces = micro_batches(sequences, limits.tokens, network.shares_prompts(limits.checkpointing))
-    total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
-    for piece in pieces:
-        states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
-        targets = _targets([rows[index] for index in piece], network.device, batch.sampler_cap)
-        loss, apart = weighted_loss(states, targets, batch.clip)
-        loss.backward()  # type: ignore[no-untyped-call]
-        total += float(loss.detach())
-        progress.add(sum(len(rows[index].completion_T) for index in piece))
-        total_apart += apart.cpu()
-    return total, total_apart, len(pieces)
+        sequences = [(row.prompt_T, row.completion_T) for row in rows]
+        pieces = micro_batches(sequences, self.limits.tokens, network.shares_prompts(checkpointing))
+        total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
+        for piece in pieces:
+            states = network.states(adapter, [sequences[index] for index in piece], checkpointing)
+            targets = _targets([rows[index] for index in piece], network.device, batch.sampler_cap)
+            loss, apart = weighted_loss(states, targets, batch.clip)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+            progress.add(sum(len(rows[index].completion_T) for index in piece))
+            total_apart += apart.cpu()
+        return total, total_apart, len(pieces)
 
 
 def _targets(rows: Sequence[Row], device: torch.device, cap: float | None) -> TokenTargets:
@@ -115,25 +134,3 @@ def _targets(rows: Sequence[Row], device: torch.device, cap: float | None) -> To
         sampler_C=torch.tensor(sampler, dtype=torch.float32, device=device) if sampled else None,
         sampler_cap=math.inf if cap is None else cap,
     )
-
-
-@torch.no_grad()
-def score(
-    network: Network,
-    adapter: Adapter,
-    sequences_S: Sequence[tuple[Tokens, Tokens]],
-    limits: BatchLimits,
-    notice: Callable[[str], None],
-) -> list[list[float]]:
-    """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
-    check_tokens(sequences_S, network.vocabulary)
-
-    def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
-        states = network.states(adapter, part, checkpointing=False)
-        out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
-        return out
-
-    def score_all() -> list[list[float]]:
-        return scored(sequences_S, limits.tokens, found, network.shares_prompts(False))
-
-    return memory(network.device).learning(score_all, limits, notice)

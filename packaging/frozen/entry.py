@@ -21,8 +21,8 @@ _PYTHONS_OWN = ("-P", "-I", "-u")
 def main() -> None:
     source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
     sys.path.insert(0, str(source))
-    from app.common import remedy
     from app.install.updates.installed import typed
+    from engines import remedy
 
     os.environ[remedy.COMMAND_ENV] = typed()
     if sys.platform == "win32":

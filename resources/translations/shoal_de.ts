@@ -1906,10 +1906,6 @@ answer: a*b</translation>
    <translation>Löscht {name}</translation>
   </message>
   <message>
-   <source>Delete these questions?</source>
-   <translation>Diese Fragen löschen?</translation>
-  </message>
-  <message>
    <source>“{answer}” alone would be right in {n} of 100.</source>
    <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
   </message>
@@ -1947,6 +1943,10 @@ answer: a*b</translation>
   <message>
    <source>Share with members</source>
    <translation>Mit Mitgliedern teilen</translation>
+  </message>
+  <message>
+   <source>Delete these questions?</source>
+   <translation>Diese Fragen löschen?</translation>
   </message>
   <message>
    <source>Only mine</source>
@@ -3441,8 +3441,8 @@ answer: a*b</translation>
    <translation>Sucht die Dateien.</translation>
   </message>
   <message>
-   <source>{line}, compressed</source>
-   <translation>{line}, komprimiert</translation>
+   <source>{line}, unpacks to {size}</source>
+   <translation>{line}, entpackt {size}</translation>
   </message>
   <message>
    <source>{line}, checking</source>

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.common.process.priority import NICE
+from app.common.process.control import NICE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="niceness is POSIX")
 
@@ -18,7 +18,7 @@ GROUP = Path("/proc/self/autogroup")
 
 CODE = """
 import os, pathlib, sys
-from app.common.process.priority import settle
+from app.common.process.control import settle
 os.nice(int(sys.argv[1]))
 settle(pathlib.Path(sys.argv[2]))
 """
@@ -40,7 +40,7 @@ def test_only_the_leader_of_a_session_hands_its_niceness_on(
 
 
 def test_step_back_never_raises_priority() -> None:
-    code = "from app.common.process.priority import step_back; import os; os.nice(15); step_back();"
+    code = "from app.common.process.control import step_back; import os; os.nice(15); step_back();"
     code += "print(os.nice(0))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) >= 15
@@ -49,7 +49,7 @@ def test_step_back_never_raises_priority() -> None:
 @pytest.mark.skipif(not GROUP.exists(), reason="this kernel does not schedule by session")
 def test_the_kernel_believes_it() -> None:
     code = (
-        "import os, pathlib; from app.common.process.priority import settle, step_back; step_back(); settle();"
+        "import os, pathlib; from app.common.process.control import settle, step_back; step_back(); settle();"
         "print(pathlib.Path('/proc/self/autogroup').read_text())"
     )
     done = subprocess.run(
@@ -59,7 +59,7 @@ def test_the_kernel_believes_it() -> None:
 
 
 def test_step_back_reaches_processes_that_run_already() -> None:
-    code = "from app.common.process.priority import step_back; import sys; step_back([int(sys.argv[1])])"
+    code = "from app.common.process.control import step_back; import sys; step_back([int(sys.argv[1])])"
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
     ) as other:

@@ -15,13 +15,12 @@ import pytest
 
 from app.cli import __main__ as cli
 from app.cli import run
-from app.common import remedy
 from app.install.packs import place
 from app.install.packs.manifest import trust
 from app.models.shelf import locate
 from app.node.trainer import link
 from app.sapo.scoring import sandbox
-from engines import opening
+from engines import opening, remedy
 from engines.contract import EngineError
 from tests.ui.screen.installed import stand_in
 
@@ -207,7 +206,7 @@ def test_no_text_of_an_installed_app_speaks_of_a_checkout() -> None:
         if "./shoal" in source and not name.startswith(tuple(HERE)):
             found |= {(name, line): text for line, text in spoken(source)}
     wrong = {place: text for place, text in found.items() if SAID.get(place[0], text + "?") not in text}
-    assert wrong == {}, "app.common.remedy and engines.sound say how this copy is started"
+    assert wrong == {}, "engines.remedy and engines.sound say how this copy is started"
     assert {name for name, _ in found} == set(SAID), "nothing is excused that is not there"
 
 

@@ -15,7 +15,7 @@ from tests.interrupting import interruptible
 ROOT = Path(__file__).parents[2]
 WAITS = """
 import asyncio
-from app.common.process.stopping import when_asked_to_stop
+from app.common.process.control import when_asked_to_stop
 
 async def main():
     closed = asyncio.Event()

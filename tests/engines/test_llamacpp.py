@@ -382,9 +382,9 @@ def test_a_process_ends_in_the_middle_of_sampling(tiny: Path) -> None:
 
 def test_under_memory_pressure_steps_get_smaller(tiny: Path) -> None:
     engine = open_engine(tiny)
-    before = engine._base.limits.tokens
+    before = engine._base.learner.limits.tokens
     assert "tokens at a time" in str(engine.step_down())
-    assert engine._base.limits.tokens == before // 2
+    assert engine._base.learner.limits.tokens == before // 2
     while engine.step_down() is not None:
         pass
-    assert engine._base.limits.checkpointing
+    assert engine._base.learner.limits.checkpointing

@@ -4,7 +4,7 @@ Digests of every optimiser step of a small run on a made-up swarm: rate, clip, t
 of all rows. Then `@default` had neither defences nor several steps unless an arm said so, and none of the form;
 its name of today stands here. One thing differs on purpose, and no arm here shows it: where the library has an
 unsound item, own questions are now drawn on from the same seed, as the app does, and no longer from the next
-attempt's. And one arm is of today: whom a node doubts (`app.sapo.mixing`) fills up no round, so the steps
+attempt's. And one arm is of today: whom a node doubts (`app.learning.choosing`) fills up no round, so the steps
 beside poisoners are others than they were. The digests were taken anew when questions came to be held out by
 content instead of by text, which changes what is drawn and nothing else. Two arms with the check of tokens
 have the steps of today's habits, which leave no slack.

@@ -4,11 +4,15 @@ from collections import Counter
 from random import Random
 
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.learning.choosing import PeerOffer, PeerRecords
+from app.learning.choosing import MAX_PEOPLE, PeerOffer, PeerRecords, choose
+from app.sapo.groups import informative, lone
 from app.sapo.recipes import RECIPES
 
-DEFAULT = RECIPES["default"]
+FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
+GOOD, BAD, ALL = (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1)
 POOL = [PeerOffer(peer=peer, age=0, rewards_G=(1, 0)) for peer in ("good", "doubted") for _ in range(3)]
 
 
@@ -47,3 +51,92 @@ def test_the_oldest_records_are_forgotten_first() -> None:
     for stranger in range(600):
         records.judge(str(stranger), 1, 0)
     assert 420 < drawn(records, True)["doubted"] < 580, "as if it had never been met"
+
+
+def pool(*peers: tuple[str, int], age: int = 0) -> list[PeerOffer]:
+    return [PeerOffer(peer=peer, age=age, rewards_G=GOOD) for peer, count in peers for _ in range(count)]
+
+
+def test_only_informative_groups_are_chosen_and_fewer_when_there_are_fewer() -> None:
+    offers = [PeerOffer(peer=str(n), age=0, rewards_G=r) for n, r in enumerate([BAD, GOOD, ALL, GOOD])]
+    for recipe in (FAITHFUL, DEFAULT):
+        assert sorted(choose(recipe, offers, 4, Random(0))) == [1, 3]
+        assert choose(recipe, offers, 0, Random(0)) == []
+        assert choose(recipe, [], 4, Random(0)) == []
+
+
+def test_faithful_is_uniform_over_groups_and_default_over_peers() -> None:
+    offers = pool(("busy", 9), ("quiet", 1))
+    chosen = {
+        recipe.name: Counter(offers[choose(recipe, offers, 1, Random(n))[0]].peer for n in range(2000))
+        for recipe in (FAITHFUL, DEFAULT)
+    }
+    assert 0.07 < chosen["faithful"]["quiet"] / 2000 < 0.13  # one group in ten
+    assert 0.45 < chosen["default"]["quiet"] / 2000 < 0.55  # one peer in two
+
+
+def test_a_quarter_of_j_from_any_peer_once_more_than_four_are_there() -> None:
+    crowd = pool(*[(name, 20) for name in "abcde"])
+    taken = Counter(crowd[i].peer for i in choose(DEFAULT, crowd, 8, Random(3)))
+    assert sum(taken.values()) == 8 and max(taken.values()) <= 2
+    assert len(choose(DEFAULT, crowd, 6, Random(3))) == 5  # one from each: 6 // 4 = 1
+    four = pool(*[(name, 20) for name in "abcd"])
+    assert len(choose(DEFAULT, four, 8, Random(3))) == 8
+    assert len(choose(FAITHFUL, crowd, 40, Random(3))) == 40
+
+
+def test_a_peer_is_chosen_in_proportion_to_its_trust() -> None:
+    offers = [PeerOffer(peer="good", age=0, rewards_G=GOOD, trust=0.9), *pool(("other", 5))]
+    offers += [PeerOffer(peer="doubtful", age=0, rewards_G=GOOD, trust=0.4)] * 5
+    drawn = Counter(offers[choose(DEFAULT, offers, 1, Random(n))[0]].peer for n in range(4000))
+    assert 0.36 < drawn["good"] / 4000 < 0.42 and 0.40 < drawn["other"] / 4000 < 0.47
+    assert 0.14 < drawn["doubtful"] / 4000 < 0.21
+
+
+def test_a_doubted_peer_fills_nothing_up_and_gets_another_chance_now_and_then() -> None:
+    offers = [*pool(("good", 2)), *[PeerOffer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5]
+    taken = [len(choose(DEFAULT, offers, 4, Random(n))) for n in range(4000)]
+    assert set(taken) == {2, 4} and 0.015 < taken.count(4) / 4000 < 0.035
+
+
+def test_a_peer_without_informative_groups_makes_no_crowd() -> None:
+    offers = [*pool(*[(name, 5) for name in "abcd"]), PeerOffer(peer="e", age=0, rewards_G=BAD)]
+    assert len(choose(DEFAULT, offers, 8, Random(0))) == 8
+
+
+def test_default_takes_nothing_older_than_four_rounds() -> None:
+    offers = [*pool(("a", 2), age=4), *pool(("b", 2), age=5)]
+    assert sorted(choose(DEFAULT, offers, 4, Random(0))) == [0, 1]
+    assert len(choose(FAITHFUL, offers, 4, Random(0))) == 4
+
+
+offers_lists = st.lists(
+    st.builds(
+        PeerOffer,
+        peer=st.sampled_from("abcdefg"),
+        age=st.integers(0, 6),
+        rewards_G=st.lists(st.integers(0, 1), min_size=1, max_size=4).map(tuple),
+    ),
+    max_size=40,
+)
+
+
+@given(offers_lists, st.integers(0, 12), st.integers(0, 2**32), st.sampled_from([FAITHFUL, DEFAULT]))
+def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed, recipe) -> None:  # type: ignore[no-untyped-def]
+    chosen = choose(recipe, offers, j, Random(seed))
+    assert chosen == choose(recipe, offers, j, Random(seed))
+    people = [i for i in chosen if lone(offers[i].rewards_G)]  # on top, by the default recipe
+    chosen = [i for i in chosen if i not in people]
+    assert len(set(chosen)) == len(chosen) <= j and len(people) <= (
+        MAX_PEOPLE if recipe is DEFAULT and j else 0
+    )
+    assert all(informative(offers[i].rewards_G) for i in chosen)
+    if recipe is FAITHFUL:
+        assert len(chosen) == min(j, sum(informative(offer.rewards_G) for offer in offers))
+    else:
+        usable = [offer for offer in offers if informative(offer.rewards_G) and offer.age <= 4]
+        taken = Counter(offers[i].peer for i in chosen)
+        if len({offer.peer for offer in usable}) > 4:
+            assert max(taken.values(), default=0) <= max(1, j // 4)
+        else:
+            assert len(chosen) == min(j, len(usable))

@@ -6,8 +6,8 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import OwnTokens, PeerTokens, lesson
-from app.learning.state import LearningState, climbed, fresh, tallies
+from app.learning.lesson import LearningState, OwnTokens, PeerTokens, fresh, lesson
+from app.learning.questions import climbed, tallies
 from app.sapo.curriculum import FamilyTally
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates

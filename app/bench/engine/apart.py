@@ -28,9 +28,8 @@ from app.common.home import home
 from app.common.text import whole
 from app.models.catalogue import full_name
 from app.models.shelf import locate
-from engines import waiting
 from engines.contract import EngineError
-from engines.facts import ISA, cpu_name, isa
+from engines.facts import ISA, cpu_name, engine_variables, isa
 
 PATIENCE_S = 3600
 NEW, REPEATS = 128, 3
@@ -295,7 +294,7 @@ def surroundings(threads: int, home: Path) -> dict[str, str]:
     """Environment variables of every child: equal threads, which sleep while they wait, and no network."""
     return {
         **os.environ,
-        **waiting.VARIABLES,
+        **engine_variables(),
         "OMP_NUM_THREADS": str(threads),
         "SHOAL_HOME": str(home),
         "HF_HUB_OFFLINE": "1",

@@ -117,7 +117,7 @@ def learning(task: ApartTask) -> CandidateFigures:
     """Measures one step on random completions. "checkpointing" and "kept" force what the engine otherwise
     chooses."""
     engine, loading = opened(task)
-    limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
+    limits = engine._base.learner.limits  # type: ignore[attr-defined]  # no owner ever sets this
     if "checkpointing" in task.candidate:
         limits.checkpointing = True
     if "kept" in task.candidate:

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from app.common import remedy
 from app.install import InstallError
 from app.install.packs.place import NAME, VERSION
 from app.install.signed import Key, ListedFile, Url, check_address, here, holds, is_address
+from engines import remedy
 
 MANIFEST = 2**20
 """Maximum bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.common import files, remedy
+from app.common import files
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.launcher.stamp import APPLE_SILICON
@@ -17,6 +17,7 @@ from app.install.packs import manifest as manifests
 from app.install.packs.manifest import PackManifest, PackOffer, SignedManifest, Trust
 from app.install.packs.place import Offered
 from app.install.signed import is_address, load
+from engines import remedy
 
 # Where a manifest comes from: an address or a file, with its signature beside it.
 

@@ -22,10 +22,11 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import files, remedy
+from app.common import files
 from app.common.home import platform_place, settings_place
 from app.common.job import Done
 from app.install import InstallError, pack_disk_error
+from engines import remedy
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"

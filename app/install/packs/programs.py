@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import remedy
 from app.common.files import read_json
 from app.common.process.surroundings import outside_bundle
 from app.install import InstallError, pack_disk_error
@@ -25,6 +24,7 @@ from app.install.launcher.pythons import advice
 from app.install.packs import place
 from app.install.packs.manifest import PackManifest
 from app.install.packs.place import interpreter
+from engines import remedy
 
 _PROBE = """
 import importlib.util, struct, sys

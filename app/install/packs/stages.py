@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import files, remedy
+from app.common import files
 from app.common.job import Progress, Tell, Waiting
 from app.common.rate import RetryLimit, TransferSpeed
 from app.common.text import in_bytes
@@ -26,6 +26,7 @@ from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current, Pack, PackDone, PackStage
 from app.install.packs.programs import Interpreter, damaged_file
 from app.install.packs.wheels import check_wheels, fetch_wheels, plan_unpacking, unpack
+from engines import remedy
 
 SPARE = 200 * 2**20
 """Bytes that are always left free on the disk."""

@@ -15,11 +15,11 @@ import msgspec
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from app.common.remedy import command
 from app.lab.arms import Arm
 from app.lab.plan import LabRound
 from app.lab.report.results import Runs, baseline_first, probes, spent
 from app.lab.statistics import average, estimate
+from engines.remedy import command
 
 TEXT, GREY = "#333333", "#8a8a8a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")

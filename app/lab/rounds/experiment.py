@@ -33,9 +33,8 @@ from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, PeerRecords
-from app.learning.lesson import OwnTokens, PeerTokens, lesson
+from app.learning.lesson import OwnTokens, PeerTokens, fresh, lesson
 from app.learning.questions import own_questions
-from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup

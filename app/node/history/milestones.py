@@ -55,16 +55,9 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
     peer: str = ""
 
 
-def milestones(
-    rounds: Iterable[Round], curve: Sequence[Probe] = (), sources: Sequence[FirstSource] = ()
-) -> list[Milestone]:
-    """Returns all milestones in order of time. `rounds` and `curve`: oldest first."""
-    return select_notable(family_milestones(rounds, sources), curve)
-
-
 def select_notable(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
     """Selects the milestones worth showing from those of the families (`reached`), and adds those of
-    measurements."""
+    measurements (`curve`, oldest first). In order of time."""
     found = [one for one in reached if one.kind is not MilestoneKind.FIRST or one.tried]
     if (half := _measured(curve)) is not None:
         found.append(half)

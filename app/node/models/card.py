@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from app.common import remedy
 from app.common.text import span
 from app.node.models.trained import TrainedModel
+from engines import remedy
 
 
 class BaseModel(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 import msgspec
 
 from app.common import signing
-from app.common.remedy import command
 from app.common.text import safe_line
 from app.models.catalogue import STARTER
 from app.node.record.errors import NodeError
 from app.sapo.probe import Score, interval
 from app.sapo.questions import VERSION
 from app.swarm.identity.identity import Identity, node_name
+from engines.remedy import command
 
 MAX_FILE_BYTES = 2**22
 """Maximum size of a file that is read."""

@@ -8,7 +8,6 @@ from html import escape
 from typing import Protocol
 
 from app.common.drawing import card
-from app.common.remedy import command
 from app.common.text import safe_line, span
 from app.node.models.result import (
     OWN_SETS,
@@ -21,6 +20,7 @@ from app.node.models.result import (
     repeating,
 )
 from app.sapo.families import FAMILIES
+from engines.remedy import command
 
 _SURE = 0.05
 _ROWS = 30

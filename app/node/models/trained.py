@@ -16,13 +16,14 @@ from typing import Any
 
 import msgspec
 
-from app.common import files, remedy
+from app.common import files
 from app.node.data.home import model_mark
 from app.node.history import checkpoint, history
 from app.node.history.store import Store, StoreError
 from app.node.record.errors import NodeError, room_on_disk
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
+from engines import remedy
 
 READ_ATTEMPTS = 6
 _PAUSE_S = 0.2

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.learning.state import LearningState
+from app.learning.lesson import LearningState
 from app.node.record.records import GroupRow, Round
 from app.sapo.asking import TAGGED, Way
 

@@ -16,7 +16,7 @@ import msgspec
 
 from app.common import files
 from app.learning.lesson import weighty
-from app.learning.state import tallies
+from app.learning.questions import tallies
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, room_on_disk

@@ -27,8 +27,7 @@ import msgspec
 
 from app.learning.choosing import PeerGroup, whole_group
 from app.learning.lesson import Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
-from app.learning.questions import own_questions
-from app.learning.state import climbed
+from app.learning.questions import climbed, own_questions
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState

@@ -58,7 +58,7 @@ worth more than parts of many."""
 _PEERS = 500
 """Maximum peers remembered for the views."""
 _FAMILIES = 6
-"""Maximum latest families remembered per peer."""
+"""Maximum latest families remembered per peer, the latest last."""
 _MIN_ACCEPTED = 0.5
 """Minimum share of fetched groups assumed to pass the checks: even if all fail, only twice as many are
 fetched.
@@ -115,7 +115,7 @@ class PeerFetcher:
         """Whether fetching is paused because no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
         """By family and level, latest last: whether the latest own group had a right answer."""
-        self.received = self.accepted = self.recalled = 0
+        self.received = self.accepted = 0
         self.refused: Counter[str] = Counter()
         self.peers: OrderedDict[str, Peer] = OrderedDict()
         """Peers by key, the latest seen last."""
@@ -127,8 +127,9 @@ class PeerFetcher:
         while True:
             swarm, fetched = self._client.status.swarm, None
             if swarm is not None and self._client.status.connected and not self.resting:
-                await self._fetch_for_lessons(swarm)
-                fetched = await self._fetch(swarm)
+                self._intake = self._intake or self._open_intake(swarm)
+                await self._fetch_for_lessons()
+                fetched = await self._fetch()
             if fetched is None:  # offline, resting, or enough is ready
                 await asyncio.sleep(LOOK_S)
                 continue
@@ -155,7 +156,7 @@ class PeerFetcher:
                 async with asyncio.timeout(seconds - SOON_S):
                     await self._round_over.wait()
 
-    async def _fetch(self, swarm: str) -> int | None:
+    async def _fetch(self) -> int | None:
         """Fetches and checks one sample; returns how many groups arrived, None if none was requested or the
         relay did not answer."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
@@ -171,10 +172,10 @@ class PeerFetcher:
             archived = await self._client.recall(k, self._levels())
         fetched = len((archived or batch).items)
         self._budget.take(_bytes(archived or batch), time.monotonic())
-        await self._take_in(swarm, archived or batch, archived is not None)
+        await self._take_in(archived or batch, archived is not None)
         return fetched
 
-    async def _fetch_for_lessons(self, swarm: str) -> None:
+    async def _fetch_for_lessons(self) -> None:
         """Fetches one sample of families that wait for a lesson, and from the archive what online peers do not
         provide. Does nothing if none wait or the byte quota is used up."""
         families = self._short_of_groups()
@@ -183,13 +184,13 @@ class PeerFetcher:
         batch = await self._client.sample(LESSON_GROUPS, families, MAX_AGE_S)
         if batch is None:
             return
-        await self._take_in(swarm, batch, archived=False)
+        await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
         if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
             tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
             archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX])
             if archived is not None:
-                await self._take_in(swarm, archived, archived=True)
+                await self._take_in(archived, archived=True)
                 taken += _bytes(archived)
         self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
 
@@ -206,17 +207,15 @@ class PeerFetcher:
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
-    async def _take_in(self, swarm: str, batch: BatchReply, archived: bool) -> None:
+    async def _take_in(self, batch: BatchReply, archived: bool) -> None:
         """Checks a batch and adds the groups that pass to the buffer."""
-        if self._intake is None:
-            self._intake = self._open_intake(swarm)
+        assert self._intake is not None  # `run` opened it
         # The check makes questions and scores answers in the sandbox, which may take seconds.
         now_ms = self._client.now_ms
         sifted = await asyncio.to_thread(
             self._intake.sift, batch.items, now_ms, ARCHIVED_S if archived else None
         )
         self.received += len(batch.items)
-        self.recalled += len(batch.items) * archived
         fresh = 0
         for group in sifted.checked:
             if archived:  # it is as old as it was left; here it is new
@@ -248,13 +247,14 @@ class PeerFetcher:
         ]
 
     def _note_peer(self, group: PeerGroup) -> None:
-        before = self.peers.pop(group.key, None)
+        before, family = self.peers.pop(group.key, None), group.scored.group.coordinates.family
+        known = before.families if before else ()
         self.peers[group.key] = Peer(
             name=group.peer,
             model=group.scored.group.model,
             seen_at=group.created_ms / 1000,
             groups=(before.groups if before else 0) + 1,
-            families=_families(before, group.scored.group.coordinates.family),
+            families=(*(one for one in known if one != family), family)[-_FAMILIES:],
             since=before.since if before else group.created_ms / 1000,
         )
         if len(self.peers) > _PEERS:
@@ -263,9 +263,3 @@ class PeerFetcher:
 
 def _bytes(batch: BatchReply) -> int:
     return sum(map(len, batch.items))
-
-
-def _families(before: Peer | None, family: str) -> tuple[str, ...]:
-    """Returns a peer's latest families with this one added, the latest last."""
-    known = before.families if before else ()
-    return (*(one for one in known if one != family), family)[-_FAMILIES:]

@@ -21,7 +21,7 @@ from random import random
 import msgspec
 
 from app.common import files
-from app.common.process.stopping import detached_popen_kwargs
+from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, without, working_folder
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError

@@ -18,18 +18,18 @@ from typing import TypeVar
 
 import msgspec
 
-from app.common import remedy
 from app.common.files import log_with_room
 from app.common.process import surroundings as secrets
-from app.common.process.stopping import detached_popen_kwargs
+from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import span
 from app.node.record.errors import DiskFullError
 from app.node.record.reasons import Effort
 from app.node.trainer import messages, solo
 from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
-from engines import waiting
+from engines import remedy
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
+from engines.facts import engine_variables
 from engines.opening import AUTO
 
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
@@ -104,7 +104,7 @@ class TrainerLink:
             ENGINE: engine,
             BATCH_SHARE: str(share),
             MEMORY: str(memory),
-            **waiting.VARIABLES,
+            **engine_variables(),
             # Two caches, one plan for every length of a row: by themselves they grew by 6 MB with every step.
             "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
             "LRU_CACHE_CAPACITY": "16",

@@ -22,8 +22,8 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
+from app.common.process.control import settle
 from app.common.process.memory import hold, trim
-from app.common.process.priority import settle
 from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
@@ -47,34 +47,25 @@ def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     measured.
     """
     sequences_PG = [encoded(engine, group, request.max_tokens) for group in request.groups_P]
-    groups = list(zip(request.groups_P, sequences_PG, strict=True))
     if not request.logprobs:
-        return [_reading(sequences_G, None) for _, sequences_G in groups]
-    finished = [
-        sequence
-        for foreign, sequences_G in groups
-        for sequence, done in zip(sequences_G or (), foreign.finished_G if sequences_G else (), strict=True)
-        if done
+        return [GroupTokens(sequences_G=one, logprobs_GT=None) if one else None for one in sequences_PG]
+    fitting = [
+        list(zip(sequences_G, group.finished_G, strict=True)) if sequences_G else None
+        for group, sequences_G in zip(request.groups_P, sequences_PG, strict=True)
     ]
+    finished = [sequence for rows in fitting for sequence, done in rows or () if done]
     measured = iter(engine.logprobs(finished) if finished else [])
     return [
-        _reading(
-            sequences_G,
-            [
-                next(measured) if done else [0.0] * len(sequence.completion_T)
-                for sequence, done in zip(sequences_G, foreign.finished_G, strict=True)
-            ]
-            if sequences_G
-            else None,
+        GroupTokens(
+            sequences_G=[sequence for sequence, _ in rows],
+            logprobs_GT=[
+                next(measured) if done else [0.0] * len(sequence.completion_T) for sequence, done in rows
+            ],
         )
-        for foreign, sequences_G in groups
+        if rows
+        else None
+        for rows in fitting
     ]
-
-
-def _reading(
-    sequences_G: list[TokenSequence] | None, logprobs_GT: list[list[float]] | None
-) -> GroupTokens | None:
-    return None if sequences_G is None else GroupTokens(sequences_G=sequences_G, logprobs_GT=logprobs_GT)
 
 
 def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
@@ -162,17 +153,15 @@ def given_effort() -> Effort | None:
 
 
 class DutyCycle:
-    """Sleeps between pieces of work, as the effort demands. `rested_s`: total seconds slept."""
+    """Sleeps between pieces of work, as the effort demands."""
 
     def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
         self._effort, self._sleep = effort, sleep
-        self.rested_s = 0.0
 
     def after(self, worked_s: float) -> None:
         rest_s = self._effort.rest_s(worked_s) if self._effort is not None else 0.0
         if rest_s > 0:
             self._sleep(rest_s)
-            self.rested_s += rest_s
 
 
 def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None) -> NoReturn:

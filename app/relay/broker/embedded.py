@@ -20,10 +20,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.common import remedy
 from app.common.files import LockHeldError, alone, log_with_room, write
-from app.common.process.stopping import detached_popen_kwargs
+from app.common.process.control import detached_popen_kwargs
 from app.relay.store.backplane import BackplaneError
+from engines import remedy
 
 VARIABLE = "NATS_SERVER"
 STARTING_S, ENDING_S, AGAIN_S = 20.0, 10.0, 1.0

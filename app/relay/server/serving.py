@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from app.common.process.stopping import when_asked_to_stop
+from app.common.process.control import when_asked_to_stop
 from app.common.rate import Bucket, Rate
 from app.relay.access import Rules
 from app.relay.checking import Checker

@@ -89,7 +89,6 @@ class ReceiptForwarder:
         self._pupils: OrderedDict[bytes, set[tuple[bytes, str]]] = OrderedDict()
         """By sending key: the (author, family) pairs whose receipt was forwarded."""
         self._waiting: OrderedDict[bytes, list[Taught]] = OrderedDict()
-        self.counted = 0
 
     def arrive(self, key: bytes, session: ReceiptListener) -> None:
         """Adds a session that receives receipts for `key`."""
@@ -115,7 +114,6 @@ class ReceiptForwarder:
             self._passed[id + key] = None
             if len(self._passed) > _PASSED:
                 self._passed.popitem(last=False)
-            self.counted += 1
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
     def take_lessons(self, key: bytes, receipts: Receipts, swarm: str) -> None:

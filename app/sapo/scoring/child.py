@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from app.common.process.control import settle
 from app.common.process.memory import hold_beyond
-from app.common.process.priority import settle
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, Question, QuestionError, UnsoundQuestion, draw, generate
 from app.sapo.scoring.pipe import (

@@ -21,7 +21,6 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from app.common import remedy
 from app.common.process.surroundings import surroundings, working_folder
 from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families.family import clamp
@@ -44,6 +43,7 @@ from app.sapo.scoring.pipe import (
     frame,
     read_frame,
 )
+from engines import remedy
 
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0

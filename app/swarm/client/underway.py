@@ -14,7 +14,7 @@ from random import Random
 
 import msgspec
 
-from app.common.rate import Backoff
+from app.common.rate import Backoff, Bucket
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.sapo.sets.question_set import is_own
@@ -236,10 +236,9 @@ class SampleLimiter:
         """Returns a sample request to send and the future of its answer; None if the relay would refuse it
         now."""
         k = min(k, self._most)
-        if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
+        if k < 1 or (begun := self._begin(self._allowance, now)) is None:
             return None
-        self._allowance.take(1, now)
-        rid, answer = self._begin()
+        rid, answer = begun
         wanted = None if families is None else tuple(families)
         return Sample(rid=rid, k=k, max_bytes=_room(k), families=wanted, max_age_s=max_age_s), answer
 
@@ -249,25 +248,33 @@ class SampleLimiter:
         """Returns an archive request to send and the future of its answer; None if the relay would refuse it
         now."""
         k = min(k, self._most)
-        if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
+        if k < 1 or not tasks or (begun := self._begin(self._recalls, now)) is None:
             return None
-        if self._recalls.left(now) < 1:
-            return None
-        self._recalls.take(1, now)
-        rid, answer = self._begin()
+        rid, answer = begun
         return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:SAMPLE])), answer
 
-    def _begin(self) -> tuple[int, asyncio.Future[BatchReply | None]]:
+    def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[BatchReply | None]] | None:
+        """Takes one request from `rate`; None if it is used up, too many requests are open, or the relay asked
+        to wait."""
+        if len(self._open) >= self._most_open or now < self._until or rate.left(now) < 1:
+            return None
+        rate.take(1, now)
         rid = next(self._rids)
         answer: asyncio.Future[BatchReply | None] = asyncio.get_running_loop().create_future()
         self._open[rid] = answer
         return rid, answer
 
-    def settle(self, batch: BatchReply) -> None:
-        self._settle(batch.rid, batch)
+    def settle(self, rid: int, batch: BatchReply | None) -> bool:
+        """Gives a request its answer, None if there is none. Returns False if it was settled before."""
+        answer = self._open.pop(rid, None)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(batch)
+        return True
 
     def fail(self, err: Err, now: float) -> None:
-        if err.rid is None or not self._settle(err.rid, None):
+        if err.rid is None or not self.settle(err.rid, None):
             return
         if err.code is Code.RATE_LIMITED:
             self._allowance.empty(now)
@@ -277,16 +284,4 @@ class SampleLimiter:
         """Resolves waiting samples with None."""
         self._most = self._most_open = 0
         for rid in tuple(self._open):
-            self._settle(rid, None)
-
-    def _settle(self, rid: int, batch: BatchReply | None) -> bool:
-        answer = self._open.pop(rid, None)
-        if answer is None:
-            return False
-        if not answer.done():
-            answer.set_result(batch)
-        return True
-
-    def forget(self, sample: Sample | Recall) -> None:
-        """Drops a sample whose caller no longer waits."""
-        self._open.pop(sample.rid, None)
+            self.settle(rid, None)

@@ -14,8 +14,8 @@ import keyring.backend
 import keyring.errors
 from keyring.backends.chainer import ChainerBackend
 
-from app.common import remedy
 from app.swarm.identity.identity import Identity, IdentityError
+from engines import remedy
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"

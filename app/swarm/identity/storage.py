@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import keyring.errors
 import msgspec
 
-from app.common import files, remedy
+from app.common import files
 from app.swarm.identity.identity import Identity, IdentityError, decrypt, from_file, to_file
 from app.swarm.identity.keyrings import (
     PATIENCE_S,
@@ -30,6 +30,7 @@ from app.swarm.identity.keyrings import (
     real_backend,
     restoring,
 )
+from engines import remedy
 
 RECORD = "identity.json"
 

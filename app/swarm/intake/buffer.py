@@ -144,8 +144,8 @@ class PeerBuffer:
         return sorted({(group.key, _family(group)) for group in taught})
 
     def offers(self) -> list[PeerOffer]:
-        """The ready groups in order of arrival, as offers for `app.sapo.mixing.choose`. Ages are in rounds of
-        this node, so that a slow node finds groups too."""
+        """The ready groups in order of arrival, as offers for `PeerRecords.choose`. Ages are in rounds of this
+        node, so that a slow node finds groups too."""
         self._drop_old()
         now_ms, round_ms = self.now_ms(), 1000 * max(self.round_s, SHORTEST_ROUND_S)
         return [

@@ -158,18 +158,7 @@ class Intake:
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._authors: OrderedDict[str, _Author] = OrderedDict()
         self._likeness = SimilarityIndex()
-        self._counts: dict[IntakeReason, int] = dict.fromkeys(IntakeReason, 0)
-        self._accepted = 0
         self._one_at_a_time = Lock()
-
-    @property
-    def counts(self) -> dict[IntakeReason, int]:
-        """Groups refused since the start, by reason, including reasons that never occurred."""
-        return dict(self._counts)
-
-    @property
-    def accepted(self) -> int:
-        return self._accepted
 
     def sift(
         self,
@@ -183,16 +172,16 @@ class Intake:
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
-            envelope = _envelope(one)
             try:
-                verdict = self.check(envelope, now_ms, oldest_s)
+                verdict = self.check(one, now_ms, oldest_s)
             except SandboxResting:
                 break
             if isinstance(verdict, PeerGroup):
                 checked.append(verdict)
                 continue
             refused[verdict] += 1
-            if verdict.complaint is not None and isinstance(envelope, Envelope):
+            if verdict.complaint is not None:  # then it could be read
+                envelope = one if isinstance(one, Envelope) else item(one)
                 reports.setdefault(verdict.complaint, []).append(envelope.id)
         return IntakeResult(
             checked=tuple(checked),
@@ -202,7 +191,7 @@ class Intake:
 
     def check(
         self,
-        one: bytes | msgspec.Raw | Envelope | IntakeReason,
+        one: bytes | msgspec.Raw | Envelope,
         now_ms: int,
         oldest_s: int | None = None,
         *,
@@ -211,21 +200,14 @@ class Intake:
         """Checks one group; returns the PeerGroup or the reason for refusing it. `now_ms`: the relay's time in
         Unix milliseconds; `swarm`: overrides the intake's swarm. Raises SandboxError."""
         with self._one_at_a_time:
-            envelope = _envelope(one)
-            verdict = (
-                envelope
-                if isinstance(envelope, IntakeReason)
-                else self._check(envelope, now_ms, oldest_s, swarm or self._swarm)
-            )
-            if isinstance(verdict, IntakeReason):
-                self._counts[verdict] += 1
-            else:
-                self._accepted += 1
-            return verdict
+            try:
+                envelope = one if isinstance(one, Envelope) else item(one)
+                return self._check(envelope, now_ms, oldest_s or self._oldest_s, swarm or self._swarm)
+            except Refused as refused:
+                return of_flaw(refused.flaw)
 
-    def _check(
-        self, envelope: Envelope, now_ms: int, oldest_s: int | None, swarm: str
-    ) -> PeerGroup | IntakeReason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int, swarm: str) -> PeerGroup | IntakeReason:
+        """Raises Refused for what no author can be blamed for: shape, signature and age."""
         if envelope.id in self._ids:
             return IntakeReason.SEEN
         if envelope.pk in self._own:
@@ -233,15 +215,12 @@ class Intake:
         author = self._authors.get(envelope.pk)
         if author is not None and now_ms < author.until_ms:
             return IntakeReason.DISTRUSTED
-        try:
-            body = unseal(envelope, swarm)
-        except Refused as refused:
-            return of_flaw(refused.flaw)
+        body = unseal(envelope, swarm)
         # From here on the author has really signed it: it is remembered, for the author and against it.
         _keep(self._ids, envelope.id, None, REMEMBERED_IDS)
         author = author or _Author(self._per_author)
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
-        verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
+        verdict = self._signed(envelope, body, author, now_ms, oldest_s)
         if isinstance(verdict, PeerGroup):
             author.good += 1
         elif verdict.deliberate:
@@ -254,10 +233,7 @@ class Intake:
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
     ) -> PeerGroup | IntakeReason:
-        try:
-            check_age(body.created_ms, now_ms, oldest_s)
-        except Refused as refused:
-            return of_flaw(refused.flaw)
+        check_age(body.created_ms, now_ms, oldest_s)
         if author.allowance.left(now_ms / 1000) < 1:
             return IntakeReason.TOO_MUCH
         author.allowance.take(1, now_ms / 1000)
@@ -268,9 +244,18 @@ class Intake:
             if opened is None:
                 return IntakeReason.NO_QUESTION
             group = opened
-        unfit = self._unfit(group)
-        if unfit is not None:
-            return unfit
+        task = group.coordinates
+        family = FAMILIES.get(task.family)
+        if task.version != VERSION:
+            return IntakeReason.OTHER_VERSION
+        if family is None or task.level >= len(family.levels):
+            return IntakeReason.NO_QUESTION
+        if task.family not in self._families and not is_own(task.family):
+            return IntakeReason.FAMILY_OFF
+        if max(map(len, group.completions_G)) > self._longest:
+            return IntakeReason.TOO_LONG
+        if any(map(unsafe, group.completions_G)):
+            return IntakeReason.UNSAFE
         try:
             return self._regenerated(envelope, body, group)
         except UnmadeQuestion:
@@ -302,31 +287,6 @@ class Intake:
             question=text,
             created_ms=body.created_ms,
         )
-
-    def _unfit(self, group: Group) -> IntakeReason | None:
-        """Runs the checks that need no question; returns the first reason against the group, or None."""
-        task = group.coordinates
-        if task.version != VERSION:
-            return IntakeReason.OTHER_VERSION
-        family = FAMILIES.get(task.family)
-        if family is None or task.level >= len(family.levels):
-            return IntakeReason.NO_QUESTION
-        if task.family not in self._families and not is_own(task.family):
-            return IntakeReason.FAMILY_OFF
-        if max(map(len, group.completions_G)) > self._longest:
-            return IntakeReason.TOO_LONG
-        if any(map(unsafe, group.completions_G)):
-            return IntakeReason.UNSAFE
-        return None
-
-
-def _envelope(one: bytes | msgspec.Raw | Envelope | IntakeReason) -> Envelope | IntakeReason:
-    if isinstance(one, Envelope | IntakeReason):
-        return one
-    try:
-        return item(one)
-    except Refused as refused:
-        return of_flaw(refused.flaw)
 
 
 def _keep(store: OrderedDict[str, V], key: str, value: V, most: int) -> None:

@@ -28,8 +28,8 @@ BODY = 32 * KB
 """Maximum bytes of a signed body, before compression."""
 COMPLETION = 4096
 """Maximum characters of one completion."""
-MIN_GROUP, MAX_GROUP = 2, 16
-"""Minimum and maximum completions of a group."""
+MAX_GROUP = 16
+"""Maximum completions of a group."""
 SAMPLE = 64
 """Maximum groups of one sample."""
 OPEN_SAMPLES = 2

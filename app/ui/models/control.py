@@ -274,7 +274,7 @@ class ModelControl(JobControl[Holdings]):
                 fetch = msgspec.structs.replace(fetch, have=have, total=total, note="", retry_at=None)
             case "elsewhere":
                 note = spoken(str(told["sentence"]))
-                fetch = msgspec.structs.replace(fetch, note=note, retry_at=None, packed=True)
+                fetch = msgspec.structs.replace(fetch, note=note, retry_at=None)
         self._follow(fetch)
 
     def _follow(self, fetch: Fetch) -> None:

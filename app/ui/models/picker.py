@@ -86,7 +86,8 @@ class ModelPicker(QWidget):
         self._cancel.setVisible(fetch is not None)
         if fetch is not None:
             self._bar.setValue(round(1000 * fetch.have / fetch.total) if fetch.total else 0)
-            self._note.say(words.progress(fetch))
+            coming = holdings.library.find(fetch.name) if holdings.library is not None else None
+            self._note.say(words.progress(fetch, coming.bytes if coming is not None else 0))
         sentence = next(iter(holdings.failed.values()), "")
         self._failed.tell(sentence)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import which
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu
 
 from app.models.fit import FitVerdict
@@ -187,11 +188,11 @@ class ModelRow(Card):
         if waits:
             self._far.say(tr("Next in line."))
         elif fetch is not None:
-            self._far.say(words.progress(fetch))
+            self._far.say(words.progress(fetch, self._model.bytes))
         elif elsewhere:
             self._far.say(tr("Another Shoal is downloading it."))
         elif shown is not None:
-            self._far.say(words.progress(shown))
+            self._far.say(words.progress(shown, self._model.bytes))
         share = shown.have / shown.total if shown is not None and shown.total else 0.0
         self._bar.setValue(round(_STEPS * share))
         self._bar.setAccessibleName(tr("Download of {title}", title=self._model.title))
@@ -304,7 +305,7 @@ class RowPanel(Card):
         self._token.clear()
         self._token_line.setVisible(token is not None)
         self.show()
-        self._yes.setFocus()
+        (self._no if danger else self._yes).setFocus()
         QTimer.singleShot(0, self, lambda: bring_into_sight(self))
 
     def ask_download(
@@ -319,6 +320,12 @@ class RowPanel(Card):
             act,
             token=ask.keep_token if model.gated else None,
         )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._close()
+        else:
+            super().keyPressEvent(event)
 
     def _keep(self) -> None:
         if self._keep_token is not None and self._token.text().strip():

@@ -10,7 +10,7 @@ from random import Random
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
 from app.node.data.question_sets import SET_SUFFIXES, SHARES, KeptSet
@@ -25,7 +25,7 @@ from app.ui.language.texts import counted, mark, number, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, empty, field, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, agreed, boxed, button, column, empty, field, row, rule
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
@@ -317,8 +317,7 @@ class OwnQuestions(Card):
 
     def _remove(self, one: KeptSet) -> None:
         about = tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name)
-        asked = QMessageBox.question(self, tr("Delete these questions?"), about)
-        if asked != QMessageBox.StandardButton.Yes:
+        if not agreed(self, tr("Delete these questions?"), about, tr("Delete"), danger=True):
             return
         try:
             question_sets.remove(one)

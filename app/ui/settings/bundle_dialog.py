@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QDialog, QListWidget, QPlainTextEdit, QWidget
 
-from app.common import remedy
 from app.ui.language.texts import counted, size, tr
 from app.ui.process.job import Job
 from app.ui.settings import diagnostics
@@ -17,6 +16,7 @@ from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Label, button, column, place_to_save, row
+from engines import remedy
 
 DOCTOR = ("-m", "app.cli", "doctor", "--json")
 _DOCTOR_MS = 90_000

@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
-from app.common import remedy
 from app.desktop.login import AutostartError
 from app.models.catalogue import title
 from app.node.rules.preferences import EXTRAS
@@ -30,6 +29,7 @@ from app.ui.theme import Theme
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
+from engines import remedy
 
 SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"

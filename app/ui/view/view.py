@@ -57,8 +57,6 @@ class Fetch(Transfer, frozen=True, kw_only=True):
     """A download of a model that this window started."""
 
     name: str
-    packed: bool = False
-    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
 
 
 class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):

@@ -145,6 +145,8 @@ def agreed(parent: QWidget, question: str, about: str, deed: str, danger: bool =
     box = QMessageBox(QMessageBox.Icon.NoIcon, "Shoal", question, parent=parent)
     box.setInformativeText(about)
     really = box.addButton(deed, roles.DestructiveRole if danger else roles.AcceptRole)
+    if danger:
+        relook(really, "danger")
     box.setDefaultButton(box.addButton(tr("Cancel"), roles.RejectRole))
     box.exec()
     return box.clickedButton() is really

@@ -33,7 +33,6 @@ class Layout:
     mask_SLK: torch.Tensor
     unpad_M: torch.Tensor
     predict_C: torch.Tensor
-    targets_C: torch.Tensor
 
 
 def pack(
@@ -101,7 +100,6 @@ def pack(
         if completion
         for index in (last, *range(start, start + len(completion) - 1))
     ]
-    targets = [t for _, completion in sequences_S for t in completion]
 
     def move(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(device)
@@ -117,7 +115,6 @@ def pack(
         mask_SLK=move(mask_SLK),
         unpad_M=move(unpad),
         predict_C=move(torch.tensor(predict, dtype=torch.long)),
-        targets_C=move(torch.tensor(targets, dtype=torch.long)),
     )
 
 

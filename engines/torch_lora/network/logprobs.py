@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-CHUNK_VALUES = 2**24
-"""Maximum logits of one chunk: 64 MB in fp32."""
+from engines.batches import logit_chunks
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class _WeightedLoss(Function):
         apart = mismatch(total[None], None, math.inf)
         gradient = torch.empty_like(hidden_Cd)
         vocabulary = States(hidden_Cd, head_Vd).vocabulary
-        for rows in chunks(hidden_Cd.shape[0], vocabulary):
+        for rows in logit_chunks(hidden_Cd.shape[0], vocabulary):
             part = targets.part(rows)
             logits = _logits(hidden_Cd[rows], head_Vd)
             logp, lse = _logp(logits, part.tokens_C)
@@ -159,15 +158,9 @@ def weighted_loss(
 def logprobs(states: States, tokens_C: torch.Tensor) -> torch.Tensor:
     """Returns the log-probability of each token in nats, (C,) fp32."""
     out = torch.empty(tokens_C.shape[0], device=tokens_C.device)
-    for rows in chunks(tokens_C.shape[0], states.vocabulary):
+    for rows in logit_chunks(tokens_C.shape[0], states.vocabulary):
         out[rows] = _logp(_logits(states.hidden_Cd[rows], states.head_Vd), tokens_C[rows])[0]
     return out
-
-
-def chunks(rows: int, vocabulary: int) -> list[slice]:
-    """Returns slices of rows whose logits fit into CHUNK_VALUES."""
-    size = max(1, CHUNK_VALUES // vocabulary)
-    return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 def _logits(hidden: torch.Tensor, head_Vd: torch.Tensor | None) -> torch.Tensor:

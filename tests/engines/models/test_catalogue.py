@@ -119,7 +119,6 @@ def test_what_fits() -> None:
     def verdict(memory: MemoryRoom, disk: int = 100 * GB) -> FitVerdict:
         found = fits(need, memory, disk)
         assert found.sentence.endswith(".") and "\n" not in found.sentence
-        assert found.ok == (found.verdict in (FitVerdict.FITS, FitVerdict.TIGHT))
         return found.verdict
 
     assert verdict(roomy) is FitVerdict.FITS
@@ -127,7 +126,7 @@ def test_what_fits() -> None:
     assert verdict(MemoryRoom(free=4 * GB - 1, most=14 * GB)) is FitVerdict.CROWDED
     assert verdict(MemoryRoom(free=4 * GB - 1, most=4 * GB - 1)) is FitVerdict.TOO_LARGE
     assert verdict(roomy, disk=GB) is FitVerdict.NO_DISK
-    assert fits(msgspec.structs.replace(need, disk=0), roomy, 0).ok
+    assert fits(msgspec.structs.replace(need, disk=0), roomy, 0).verdict is FitVerdict.FITS
 
 
 def test_needs_grow_as_they_should() -> None:

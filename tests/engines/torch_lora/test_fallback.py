@@ -146,8 +146,8 @@ def test_micro_batches_and_recomputing_change_nothing(folder: Path) -> None:
         Row(prompt_T=[8, 3], completion_T=[12, 13, 14, 15], weights_T=[-0.5] * 4),
     ]
     engines = [open_engine(folder) for _ in range(3)]
-    engines[1]._base.limits = BatchLimits(tokens=4)
-    engines[2]._base.limits = BatchLimits(tokens=4, checkpointing=True)
+    engines[1]._base.learner.limits = BatchLimits(tokens=4)
+    engines[2]._base.learner.limits = BatchLimits(tokens=4, checkpointing=True)
     stats = [engine.step(Batch(rows_S=rows, learning_rate=0.01)) for engine in engines]
     assert [stat.micro_batches for stat in stats] == [1, 2, 2]
     for engine, stat in zip(engines[1:], stats[1:], strict=True):
@@ -162,8 +162,9 @@ def test_both_ways_agree(tiny: Path) -> None:
     native = open_engine(tiny)
     assert isinstance(native._base.network, NativeNetwork)
     foreign = open_engine(tiny)
-    foreign._base.network = TransformersNetwork(foreign._base.folder, torch.device("cpu"), torch.float32, 16)
-    foreign._adapter = Adapter(foreign._base.network.projections, 16, 0, torch.device("cpu"))
+    network = TransformersNetwork(foreign._base.folder, torch.device("cpu"), torch.float32, 16)
+    foreign._base.learner.network = network
+    foreign._adapter = Adapter(network.projections, 16, 0, torch.device("cpu"))
     named = dict(native._adapter.named(native._adapter.values))
     with torch.no_grad():
         for name, view in foreign._adapter.named(foreign._adapter.values):

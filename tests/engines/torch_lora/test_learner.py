@@ -88,9 +88,9 @@ def test_nothing_to_learn(tiny: Path) -> None:
 
 def test_micro_batches_change_nothing(tiny: Path) -> None:
     whole, parts = open_engine(tiny), open_engine(tiny)
-    parts._base.limits = BatchLimits(tokens=8)
+    parts._base.learner.limits = BatchLimits(tokens=8)
     recomputed = open_engine(tiny)
-    recomputed._base.limits = BatchLimits(tokens=8, checkpointing=True)
+    recomputed._base.learner.limits = BatchLimits(tokens=8, checkpointing=True)
     stats = [engine.step(batch(*ROWS)) for engine in (whole, parts, recomputed)]
     assert stats[0].micro_batches == 1 and stats[1].micro_batches > 2
     for engine, stat in ((parts, stats[1]), (recomputed, stats[2])):
@@ -136,7 +136,7 @@ def test_rows_of_another_sampler(tiny: Path) -> None:
     assert stats.grad_norm == pytest.approx(expected.grad_norm, rel=1e-4)
     assert stats.mismatch == pytest.approx(3.3 / 3, abs=1e-5) and stats.capped == pytest.approx(1 / 3)
     assert expected.mismatch is None and expected.capped is None
-    engine._base.limits = BatchLimits(tokens=1)  # one row after another
+    engine._base.learner.limits = BatchLimits(tokens=1)  # one row after another
     again = engine.step(msgspec.structs.replace(capped, rows_S=[sampled, *capped.rows_S]))
     assert again.micro_batches > 1 and again.mismatch is not None and 0 < again.capped < 1  # type: ignore[operator]
 
@@ -208,11 +208,11 @@ def test_learning_rate_must_be_a_number(tiny: Path) -> None:
 
 def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, calm = open_engine(tiny), open_engine(tiny)
-    engine._base.limits = BatchLimits(tokens=600)
+    engine._base.learner.limits = BatchLimits(tokens=600)
     states, seen = engine._base.network.states, []
 
     def short_of_memory(adapter: Adapter, sequences: object, checkpointing: bool) -> object:
-        seen.append((engine._base.limits.tokens, checkpointing))
+        seen.append((engine._base.learner.limits.tokens, checkpointing))
         if len(seen) in (2, 3, 4):  # in the middle of a step: what was gathered until then must not count twice
             raise torch.OutOfMemoryError("CUDA out of memory")
         return states(adapter, sequences, checkpointing)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engines.torch_lora.network import logprobs as module
+from engines import batches
 from engines.torch_lora.network.logprobs import States, TokenTargets, logprobs, token_loss, weighted_loss
 
 
@@ -49,7 +49,7 @@ def test_worked_example() -> None:
 def test_equals_full_log_softmax(
     chunk: int, clip: tuple[float, float] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK_VALUES", chunk * 11)
+    monkeypatch.setattr(batches, "CHUNK_VALUES", chunk * 11)
     count = 16
     head, tokens = random(11, 5), [index % 11 for index in range(count)]
     weights = random(count)
@@ -94,7 +94,7 @@ def test_clip_by_hand() -> None:
 @pytest.mark.parametrize("chunk", [1, 1000])
 def test_another_sampler_is_corrected_for(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Learner 1/4, 1/8, 5/8, 5/8; the sampler had 1/2, 1/64 (ratio 8, capped at 2), 1/2 and none."""
-    monkeypatch.setattr(module, "CHUNK_VALUES", chunk * 3)
+    monkeypatch.setattr(batches, "CHUNK_VALUES", chunk * 3)
     logits = torch.tensor([[1.0, 2.0, 5.0]]).log().repeat(4, 1).requires_grad_()
     base = targets([1, 0, 2, 2], [1.0, -1.0, 2.0, 3.0], dtype=torch.float32)
     sampler = torch.tensor([0.5, 1 / 64, 0.5, math.nan]).log()

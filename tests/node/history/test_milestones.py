@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from app.node.history.milestones import (
@@ -9,11 +11,17 @@ from app.node.history.milestones import (
     Milestone,
     MilestoneKind,
     family_milestones,
-    milestones,
+    select_notable,
     sources,
 )
 from app.node.record.records import GroupRow, Probe, Round
 from app.sapo.questions import Coordinates
+
+
+def milestones(
+    rounds: Sequence[Round], curve: Sequence[Probe] = (), sources: Sequence[FirstSource] = ()
+) -> list[Milestone]:
+    return select_notable(family_milestones(rounds, sources), curve)
 
 
 def played(round: int, **families: tuple[int, int, int]) -> Round:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, choose
 from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
@@ -22,7 +22,6 @@ from app.node.round.round import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.mixing import PeerOffer, choose
 from app.sapo.questions import Coordinates, draw
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox

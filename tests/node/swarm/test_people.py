@@ -9,14 +9,13 @@ from random import Random
 
 import pytest
 
-from app.learning.choosing import whole_group
+from app.learning.choosing import MAX_PEOPLE, PeerOffer, choose, whole_group
 from app.node.record import events
 from app.node.record.records import Round
 from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
-from app.sapo import mixing, questions
+from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
-from app.sapo.mixing import PeerOffer
 from app.sapo.questions import Question
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -119,13 +118,13 @@ def test_own_failures_are_the_contrast_and_a_success_leaves_nothing() -> None:
 def test_one_person_a_round_and_never_in_place_of_a_peer() -> None:
     offers = [PeerOffer(peer=f"m{n}", age=0, rewards_G=(1, 0)) for n in range(3)]
     people = [PeerOffer(peer=f"p{n}", age=0, rewards_G=(1,)) for n in range(40)]
-    chosen = mixing.choose(RECIPES["default"], offers + people, 2, Random(1))
-    assert sum(at >= 3 for at in chosen) == mixing.MAX_PEOPLE and sum(at < 3 for at in chosen) == 2
-    assert all(at < 3 for at in mixing.choose(RECIPES["faithful"], offers + people, 9, Random(1)))
+    chosen = choose(RECIPES["default"], offers + people, 2, Random(1))
+    assert sum(at >= 3 for at in chosen) == MAX_PEOPLE and sum(at < 3 for at in chosen) == 2
+    assert all(at < 3 for at in choose(RECIPES["faithful"], offers + people, 9, Random(1)))
     old = [PeerOffer(peer="p", age=99, rewards_G=(1,))]
-    assert mixing.choose(RECIPES["default"], old, 2, Random(1)) == []
+    assert choose(RECIPES["default"], old, 2, Random(1)) == []
     doubted = [PeerOffer(peer="p", age=0, rewards_G=(1,), trust=0.2)]
-    tries = [mixing.choose(RECIPES["default"], doubted, 2, Random(n)) for n in range(200)]
+    tries = [choose(RECIPES["default"], doubted, 2, Random(n)) for n in range(200)]
     assert 0 < sum(map(bool, tries)) < 20, "a doubted person is asked now and then"
 
 

@@ -63,7 +63,6 @@ def test_an_honest_group_is_taken_with_this_nodes_own_verdicts(intake: Intake) -
     assert isinstance(checked, PeerGroup)
     assert (checked.id, checked.key, checked.peer) == (envelope.id, ANN.key.hex(), ANN.name)
     assert checked.scored.rewards_G == (1, 0, 0) and checked.question == question().text
-    assert intake.accepted == 1 and not any(intake.counts.values())
     assert intake.check(signed(honest(1), BOB), NOW_MS + 29 * 60_000).__class__ is PeerGroup, (
         "fresh for half an hour"
     )
@@ -143,7 +142,6 @@ BAD: dict[str, tuple[IntakeReason, Callable[[], Envelope | bytes]]] = {
 def test_a_bad_group_gets_its_reason(intake: Intake, what: str) -> None:
     reason, make = BAD[what]
     assert intake.check(make(), NOW_MS) is reason
-    assert {one: n for one, n in intake.counts.items() if n} == {reason: 1} and intake.accepted == 0
     assert reason.sentence.endswith(".")
     assert isinstance(intake.check(signed(honest(7)), NOW_MS), PeerGroup), "it costs the next one nothing"
 
@@ -305,7 +303,7 @@ def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
 
 def test_code_in_answers_never_runs(intake: Intake, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
-    number = 0
+    number = false = 0
     for family in WITH_AN_ANSWER:
         for code in payloads(canary)[:6]:
             number += 1
@@ -315,8 +313,9 @@ def test_code_in_answers_never_runs(intake: Intake, tmp_path: Path) -> None:
             body["rewards"], body["finished"] = [1, 1, 0], [True, True, True]
             verdict = intake.check(signed(body, Identity(number.to_bytes(32, "big"))), NOW_MS)
             assert verdict in (IntakeReason.FALSE_REWARDS, IntakeReason.LOOK_ALIKE), (family, code)
+            false += verdict is IntakeReason.FALSE_REWARDS
     assert not canary.exists() and not hasattr(builtins, "PWNED")
-    assert intake.counts[IntakeReason.FALSE_REWARDS] > number / 2
+    assert false > number / 2
 
 
 def test_a_question_that_takes_long_costs_its_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,7 +430,7 @@ def test_any_bytes_are_refused_or_taken(intake: Intake, data: st.DataObject) -> 
 def test_six_hundred_more_from_the_bench(intake: Intake, tmp_path: Path) -> None:
     spoiler = Spoiler(Random(7), tmp_path / "canary")
     fuzzed = Intake(intake._sandbox, spoiling.SWARM, [])
-    for _ in range(600):
-        assert isinstance(fuzzed.check(spoiler.envelope(), spoiling.NOW_MS), PeerGroup | IntakeReason)
-    assert fuzzed.accepted > 20 and sum(n > 0 for n in fuzzed.counts.values()) > 8
+    verdicts = [fuzzed.check(spoiler.envelope(), spoiling.NOW_MS) for _ in range(600)]
+    assert sum(isinstance(one, PeerGroup) for one in verdicts) > 20
+    assert len({one for one in verdicts if isinstance(one, IntakeReason)}) > 8
     assert not (tmp_path / "canary").exists()

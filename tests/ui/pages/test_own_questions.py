@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
@@ -18,8 +18,8 @@ from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.ui.frame.frame import Actions
-from app.ui.pages.flips_card import GAINED, FlipsCard
 from app.ui.pages.own_questions import OwnQuestions, read
+from app.ui.pages.skills import GAINED, FlipsCard
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
@@ -100,9 +100,17 @@ def test_a_table_is_shown_then_kept_and_learned(
     assert "Added." in said(card) and isinstance(focus, Switch), "the focus fell on the next card's button"
     card._share._group.button(1).setChecked(True)
     assert asked[-1] == ((one.made.mark,), "half")
-    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: box.defaultButton().click())
+    card._remove(one)
+    assert question_sets.kept(tmp_path) == [one], "Enter deletes nothing"
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: _deed(box).click())
     card._remove(one)
     assert asked[-1] == ((), "half") and question_sets.kept(tmp_path) == []
+
+
+def _deed(box: QMessageBox) -> QAbstractButton:
+    role = QMessageBox.ButtonRole.DestructiveRole
+    return next(one for one in box.buttons() if box.buttonRole(one) is role)
 
 
 def test_what_a_class_offers_is_looked_at_before_it_is_kept(
