@@ -1576,8 +1576,8 @@
    <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>{families}: lesson from {names}</source>
-   <translation>{families}: Lektion von {names}</translation>
+   <source>lesson from {names}: {families}</source>
+   <translation>Lektion von {names}: {families}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
