@@ -144,7 +144,7 @@ def gather(folder: Path | None = None) -> HardwareFacts:
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
         free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
-        disk_mb=_disk_mb(folder or Path.home()),
+        disk_mb=free(folder or Path.home()) // MB,
         glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
         cards=cards,
         driver=driver,
@@ -225,10 +225,6 @@ def _sysctl(name: str) -> str:
         return ""
     done = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True)
     return done.stdout.strip()
-
-
-def _disk_mb(folder: Path) -> int:
-    return free(folder) // MB
 
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:

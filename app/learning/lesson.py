@@ -39,6 +39,7 @@ from app.sapo.weighing import (
     mean_logprob,
     running_logprob,
     weigh,
+    weighty,
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
@@ -125,7 +126,9 @@ def lesson(
     habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
     own = [_own_group(group) for group in own_P]
     mean = forms.mean([_form(one) for one in finished])
-    pays = _updated_trend(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
+    pays = before.pays
+    if mean and recipe.keeps_form:
+        pays = forms.update_trend(pays, [_form_shift(one, mean) for one in own_P if one.scored.informative])
     peer = [_peer_group(group, recipe, habits, mean) for group in peer_P]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
@@ -156,15 +159,6 @@ def lesson(
     )
 
 
-def weighty(weights_GT: Weights) -> bool:
-    """Whether any token of the group has a weight other than 0.
-
-    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
-    (True, False)
-    """
-    return any(map(any, weights_GT))
-
-
 def _own_group(own: OwnTokens) -> TrainGroup:
     """Converts an own group, with its key, for weighing. The sampler's log-probs stand in for the learner's in
     `running_logprob`: if another engine sampled, they differ by 0.01 nats on average, and only the gates for
@@ -183,11 +177,6 @@ def _form(own: Completion) -> Form:
 
 def _less(form: Form, mean: Form) -> Form:
     return tuple(a - b for a, b in zip(form, mean, strict=True))
-
-
-def _updated_trend(pays: FormTrend, own_P: Sequence[OwnTokens], mean: Form) -> FormTrend:
-    """Updates the trend of which form is rewarded with the own groups of this round."""
-    return forms.update_trend(pays, [_form_shift(own, mean) for own in own_P if own.scored.informative])
 
 
 def _form_shift(own: OwnTokens, mean: Form) -> tuple[float, ...]:

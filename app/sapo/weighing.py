@@ -77,6 +77,15 @@ Weights = tuple[tuple[float, ...], ...]
 """`weights_GT`: one weight per token of every completion of a group, in the group's order."""
 
 
+def weighty(weights_GT: Weights) -> bool:
+    """Whether any token of the group has a weight other than 0.
+
+    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
+    (True, False)
+    """
+    return any(map(any, weights_GT))
+
+
 class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Final weights, in the order of the given groups: they include everything but the learning rate.
 
@@ -136,7 +145,7 @@ def weigh(
     own_mass, peer_mass = _mass(own_P), _mass(peer_P)
     alone = own_mass == 0.0 and peer_mass > 0.0
     peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
-    teaching = sum(part.weighs for part in (*own_P, *peer_P))
+    teaching = sum(weighty(part.weights_GT) for part in (*own_P, *peer_P))
     steps = minibatch_count(teaching, recipe.groups_per_step)
     right_P = tuple(part.judged(1) for part in peer_P)
     return WeighedGroups(
@@ -220,10 +229,6 @@ class _Part:
 
     def times(self, factor: float) -> Weights:
         return tuple(tuple(weight * factor for weight in weights_T) for weights_T in self.weights_GT)
-
-    @property
-    def weighs(self) -> bool:
-        return any(map(any, self.weights_GT))
 
     def judged(self, verdict: int) -> tuple[int, int]:
         """Returns (accepted, rejected): how many finished answers with this verdict passed the gates and how

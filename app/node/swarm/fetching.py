@@ -127,8 +127,9 @@ class PeerFetcher:
         while True:
             swarm, fetched = self._client.status.swarm, None
             if swarm is not None and self._client.status.connected and not self.resting:
-                await self._fetch_for_lessons(swarm)
-                fetched = await self._fetch(swarm)
+                self._intake = self._intake or self._open_intake(swarm)
+                await self._fetch_for_lessons()
+                fetched = await self._fetch()
             if fetched is None:  # offline, resting, or enough is ready
                 await asyncio.sleep(LOOK_S)
                 continue
@@ -155,7 +156,7 @@ class PeerFetcher:
                 async with asyncio.timeout(seconds - SOON_S):
                     await self._round_over.wait()
 
-    async def _fetch(self, swarm: str) -> int | None:
+    async def _fetch(self) -> int | None:
         """Fetches and checks one sample; returns how many groups arrived, None if none was requested or the
         relay did not answer."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
@@ -171,10 +172,10 @@ class PeerFetcher:
             archived = await self._client.recall(k, self._levels())
         fetched = len((archived or batch).items)
         self._budget.take(_bytes(archived or batch), time.monotonic())
-        await self._take_in(swarm, archived or batch, archived is not None)
+        await self._take_in(archived or batch, archived is not None)
         return fetched
 
-    async def _fetch_for_lessons(self, swarm: str) -> None:
+    async def _fetch_for_lessons(self) -> None:
         """Fetches one sample of families that wait for a lesson, and from the archive what online peers do not
         provide. Does nothing if none wait or the byte quota is used up."""
         families = self._short_of_groups()
@@ -183,13 +184,13 @@ class PeerFetcher:
         batch = await self._client.sample(LESSON_GROUPS, families, MAX_AGE_S)
         if batch is None:
             return
-        await self._take_in(swarm, batch, archived=False)
+        await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
         if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
             tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
             archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX])
             if archived is not None:
-                await self._take_in(swarm, archived, archived=True)
+                await self._take_in(archived, archived=True)
                 taken += _bytes(archived)
         self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
 
@@ -206,10 +207,9 @@ class PeerFetcher:
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
-    async def _take_in(self, swarm: str, batch: BatchReply, archived: bool) -> None:
+    async def _take_in(self, batch: BatchReply, archived: bool) -> None:
         """Checks a batch and adds the groups that pass to the buffer."""
-        if self._intake is None:
-            self._intake = self._open_intake(swarm)
+        assert self._intake is not None  # `run` opened it
         # The check makes questions and scores answers in the sandbox, which may take seconds.
         now_ms = self._client.now_ms
         sifted = await asyncio.to_thread(

@@ -121,7 +121,9 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if not len(self.completions) == len(self.finished) == len(self.rewards):
             raise ValueError("A group needs as many completions as finished flags and rewards")
-        if False in self.finished and any(map(_unearned, self.rewards, self.finished)):
+        if False in self.finished and any(
+            reward and not ended for reward, ended in zip(self.rewards, self.finished, strict=True)
+        ):
             raise ValueError("A completion that was cut off earns no reward")
         if self.model == HUMAN:
             if not lone(self.rewards):
@@ -167,10 +169,6 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sig: Hex64
     body: str
     enc: Encoding = "plain"
-
-
-def _unearned(reward: int, ended: bool) -> bool:
-    return bool(reward) and not ended
 
 
 _bodies = msgspec.json.Decoder(Body)

@@ -473,7 +473,7 @@ def test_groups_that_are_refused_do_not_cost_traffic_without_end() -> None:
     assert (len(relay.asked), fetcher.accepted) == (4, 0), "four samples of 2,800 bytes"
     before = len(relay.asked)
     fetcher.for_lessons = ("lcm",)
-    rested = fetcher._fetch("shoal"), fetcher._fetch_for_lessons("shoal")
+    rested = fetcher._fetch(), fetcher._fetch_for_lessons()
     assert asyncio.run(rested[0]) is None and asyncio.run(rested[1]) is None
     assert len(relay.asked) == before
 

@@ -18,8 +18,8 @@ from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.ui.frame.frame import Actions
-from app.ui.pages.flips_card import GAINED, FlipsCard
 from app.ui.pages.own_questions import OwnQuestions, read
+from app.ui.pages.skills import GAINED, FlipsCard
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
