@@ -31,7 +31,7 @@ from app.ui.language import translating
 from app.ui.models.control import exported
 from app.ui.overview import fish as fish_pond
 from app.ui.overview import note
-from app.ui.overview.fish import Pond, grown, told
+from app.ui.overview.fish import Pond, describe, grown
 from app.ui.overview.note import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage
@@ -98,8 +98,8 @@ def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> No
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:
     view = views.learning()
-    assert re.search(r"\d+ of 100 new puzzles", told(view))
-    assert "grows once" in told(View())
+    assert re.search(r"\d+ of 100 new puzzles", describe(view))
+    assert "grows once" in describe(View())
 
 
 def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
