@@ -1,7 +1,7 @@
-"""`python -m app.cli COMMAND ...`, which is what ./shoal becomes once everything is installed.
+"""`python -m app.cli COMMAND ...`, which ./shoal runs once everything is installed. Finds the command's file,
+parses its arguments, runs it, and reports any exception in one sentence.
 
-Finds the command's file, reads its arguments, runs it, and turns whatever it raises into one sentence.
-"""
+Finds the command's file, reads its arguments, runs it, and turns whatever it raises into one sentence."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ EVERYDAY = (
 """The commands that --help lists, in this order; `--help all` lists the others too."""
 
 SOURCE = ("test", "translations")
-"""Commands that work on Shoal's source, so an installed app does not have them."""
+"""Commands that work on Shoal's source; an installed app does not have them."""
 
 ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "result", "starter")
-"""Commands that write where their user says, with that user's own file modes."""
+"""Commands that write outside the data folder, where the user says, with the user's own file modes."""
 
 ALONE = ("run", "--solo")
-"""What `./shoal` without a command does if no window can be shown, and the default for options without a
-command: a node that keeps learning."""
+"""The command line that `./shoal` runs without a command if no window can be shown, or with options alone: a
+node that keeps learning."""
 
 FOLDER = Path(__file__).parent
-"""The commands: one file each."""
+"""Folder with one file per command."""
 
 HOUSE = ("app", "engines")
-"""Exceptions defined in these packages have a sentence for the owner; all others are bugs."""
+"""Packages whose exceptions carry a sentence for the user; all other exceptions are bugs."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence instead of printing the whole usage. Options are not abbreviated: a
-    new one must never change what an old command line means."""
+    """An argument parser that reports errors in one sentence instead of printing the usage. Options cannot be
+    abbreviated: a new option must never change what an old command line means."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _open() -> int:
-    """The window; where none can be shown, the view in the terminal, and a sentence why."""
+    """Opens the window; if none can be shown, says why and runs the view in the terminal."""
     from app.ui.shell.display import obstacle
 
     why = obstacle(os.environ, sys.platform)
@@ -143,7 +143,7 @@ def _run(name: str, *arguments: str) -> int:
 
 
 def _stray(argument: str, parser: Parser) -> str:
-    """A sentence about an argument that is not understood."""
+    """Returns a sentence about an argument that is not understood."""
     options = [option for action in parser._actions for option in action.option_strings]
     near = difflib.get_close_matches(argument.split("=")[0], options, n=1)
     return f"it does not know {argument}" + (f" (did you mean {near[0]}?)" if near else "")
@@ -159,12 +159,12 @@ def _unknown(name: str) -> int:
 
 
 def _files() -> dict[str, Path]:
-    """The file of every command by its name. Names that begin with "_" are helpers of several commands."""
+    """Returns the file of every command by its name. Names that begin with "_" are helper modules."""
     return {file.stem: file for file in FOLDER.glob("[!_]*.py")}
 
 
 def commands() -> list[str]:
-    """The names of all commands that this copy of Shoal has."""
+    """Returns the names of all commands that this copy of Shoal has."""
     found = set(_files())
     if remedy.installed():
         found -= set(SOURCE)
@@ -172,7 +172,7 @@ def commands() -> list[str]:
 
 
 def summary(name: str) -> str:
-    """The SUMMARY of a command, read from its file without running it; empty when it has none."""
+    """Returns a command's SUMMARY, read from its file without running it; empty if it has none."""
     tree = ast.parse(_files()[name].read_bytes())
     for node in tree.body:
         if (
@@ -185,7 +185,7 @@ def summary(name: str) -> str:
 
 
 def overview(everything: bool = False) -> str:
-    """The text of `./shoal --help`, or of `./shoal --help all`."""
+    """Returns the text of `./shoal --help`, or of `./shoal --help all`."""
     everyday = [("", "open the window; without a display, learn with a view in this terminal")]
     everyday += [(name, summary(name)) for name in commands() if name in EVERYDAY]
     lines = ["Shoal trains a small reasoning model on your computer, alone or together with others.", ""]
@@ -211,7 +211,7 @@ def _rows(rows: list[tuple[str, str]]) -> list[str]:
 
 
 def sentence(error: Exception) -> str:
-    """An exception as one sentence for the owner: what, why, what to do."""
+    """Returns an exception as one sentence for the user: what, why, what to do."""
     if type(error).__module__.split(".")[0] in HOUSE:
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -38,7 +38,7 @@ _MODES = ("open", "pow", "invite", "allowlist", "private")
 
 
 class Joining(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may join which swarm."""
+    """Which swarm a relay serves, and who may join it."""
 
     access: Access
     pow_bits: int
@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(args: argparse.Namespace) -> Joining:
-    """Raises AccessError, PrivateError, InviteError for options that contradict each other or name missing
-    things."""
+    """Reads the options into a Joining. Raises AccessError, PrivateError or InviteError for options that
+    contradict each other or name missing things."""
     mode = args.access
     for option, value, needed in (
         ("--invite-key", args.invite_key, "invite"),
@@ -94,7 +94,8 @@ def chosen(args: argparse.Namespace) -> Joining:
 
 
 def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
-    """The operators, and whom they leave inviting to. Raises AccessError and OperatorError."""
+    """Returns the public keys of the operators, and of those they let invite. Raises AccessError and
+    OperatorError."""
     keys = _operator.operators(args)
     if args.invite_key is not None:
         keys |= {public_key(args.invite_key)}
@@ -106,8 +107,8 @@ def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
 
 
 def public_key(text: str) -> bytes:
-    """A public key in hex, or in a file that `./shoal invite --new-key` wrote beside the secret one. Raises
-    AccessError."""
+    """Reads a public key given in hex, or as the file that `./shoal invite --new-key` wrote beside the secret
+    one. Raises AccessError."""
     if not re.fullmatch(r"[0-9a-f]{64}", text):
         try:
             text = Path(text).read_text("ascii").strip()
@@ -121,8 +122,8 @@ def public_key(text: str) -> bytes:
 
 
 def ask_private() -> Private:
-    """From the environment, a person or standard input; never from the command line, which others can read.
-    Raises PrivateError and AccessError."""
+    """Reads the words of a private swarm from the environment, the terminal or standard input; never from the
+    command line, which other users can read. Raises PrivateError and AccessError."""
     text = os.environ.get(PRIVATE_WORDS, "")
     if not text and sys.stdin is not None and sys.stdin.isatty():
         text = getpass.getpass("The private swarm's six words (Enter alone makes new ones): ")
@@ -140,8 +141,8 @@ def ask_private() -> Private:
 
 
 def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
-    """The invite for others to a relay that listens at `url`: with this computer's address on its network
-    where it listens everywhere. It never holds a secret."""
+    """Returns the invite to a relay that listens at `url`, with this computer's network address if it listens
+    on all interfaces. It never contains a secret."""
     if public is not None:
         return Invite(url=public.url, swarm=swarm, relay=relay)
     parts = urllib.parse.urlsplit(url)
@@ -152,8 +153,8 @@ def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
     return Invite(url=where(url).url, swarm=swarm, relay=relay)
 
 
-def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
-    """What is open, to whom, and how to stop it, for the person who started the relay."""
+def start_message(link: Invite, listening: str, mode: str, announced: bool) -> str:
+    """Returns the message for the person who started the relay: what is open, to whom, and how to stop it."""
     host = urllib.parse.urlsplit(listening).hostname or ""
     port = urllib.parse.urlsplit(listening).port
     who = {
@@ -178,7 +179,7 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
 
 
 async def announce(link: Invite, private: bool) -> None:
-    """Announces it on the local network until cancelled. If that is impossible it says so and continues."""
+    """Announces the relay on the local network until cancelled. If that is impossible, says so and returns."""
     from app.swarm.invite.discovery import Advert, DiscoveryError, advertise
 
     parts = urllib.parse.urlsplit(link.url)

@@ -1,4 +1,4 @@
-"""Runs a node in this process, with the view that shows it and its keys and orders, until it is stopped."""
+"""Runs a node in this process, with its terminal view, keys and commands, until it is stopped."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from app.node.trainer import solo
 
 
 class Keys:
-    """`open` makes the terminal deliver each key immediately and without echo, `close` restores it. Without a
-    terminal, or in the background of one, nothing happens and `there` is false. Ctrl-C is not affected."""
+    """Reads single keys from the terminal. `open` makes the terminal deliver each key immediately and without
+    echo, `close` restores it. Without a terminal, or in the background, `there` is False and nothing happens.
+    Ctrl-C is not affected."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None
@@ -50,7 +51,7 @@ class Keys:
                 self.there = True
 
     def pressed(self) -> Iterator[str]:
-        """The keys pressed since the last call, one letter at a time."""
+        """Yields the keys pressed since the last call, one letter at a time."""
         if not self.there:
             return
         if sys.platform == "win32":
@@ -81,14 +82,14 @@ class Keys:
 
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
-"""A stop that takes longer than this many seconds ends the process anyway: everything valuable is on the
+"""Seconds after which a stop that is still in progress ends the process anyway: everything valuable is on
 disk."""
 _ORPHAN_S = 6.0
-"""The same, counted by a thread, for an event loop that no longer reacts."""
+"""Seconds after which a thread ends the process, for an event loop that no longer reacts."""
 
 
 class LiveView(Protocol):
-    """What shows a node while it runs."""
+    """A view of a running node."""
 
     def open(self) -> None: ...
 
@@ -157,7 +158,8 @@ def _give_way(node: Node, asked: bool) -> None:
 async def play(
     node: Node, governor: Governor | None, home: Path, alone: bool, view: LiveView | None, ordered: bool
 ) -> None:
-    """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
+    """Runs the node under its view until it is done or stopped. `ordered`: commands are read from standard
+    input."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
@@ -235,8 +237,7 @@ def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 
 
 def _stop_on_signals(task: asyncio.Task[None], node: Node, view: LiveView | None) -> Callable[[], None]:
-    """The function that stops: the first call, or signal, stops the node safely, the second one ends it at
-    once."""
+    """Returns a function that stops the node: safely at the first call or signal, immediately at the second."""
 
     def stop() -> None:
         if task.cancelling():

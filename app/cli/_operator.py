@@ -1,9 +1,9 @@
-"""The operator's side of `./shoal relay`: who the operator is, what a relay allows, and the orders to one that
-is running: `./shoal relay ban|unban|bans|status`.
+"""The operator's side of `./shoal relay`: the operator's key, the rules of a relay, and the commands `./shoal
+relay ban|unban|bans|status` for a running one.
 
 With --state the relay makes its operator's key itself and leaves it there beside its URL, so that an order on
-the same computer needs nothing else. From elsewhere: --at URL --key FILE, of a relay started with --operator.
-"""
+the same computer needs nothing else. From elsewhere: --at URL --key FILE, of a relay started with
+--operator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 class OperatorError(Exception):
-    """What the operator asked for cannot be done; `code` is the exit code."""
+    """The operator's command cannot be carried out; `code` is the exit code."""
 
     def __init__(self, sentence: str, code: int = 1) -> None:
         super().__init__(sentence)
@@ -94,7 +94,7 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
 
 
 def operators(args: argparse.Namespace) -> frozenset[bytes]:
-    """Public keys of those who give orders and invite. Raises OperatorError."""
+    """Returns the public keys of those who may send commands and invite. Raises OperatorError."""
     from app.common import signing
 
     keys = set()
@@ -103,22 +103,22 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
             raise OperatorError(f"An operator is named by a public key of 64 hex digits, not {text[:80]!r}.", 2)
         keys.add(bytes.fromhex(text))
     if args.state is not None:
-        keys.add(signing.public_key(_made(args.state / KEY_FILE)))
+        keys.add(signing.public_key(_load_or_make_key(args.state / KEY_FILE)))
     return frozenset(keys)
 
 
 def relay_key(args: argparse.Namespace) -> bytes:
-    """The seed of the relay's key, made at its first start: nodes that know the relay recognise it by this key.
-    Raises OperatorError."""
+    """Returns the seed of the relay's key, created at its first start: nodes recognise a known relay by this
+    key. Raises OperatorError."""
     from app.common.home import home
 
     if args.relay_key is not None:
-        return _made(args.relay_key)
-    return _made((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
+        return _load_or_make_key(args.relay_key)
+    return _load_or_make_key((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
-    """The rules that the options set, with the metrics' socket bound. Raises OperatorError."""
+    """Returns the rules that the options set, with the metrics' socket bound. Raises OperatorError."""
     from app.relay.access import Rules
     from app.relay.origin import proxies
     from app.relay.server.serving import bind
@@ -148,8 +148,9 @@ def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
     )
 
 
-def opened(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
-    """What the first line says besides; and in the relay's folder, where it is."""
+def write_place(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
+    """Writes the relay's URL into its state folder, for later commands. Returns additional fields for the first
+    line of output. Raises OperatorError."""
     if args.state is not None:
         try:
             files.write(args.state / PLACE_FILE, json.dumps({"url": url}).encode(), private=True)
@@ -162,7 +163,7 @@ def opened(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
 
 
 def give(args: argparse.Namespace) -> int:
-    """Sends one order and prints the answer."""
+    """Sends one command to a running relay and prints the answer. Returns the exit code."""
     try:
         reply = _give(args)
     except OperatorError as error:
@@ -230,7 +231,7 @@ def _seed(args: argparse.Namespace) -> bytes:
 
 
 def _base(args: argparse.Namespace) -> str:
-    """The relay's HTTP address."""
+    """Returns the relay's HTTP address."""
     url = args.at
     if url is None:
         if args.state is None:
@@ -265,14 +266,14 @@ def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Never follows a redirect: an order goes only to the address it was sent to."""
+    """A redirect handler that follows none: a command goes only to the address it was sent to."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
-def _made(file: Path) -> bytes:
-    """The key in this file, made now if there is none; readable by its owner only."""
+def _load_or_make_key(file: Path) -> bytes:
+    """Returns the key in this file, creating it if missing, readable by its owner only."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not file.exists():
@@ -294,7 +295,7 @@ def _read(file: Path) -> bytes:
 
 
 def _told(reply: Reply, order: str) -> str:
-    """An answer as text for people."""
+    """Returns a relay's answer as text for people."""
     if reply.status is not None:
         return _status(reply.status)
     if order == "bans":

@@ -27,16 +27,16 @@ def json_line(event: object) -> None:
 
 
 class WrongUsage(Exception):
-    """A command line that makes no sense. The message is for the person; the command ends with exit code 2."""
+    """An invalid command line. The message is for the user; the command ends with exit code 2."""
 
 
 class UnansweredError(Exception):
-    """A question that nobody can answer."""
+    """A confirmation is needed, but nobody can be asked."""
 
 
 def agreed(question: str, yes: bool) -> bool:
-    """Whether the person says yes; `yes`: that was said on the command line. Raises UnansweredError where there
-    is no terminal."""
+    """Asks for confirmation; True if the person agrees, or `yes` was given on the command line. Raises
+    UnansweredError without a terminal."""
     if yes:
         return True
     if not sys.stdin.isatty():
@@ -46,8 +46,8 @@ def agreed(question: str, yes: bool) -> bool:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Prints lines for people. On a terminal narrower than a line it is broken between words; a window that
-    hears a complaint gets it in one."""
+    """Prints lines for people, wrapped between words on a terminal that is narrower. A window that reads them
+    gets each in one line."""
     out = sys.stdout if file is None else file
     if out.isatty():
         width = shutil.get_terminal_size().columns
@@ -57,8 +57,7 @@ def say(text: str, file: TextIO | None = None) -> None:
 
 
 def folded(line: str, width: int) -> str:
-    """Wraps a line; the rest is indented below the second column of a list, else two columns further than an
-    item.
+    """Wraps a line, indenting the rest below the second column of a list, else by two more columns.
 
     >>> print(folded("  one  two three", 11))
       one  two
@@ -75,7 +74,7 @@ def folded(line: str, width: int) -> str:
 
 
 class TerminalLine:
-    """Progress on one line of a terminal; without a terminal, a line now and then."""
+    """Progress on one line of a terminal; without a terminal, an occasional line."""
 
     def __init__(self, live: bool | None = None) -> None:
         self._live = sys.stderr.isatty() if live is None else live
@@ -93,7 +92,7 @@ class TerminalLine:
         self._step = step
 
     def say(self, *lines: str) -> None:
-        """Ends the progress line, and prints these on lines of their own."""
+        """Ends the progress line and prints further lines."""
         if self._open:
             print(file=sys.stderr)
             self._open = False
@@ -102,7 +101,7 @@ class TerminalLine:
 
 
 class JobLines(TerminalLine):
-    """A job for people: progress on one line of a terminal, everything else on a line of its own."""
+    """Prints a job for people: progress on one line of a terminal, everything else on separate lines."""
 
     def show(self, event: object) -> None:
         from app.common.job import Progress, Waiting  # the list of commands needs nothing installed
@@ -123,11 +122,11 @@ class JobLines(TerminalLine):
 
 
 @contextlib.contextmanager
-def told_failing(
+def report_failure(
     as_json: bool, *errors: type[Exception], model: str = "", kind: type[Failed] | None = None
 ) -> Iterator[None]:
-    """A job whose failure, one of `errors`, is told as its last line, too; `model` is the one that was
-    wanted."""
+    """Context manager that prints a Failed line as JSON when one of `errors` is raised, then raises it again.
+    `model` is the requested model."""
     try:
         yield
     except errors as error:
@@ -139,8 +138,8 @@ def told_failing(
 
 
 def stop_quietly(command: str, attached: bool) -> None:
-    """From now on a request to stop ends this process and its children with a sentence. `attached`: the end of
-    standard input is such a request too, so that nothing goes on behind a closed window."""
+    """Makes a request to stop end this process and its children with a sentence. `attached`: the end of
+    standard input counts as a request too, so that nothing continues after its window has closed."""
     import psutil  # the list of commands needs nothing installed
 
     def stop(*_: object) -> None:

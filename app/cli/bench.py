@@ -1,4 +1,4 @@
-"""`./shoal bench NAME`: measures one part, beside its peers or limits in the same run."""
+"""`./shoal bench NAME`: benchmarks one part, together with alternatives or limits in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`./shoal chat`: talks with the model before and after."""
+"""`./shoal chat`: a conversation with the model before and after training."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import say
-from app.cli.identity import told as told_key
+from app.cli.identity import key_location
 from app.common import files, home
 from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out
@@ -60,8 +60,8 @@ MB = 2**20
 
 
 class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that doctor says. Sizes in MB (2**20 bytes); `engine` is empty when none is usable with `model`, and
-    `dtype` and `needs_mb` (weights alone) are those it would take."""
+    """Everything that doctor reports. Sizes in MB (2**20 bytes). `engine` is empty if none is usable with
+    `model`; `dtype` and `needs_mb` (weights alone) are those it would use."""
 
     model: str
     engine: str
@@ -70,21 +70,21 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     needs_mb: int
     engines: list[EngineVerdict]
     trials: dict[str, Trial]
-    """What `./shoal trial` measured with this model on this computer, by engine."""
+    """Measurements of `./shoal trial` with this model on this computer, by engine."""
     cpu: dict[str, str | int | list[str]]
     gpu: list[dict[str, str | int]]
     driver: str
     memory: dict[str, int]
     disk: dict[str, str | int]
     identity: dict[str, str]
-    """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
+    """Name among other Shoals, and where its key is stored; empty before there is one. Contains no secret."""
     python: dict[str, str]
     left_out: list[str]
-    """Variables of the owner's that Shoal's processes start without."""
+    """Environment variables of the user's that Shoal's processes start without."""
     packages: dict[str, str | None]
     energy: Energy
     proxy: str
-    """Without its password; empty without one."""
+    """The proxy without its password; empty if none is set."""
     sources: list[FactRow]
     """The facts behind the rules of `run --rules`: each fact, its source, and why it is unknown."""
 
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Exit code 1 when no engine can run here."""
+    """Prints the findings. Returns 1 if no engine can run here, else 0."""
     if not args.json and sys.stderr.isatty():
         say("Looking at this computer and its engines. That takes some seconds.", sys.stderr)
     findings = examine(args.home, args.model)
@@ -110,8 +110,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def examine(data: Path | None, model: str) -> DoctorFindings:
-    """Collects everything. Loads every engine's library, which takes seconds and which no other command does
-    here. Raises EngineError for a missing model."""
+    """Collects the findings. Loads every engine's library, which takes seconds and which no other command does.
+    Raises EngineError for a missing model."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
     facts = gather(place)
@@ -175,7 +175,7 @@ def _identity(place: Path) -> dict[str, str]:
         found = public_identity(place)
     except IdentityError as error:
         return {"name": "", "key": str(error)}
-    return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
+    return {"name": found.name, "key": f"{key_location(found.kept, found.file)}."} if found.name else {}
 
 
 def _sources() -> list[FactRow]:
@@ -187,13 +187,13 @@ def _sources() -> list[FactRow]:
         gatherer.close()
 
 
-def told(row: FactRow) -> str:
-    """One fact as a line for people.
+def fact_line(row: FactRow) -> str:
+    """Returns one fact as a line for people.
 
-    >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
+    >>> fact_line(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'
-    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one answers."))
-    'unknown, so it counts as in use: No one answers.'
+    >>> fact_line(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one."))
+    'unknown, so it counts as in use: No one.'
     """
     if row.absent:
         return f"none here ({row.source})"
@@ -214,7 +214,8 @@ def told(row: FactRow) -> str:
 
 
 def verdict(findings: DoctorFindings) -> list[str]:
-    """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
+    """Returns lines for people: first whether Shoal can learn here, then what is wrong and what to do about
+    it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
     ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."
@@ -290,5 +291,5 @@ def _show(findings: DoctorFindings) -> None:
         "Packages", ", ".join(f"{name} {version or 'missing'}" for name, version in findings.packages.items())
     )
     for place, row in enumerate(findings.sources):
-        table.add_row("Facts" if not place else "", f"{FACTS.get(row.field, row.field)}: {told(row)}")
+        table.add_row("Facts" if not place else "", f"{FACTS.get(row.field, row.field)}: {fact_line(row)}")
     console.print(table, highlight=False, markup=False)

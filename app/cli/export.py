@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.cli._terminal import WrongUsage, json_line, say, told_failing
+from app.cli._terminal import WrongUsage, json_line, report_failure, say
 
 SUMMARY = "take your model to other programs"
 FORMATS = {
@@ -18,8 +18,8 @@ FORMATS = {
     "merged": "the whole model as safetensors, for transformers",
     "merged-gguf": "the whole model for llama.cpp and Ollama",
 }
-PUZZLES = "verifiers"
-"""A format that exports not the model but its puzzles."""
+PUZZLES_FORMAT = "verifiers"
+"""The format that exports the puzzles and their scorers instead of the model."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
         "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
         + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
-        + f". {PUZZLES} writes no model, but all puzzles with their scorers as an environment for the program "
-        "of that name and for prime-rl."
+        + f". {PUZZLES_FORMAT} writes no model, but all puzzles with their scorers as an environment for the "
+        "program of that name and for prime-rl."
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
-    parser.add_argument("--format", choices=(*FORMATS, PUZZLES), required=True)
+    parser.add_argument("--format", choices=(*FORMATS, PUZZLES_FORMAT), required=True)
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
     )
@@ -63,7 +63,7 @@ def main(args: argparse.Namespace) -> int:
         raise WrongUsage("--check needs --format merged-gguf, or gguf --with-base.")
     if args.ollama and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
         raise WrongUsage("--ollama needs --format merged-gguf, or gguf --with-base.")
-    if args.format == PUZZLES:
+    if args.format == PUZZLES_FORMAT:
         return _puzzles(args)
     from app.common.home import home
     from app.common.job import JobEvent, Progress
@@ -89,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
         elif isinstance(event, Progress) and sys.stderr.isatty():
             print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
 
-    with told_failing(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
+    with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
         done = exporting.export(data, wish, tell)
         if args.ollama:
             exporting.hand_to_ollama(done)
@@ -100,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
-    """Exit code 1 if the answers differ."""
+    """Compares the exported model's answers with the original's. Returns 1 if they differ, else 0."""
     from app.chat.agreement import agreement
     from engines import opening
     from engines.contract import Engine
@@ -131,7 +131,7 @@ def _puzzles(args: argparse.Namespace) -> int:
         print(f"shoal export: {error}", file=sys.stderr)
         return 1
     if args.json:
-        print(json.dumps({"event": "exported", "format": PUZZLES, "folder": str(to), "files": files}))
+        print(json.dumps({"event": "exported", "format": PUZZLES_FORMAT, "folder": str(to), "files": files}))
     else:
         print(f"All puzzles with their scorers, as an environment for verifiers, in {to}: {files} files.")
     return 0

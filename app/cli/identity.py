@@ -43,7 +43,7 @@ DOES = {
     "new": "take a new name",
 }
 _MAX = 4096
-"""Characters of an answer that are read."""
+"""Maximum characters read of an answer."""
 _PAUSE_S = 0.1
 _COLUMNS = 4
 
@@ -71,7 +71,7 @@ def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """1 where the owner said no. Raises IdentityError and NodeError."""
+    """Runs the command; 1 if the user declined. Raises IdentityError and NodeError."""
     if misuse := _misuse(args):
         raise WrongUsage(misuse)
     place = home(args.home)
@@ -98,10 +98,10 @@ def _misuse(args: argparse.Namespace) -> str:
     return ""
 
 
-def told(kept: str, file: str = "") -> str:
-    """Where a key is, for people.
+def key_location(kept: str, file: str = "") -> str:
+    """Returns, for people, where a key is stored.
 
-    >>> told("keyring"), told("plain", "/home/ada/key")
+    >>> key_location("keyring"), key_location("plain", "/home/ada/key")
     ("in the system's keyring", 'in /home/ada/key, which only you can read')
     """
     match kept:
@@ -124,7 +124,7 @@ def _show(found: PublicIdentity, as_json: bool) -> None:
         )
     else:
         print(found.name)
-        print(f"  Key: {told(found.kept, found.file)}.")
+        print(f"  Key: {key_location(found.kept, found.file)}.")
         if found.kept == KeyStore.SEALED:
             print(f"  To use it again, enter the passphrase once: {remedy.command('identity restore')}")
         else:
@@ -157,7 +157,7 @@ def _new(args: argparse.Namespace, place: Path) -> bool:
 
 
 def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
-    """Makes it the folder's key, after a yes if that already has another one."""
+    """Makes `identity` the folder's key, asking first if the folder already has another one."""
     try:
         before = public_identity(place)
     except IdentityError:  # it is damaged, and is kept aside
@@ -177,7 +177,7 @@ def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
 
 
 def _opened(place: Path) -> Identity:
-    """Raises IdentityError where there is no key, or it can't be read now."""
+    """Loads the folder's identity. Raises IdentityError if there is no key, or it cannot be read now."""
     kept = asyncio.run(read_identity(place))
     _tell(kept)
     return kept.identity
@@ -189,8 +189,8 @@ def _tell(kept: StoredIdentity) -> None:
 
 
 def _entered(place: Path) -> Identity:
-    """The key of the recovery words, or of the passphrase of a key that an earlier version sealed. Raises
-    IdentityError."""
+    """Asks for recovery words, or the passphrase of a key that an earlier version sealed, and returns their
+    identity. Raises IdentityError."""
     try:
         sealed = public_identity(place).kept == KeyStore.SEALED
     except IdentityError:  # words bring a damaged one back
@@ -202,8 +202,8 @@ def _entered(place: Path) -> Identity:
 
 
 def _said(question: str, hidden: bool) -> str:
-    """Recovery words from the terminal, in one line or several, or from standard input. An empty line ends
-    them. `hidden`: one line, which the terminal does not show."""
+    """Reads recovery words, from the terminal in one or several lines until an empty line, or from standard
+    input. `hidden`: one line, not echoed."""
     if hidden:
         return getpass.getpass(question)[:_MAX] if sys.stdin.isatty() else sys.stdin.readline(_MAX)
     if sys.stdin.isatty():
@@ -220,8 +220,8 @@ def _said(question: str, hidden: bool) -> str:
 
 
 def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
-    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where no one can be
-    asked."""
+    """Asks for confirmation; True if the user agrees in the terminal or with --yes. Raises IdentityError if
+    nobody can be asked."""
     if args.yes:
         return True
     if not sys.stdin.isatty():
@@ -233,8 +233,8 @@ def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
 
 @contextmanager
 def _alone(args: argparse.Namespace, place: Path) -> Iterator[None]:
-    """The data folder, held; a node that is ending is waited for as long as --wait says. Raises IdentityError
-    while one runs."""
+    """Holds the data folder, waiting up to --wait for a node that is ending. Raises IdentityError while one
+    runs."""
     deadline = time.monotonic() + args.wait
     while True:
         try:

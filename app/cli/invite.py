@@ -1,4 +1,4 @@
-"""`./shoal invite`: invites that an operator gives to others."""
+"""`./shoal invite`: creates invites to a relay for its operator to give to others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _new_key(path: Path) -> int:
-    """Writes a new key; never overwrites one."""
+    """Writes a new key; never overwrites an existing file."""
     seed = secrets.token_bytes(signing.SEED_BYTES)
     public = signing.public_key(seed).hex()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,5 @@
-"""`./shoal lab`: does sharing help? Swarms in one process, arm against arm, with the same questions for all."""
+"""`./shoal lab`: measures whether sharing helps, with swarms in one process: arms compared on the same
+questions."""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
-    """Fills in what no option sets, from the regime or the defaults. Returns the regime's starters."""
+    """Sets the options that were not given, from the regime or the defaults. Returns the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
     for name in StudySettings.__struct_fields__:
         if name not in ("levels", "starters") and getattr(args, name) is None:
@@ -199,7 +200,8 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
 
 
 def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> StudyPlan:
-    """The plan that the options and the model's own settings make. Raises WrongUsage or QuestionError."""
+    """Returns the plan made from the options and the model's own settings. Raises WrongUsage or
+    QuestionError."""
     from engines.models.folder import read_settings
 
     settings = read_settings(folder)
@@ -232,7 +234,8 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
 
 
 def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> dict[str, int]:
-    """Families and levels asked for. `--levels` alone chooses the families too; the rest is the model's."""
+    """Returns the requested families and their levels. `--levels` alone chooses the families too; the rest
+    comes from the model."""
     given = read_levels(levels or "")
     own = own or dict.fromkeys(FAMILIES, 0)
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
@@ -243,8 +246,8 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
 
 
 def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
-    """The command line that gives this very study, spelling out what a model's settings could change. `what`:
-    the arms and their recipe."""
+    """Returns the command line that repeats this study exactly, spelling out what a model's settings could
+    change. `what`: the arms and their recipe."""
     window = "" if plan.window is None else f" --window {plan.window}"
     rank = "" if plan.rank is None else f" --rank {plan.rank}"
     first = f" --first-seed {args.first_seed}" if args.first_seed else ""
@@ -264,6 +267,7 @@ def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
 
 
 def _regime(plan: StudyPlan) -> StudySettings:
-    """What a plan holds of a regime: equal to the file's where no option changed anything."""
+    """Returns the regime's settings as the plan has them: equal to the file's where no option changed
+    anything."""
     names = StudySettings.__struct_fields__
     return StudySettings(**{name: getattr(plan, name) for name in names})

@@ -1,6 +1,6 @@
-"""`./shoal models`: which models there are, downloading them, and deleting them. `get` is the only part of
-Shoal that talks to a model hub. The window runs it as a process of its own.
-"""
+"""`./shoal models`: lists, downloads and deletes models.
+
+`get` is the only part of Shoal that connects to a model hub. The window runs it as a separate process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import keyring.errors
 import msgspec
 
 from app.cli import _wheel
-from app.cli._terminal import JobLines, WrongUsage, agreed, json_line, say, stop_quietly, told_failing
+from app.cli._terminal import JobLines, WrongUsage, agreed, json_line, report_failure, say, stop_quietly
 from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.job import Progress
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    """Returns 0 when done, 1 after printing an error, 2 for wrong usage."""
     if args.verb not in ("list", "token") and not args.model:
         raise WrongUsage(f"Name the model to {args.verb}; {remedy.command('models')} lists them.")
     home = data_folder(args.home)
@@ -103,7 +103,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
 
 
 _NAME = 35
-"""Characters of a name in the list, which has 80 columns; a longer name has a line of its own."""
+"""Maximum characters of a name in the 80-column list; a longer name has a line to itself."""
 
 
 def _row(model: ModelEntry) -> str:
@@ -119,7 +119,8 @@ def _pace(model: ModelEntry) -> str:
 
 
 def _rounds_in(least: float, most: float) -> str:
-    """The pace at which a round takes from `least` to `most` seconds; both are equal once one was played here.
+    """Returns the number of rounds per minute or hour, if a round takes from `least` to `most` seconds; both
+    are equal once one was played here.
 
     >>> _rounds_in(5, 5), _rounds_in(16, 63), _rounds_in(900, 4000), _rounds_in(2400, 9000)
     ('12/min', '57-225/h', '1-4/h', '<2/h')
@@ -142,7 +143,7 @@ def _list_placed(library: Library) -> None:
 
 
 def _list_elsewhere(library: Library) -> None:
-    """Models downloaded by other programs: what each needs, or why it cannot learn."""
+    """Lists models downloaded by other programs: what each needs, or why it cannot learn."""
     others = [model for model in library.models if model.program and not model.installed]
     if others:
         say(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
@@ -158,7 +159,8 @@ def _plain(library: Library) -> dict[str, object]:
 
 
 def _here(model: ModelEntry) -> str:
-    """Whether it is here, or how much of it; else whether it fits."""
+    """Returns "yes" for an installed model, the percentage of a partial download, else whether the model would
+    fit ("*" marks one that needs an access token)."""
     if model.installed:
         return "yes"
     if model.partial is not None and model.partial.total:
@@ -180,7 +182,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         return 0
     from app.models.download import PATIENCE, download
 
-    with told_failing(args.json, EngineError, model=name):
+    with report_failure(args.json, EngineError, model=name):
         if "/" not in name and find(name) is None:
             near = nearest(name)
             raise EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
@@ -188,7 +190,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
         say(entry.gated, sys.stderr)
     stop_quietly("models", args.attached)
-    with told_failing(args.json, EngineError, model=name):
+    with report_failure(args.json, EngineError, model=name):
         path = download(
             name,
             home,
@@ -205,7 +207,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
 
 
 def _take_over(args: argparse.Namespace, home: Path) -> int:
-    """Adds a GGUF file of the owner's to the list of models."""
+    """Adds a GGUF file of the user's to the list of models."""
     from app.models.download import DownloadDone
 
     file, told = Path(args.model).expanduser().absolute(), [-1]
@@ -220,7 +222,7 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
         told[0] = max(told[0], percent)
 
     stop_quietly("models", args.attached)
-    with told_failing(args.json, EngineError, model=args.model):
+    with report_failure(args.json, EngineError, model=args.model):
         if not file.is_file():
             raise EngineError(f"There is no file {file}: check its name.")
         path = GgufShelf(home).take(file, tell)
@@ -233,13 +235,13 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
 
 
 def _mirror(home: Path) -> str:
-    """The mirror that the window's settings name."""
+    """Returns the mirror set in the window's settings."""
     kept = read_json(home / "window.json", dict[str, Any]) or {}
     return str(kept.get("mirror") or "")
 
 
 class _DownloadLines(JobLines):
-    """A download for people."""
+    """Prints a download for people."""
 
     def show(self, event: object) -> None:
         from app.models.download import PlannedDownload
@@ -277,7 +279,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
 
 
 def _change_learned(args: argparse.Namespace, home: Path) -> int:
-    """Back to the best round, or start over. Raises NodeError and EngineError."""
+    """Resets a model to its best round, or to its start. Raises NodeError and EngineError."""
     folder = history_of(home, args.model)
     if folder is None:
         raise EngineError(
@@ -317,12 +319,12 @@ def _token(args: argparse.Namespace, home: Path) -> int:
 
 
 class TokenError(Exception):
-    """The keyring refused; the message is for the owner."""
+    """The keyring refused; the message is for the user."""
 
 
 def read_token() -> str | None:
-    """The access token for models with a licence: HF_TOKEN, else that of the system's keyring; None if neither
-    has one. It is never in a file of ours."""
+    """Returns the access token for models with a licence: HF_TOKEN, else the keyring's; None if neither has
+    one. Shoal never writes it to a file."""
     if token := os.environ.get("HF_TOKEN", "").strip():
         return token
     backend = real_backend()
@@ -333,7 +335,7 @@ def read_token() -> str | None:
 
 
 def save_token(token: str) -> None:
-    """Puts it into the keyring. Raises TokenError."""
+    """Stores the token in the keyring. Raises TokenError."""
     text = token.strip()
     if not text.isascii() or not text.isprintable() or not 8 <= len(text) <= 200 or " " in text:
         raise TokenError("That is no access token: copy it from huggingface.co, Settings, Access Tokens.")
@@ -351,7 +353,7 @@ def save_token(token: str) -> None:
 
 
 def forget_token() -> bool:
-    """Whether there was one in the keyring. Raises TokenError."""
+    """Deletes the token from the keyring; False if there was none. Raises TokenError."""
     backend = real_backend()
     try:
         if backend is None or not backend.get_password(SERVICE, HUB_TOKEN):

@@ -1,6 +1,6 @@
-"""`./shoal pack`: the engine of an installed app. A checkout has its own and needs none of this. The window
-runs it as a process of its own with --json, and shows its output.
-"""
+"""`./shoal pack`: installs the engine of an installed app. A checkout has its own and needs no pack.
+
+The window runs it as a separate process with --json, and shows its output."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.cli._terminal import (
     WrongUsage,
     agreed,
     json_line,
+    report_failure,
     stop_quietly,
-    told_failing,
 )
 from app.common import files
 from app.common.job import Tell
@@ -58,12 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    """Returns 0 when done, 1 after printing an error, 2 for wrong usage."""
     root = place.folder()
     if args.pack and args.verb not in ("install", "remove"):
         raise WrongUsage(f"{args.verb.capitalize()} takes no name; see {remedy.command('pack --help')}.")
     tell = json_line if args.json else JobLines().show
-    with told_failing(args.json, InstallError, UnansweredError):
+    with report_failure(args.json, InstallError, UnansweredError):
         if args.verb == "list":
             return _list(args.json)
         if args.verb == "remove":
@@ -91,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _keys(args: argparse.Namespace) -> tuple[str, ...]:
-    """The public keys whose manifests are trusted. Raises InstallError."""
+    """Returns the public keys whose manifests are trusted. Raises InstallError."""
     if args.key is None:
         return manifest.trust().keys
     try:
@@ -108,8 +108,9 @@ def _keys(args: argparse.Namespace) -> tuple[str, ...]:
 def _wanted(
     args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None
 ) -> tuple[SignedManifest, Path | None]:
-    """The manifest that was named, or the one in the offline folder, or this version's own at its address.
-    Without a name, what suits this computer. And the folder with the files, where they are not fetched."""
+    """Returns the manifest that was named, or the one in the offline folder, or this version's at its address;
+    without a name, the one that suits this computer. Also returns the folder with the files if they are not
+    downloaded."""
     if args.manifest:
         return load_manifest(args.manifest, keys), offline
     if offline is not None:
@@ -126,7 +127,7 @@ def _wanted(
 
 
 def _named(name: str, found: SignedManifest) -> SignedManifest:
-    """Checks that a manifest is of the pack that was asked for. Raises InstallError."""
+    """Returns `found` if it is a manifest of the pack `name`. Raises InstallError if not."""
     if found.manifest.name != name:
         raise InstallError(
             f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
@@ -136,7 +137,7 @@ def _named(name: str, found: SignedManifest) -> SignedManifest:
 
 
 def _check(root: Path, tell: Tell) -> int:
-    """Whether the engine in use computes. Raises InstallError."""
+    """Checks that the engine in use computes. Raises InstallError."""
     if fault := programs.engine_fault(root):
         raise InstallError(fault)
     used = place.current(root).current
@@ -146,7 +147,7 @@ def _check(root: Path, tell: Tell) -> int:
 
 
 def _standing() -> PackStatus:
-    """What is installed and what is available; a checkout is offered nothing."""
+    """Returns which packs are installed and available; nothing is available to a checkout."""
     root, problem, known = place.folder(), "", None
     packs = PackInstaller(root, lambda _: None).here()
     try:

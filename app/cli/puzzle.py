@@ -1,4 +1,4 @@
-"""`./shoal puzzle`: puzzles for a person, judged as a model's answers are."""
+"""`./shoal puzzle`: a puzzle for a person to solve, scored like a model's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`./shoal questions`: question sets of your own, which a model learns like puzzles."""
+"""`./shoal questions`: the user's own question sets, which a model learns like puzzles."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from engines import remedy
 SUMMARY = "bring questions of your own for your model to learn"
 VERBS = ("list", "add", "show", "share", "remove", "export")
 _SHOWN = 10
-"""Rows of a preview."""
+"""Rows shown in a preview."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How a set's held-out questions were solved: shares at the first and the latest measurement of the model
-    that was measured on it last, and the round of the latest."""
+    """Progress on a set's held-out questions, by the model that was measured on it last: shares solved in its
+    first and latest measurement, and the round of the latest."""
 
     model: str
     round: int
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when done, 1 with a sentence when not, 2 for wrong usage. Raises SetError."""
+    """Returns 0 when done, 1 after printing an error, 2 for wrong usage. Raises SetError."""
     if (args.verb != "list" and not args.what) or (args.verb == "export" and not args.file):
         what = (
             "the file to add" if args.verb == "add" else "the set" + " and the file" * (args.verb == "export")
@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def described(found: Preview) -> dict[str, Any]:
-    """A set and its preview as plain data."""
+    """Returns a set and its preview as plain data for JSON."""
     made = found.made
     share, answer = made.constant_share()
     puzzle = family(made)
@@ -130,7 +130,8 @@ def _add(args: argparse.Namespace, home: Path) -> int:
 
 
 def _read(args: argparse.Namespace, home: Path) -> Preview:
-    """What a file, standard input, an example or a class's offer is. Raises SetError and OSError."""
+    """Reads a set from a file, standard input, an example, or the offer of a class. Raises SetError and
+    OSError."""
     if args.what.startswith("class:"):
         one = question_sets.find(question_sets.offered(home), args.what.removeprefix("class:").strip())
         named = msgspec.structs.replace(one.made, name=args.name or one.made.name)
@@ -156,7 +157,7 @@ def _read(args: argparse.Namespace, home: Path) -> Preview:
 
 
 def _rule(args: argparse.Namespace) -> Rule | None:
-    """The check that was asked for; None leaves it to the answers. Raises SetError."""
+    """Returns the check that the options ask for; None lets the answers decide. Raises SetError."""
     ignored = {word.strip() for word in args.ignore.split(",") if word.strip()}
     if ignored - {"accents", "articles"}:
         raise SetError("--ignore takes accents and articles.")
@@ -202,7 +203,7 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
 
 
 def warnings(made: QuestionSet) -> list[str]:
-    """What the owner should know before learning it."""
+    """Returns warnings for the user to read before the model learns the set."""
     said = []
     share, answer = made.constant_share()
     if share >= 0.2:
@@ -270,7 +271,7 @@ def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
 
 
 def progress(home: Path) -> dict[str, Progress]:
-    """By family: what was measured of every set that was learned."""
+    """Returns the Progress of every question set that was learned, by family name."""
     found: dict[str, tuple[float, Progress]] = {}
     for folder in sorted(home.glob("models/*")):
         curve, model = history.read(folder).curve, history.model_of(folder) or folder.name

@@ -1,4 +1,4 @@
-"""`./shoal race`: the model as it came against what it has become, on new puzzles."""
+"""`./shoal race`: compares the model before training with the trained one on new puzzles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`./shoal relay`: a relay, and orders to a running one."""
+"""`./shoal relay`: runs a relay, or sends a command to a running one."""
 
 from __future__ import annotations
 
@@ -146,13 +146,13 @@ def main(args: argparse.Namespace) -> int:
         if args.classroom:
             link = msgspec.structs.replace(link, room="class")
         first = {"url": url, "relay": state.relay, "swarm": state.swarm, "invite": link.link()}
-        first |= _operator.opened(args, rules, url)
+        first |= _operator.write_place(args, rules, url)
         if args.classroom:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
         if not sys.stdout.isatty():  # the line is for programs
             print(json.dumps(first), flush=True)
         say("The relay is open.", sys.stderr)
-        say(_joining.told(link, url, state.access.mode, args.lan), sys.stderr)
+        say(_joining.start_message(link, url, state.access.mode, args.lan), sys.stderr)
         say(f"Address: {url}\nSwarm: {state.swarm}, relay: {state.relay}", sys.stderr)
         if args.classroom:
             say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
@@ -194,7 +194,8 @@ def _end() -> None:
 
 
 def _handout(args: argparse.Namespace) -> str:
-    """The question set that a class hands out, as its file; empty without one. Raises ValueError."""
+    """Returns the content of the question set that a class hands out; empty if there is none. Raises
+    ValueError."""
     if args.questions is None:
         return ""
     if not args.classroom:
@@ -227,7 +228,7 @@ def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
 
 
 def _port(host: str, wanted: int | None) -> int:
-    """The port that was named; else the usual one, or 0 for any if that is taken. Raises OSError."""
+    """Returns the requested port; without one the usual port, or 0 for any if that is taken. Raises OSError."""
     from app.relay.server.serving import bind
 
     if wanted is not None:
@@ -243,7 +244,7 @@ def _port(host: str, wanted: int | None) -> int:
 
 
 def _page(socket_url: str) -> str:
-    """Where a relay's pages are, by its websocket.
+    """Returns the HTTP address of a relay's pages from its websocket URL.
 
     >>> _page("wss://relay.example/v1/ws"), _page("ws://192.168.1.20:8777/v1/ws")
     ('https://relay.example', 'http://192.168.1.20:8777')
@@ -253,7 +254,8 @@ def _page(socket_url: str) -> str:
 
 
 def _servers(text: str) -> tuple[str, ...] | str:
-    """The servers of NATS, none for memory, or NATS where the relay brings its own."""
+    """Returns NATS server addresses; empty for a relay in memory, or a name if the relay starts its own
+    NATS."""
     if text == MEMORY:
         return ()
     if text == NATS:

@@ -1,4 +1,5 @@
-"""`./shoal remove --everything`: removes what learned, what was stored, and what points to it."""
+"""`./shoal remove --everything`: removes everything that Shoal learned, stored or registered on this
+computer."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ def main(args: argparse.Namespace) -> int:
 
     if args.list:
         plan = removal.plan(home(args.home))
-        say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(told(plan)))
+        say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(removal_lines(plan)))
         return 0
     if not args.everything:
         meant = remedy.command("remove --everything")
         raise WrongUsage(f"Nothing was removed: say what you mean with {meant}; --list tells what that is.")
     folder = home(args.home)
     plan = removal.plan(folder)
-    for line in told(plan):
+    for line in removal_lines(plan):
         say(line, sys.stderr)
     if not args.yes and not _agreed():
         print("shoal remove: Nothing was removed.", file=sys.stderr)
@@ -48,8 +49,8 @@ def main(args: argparse.Namespace) -> int:
     return 1 if done.failed else 0
 
 
-def told(plan: object) -> list[str]:
-    """What is removed and what stays, for people."""
+def removal_lines(plan: object) -> list[str]:
+    """Returns lines for people: what is removed and what stays."""
     from app.node.data.removal import RemovalPlan
 
     assert isinstance(plan, RemovalPlan)

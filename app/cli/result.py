@@ -1,4 +1,4 @@
-"""`./shoal result`: what the model learned as a signed file and a page; whether such a file is what it says."""
+"""`./shoal result`: exports what the model learned as a signed file and a page, and verifies such files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser, default: object) -> None:
-    """They may stand before and behind the verb."""
+    """Adds the options that may stand before or after the verb."""
     parser.add_argument(
         "--model", default=default, help="starter, the name of a model, or a folder (what learned last)"
     )
@@ -59,7 +59,7 @@ def _add_options(parser: argparse.ArgumentParser, default: object) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """1 where a run that was played again came out otherwise. Raises NodeError and EngineError."""
+    """Runs the command; 1 if replaying a run gave another result. Raises NodeError and EngineError."""
     return _verify(args) if args.do else _write(args)
 
 
@@ -95,7 +95,7 @@ def _write(args: argparse.Namespace) -> int:
 
 
 def _latest(data: Path) -> str:
-    """The model that learned last."""
+    """Returns the model that learned last."""
     from app.node.history import history
 
     folder = history.newest(data)
@@ -103,7 +103,7 @@ def _latest(data: Path) -> str:
 
 
 def _check_free(to: Path, page: Path) -> None:
-    """Only an earlier result is written over. Raises ResultError."""
+    """Checks that only an earlier result would be overwritten. Raises ResultError."""
     from app.node.models.result import ResultError, read
 
     try:
@@ -195,7 +195,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
 
 
 def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None:
-    """One stretch of rounds, as a process of its own. Raises ResultError where it fails."""
+    """Plays one stretch of rounds in a separate process. Raises ResultError if it fails."""
     from app.common.process.surroundings import surroundings, working_folder
     from app.common.text import span
     from app.node.models.result import ResultError
@@ -235,7 +235,7 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
 
 
 def _verdict(compared: ResultComparison, then: Result, now: Result) -> list[str]:
-    """What came out, and what may explain a difference."""
+    """Returns lines for people: the outcome of a comparison, and possible reasons for a difference."""
     many = len(compared.points)
     if compared.equal == many:
         return [f"It came out equal: all {many} measurements are the same to the last digit."]

@@ -1,4 +1,4 @@
-"""`./shoal run`: a node without a window."""
+"""`./shoal run`: runs a node without a window."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when the rounds are done or the owner stopped it, 2 for wrong usage; raises what else ends a node."""
+    """Returns 0 when the rounds are done or the user stopped it, 2 for wrong usage; raises other errors that
+    end a node."""
     output = sys.stdout  # kept: a puzzle library prints, so the name is redirected while questions are made
     try:
         _refuse(args)
@@ -200,7 +201,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
-    """The source of facts for the rules: this computer, unless a file was named."""
+    """Returns the source of facts for the rules: this computer, unless a file was given."""
     if file is not None:
         return FactsFile(file)
     from app.desktop import Gatherer
@@ -229,7 +230,8 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _joins(args: argparse.Namespace) -> SwarmToJoin:
-    """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
+    """Returns the swarm to join. Raises UsageError. Imports are local so that solo mode never loads the
+    swarm."""
     from app.common.process.surroundings import FROM_STDIN, read_stdin_line
     from app.node.swarm.choice import SwarmToJoin
 
@@ -250,7 +252,7 @@ def _joins(args: argparse.Namespace) -> SwarmToJoin:
 def _swarm(
     plan: settings.Settings, home: Path, joins: SwarmToJoin | None, sets: Sequence[question_sets.KeptSet]
 ) -> NodeSwarm | None:
-    """The swarm to learn with; alone, the groups that were imported from a file, if there are any."""
+    """Returns the swarm to learn with; in solo mode the groups imported from a file, or None."""
     if joins is None and not (home / "archive.jsonl").exists():
         return None
     from app.node.rules.preferences import Preferences
@@ -269,7 +271,7 @@ def _swarm(
 
 
 def _reading(model: str) -> Callable[[float], None]:
-    """Says once that a file is being read, which takes a minute where it is large."""
+    """Returns a callback that says once that a file is being read, which takes a minute for a large one."""
     said: list[float] = []
 
     def tell(share: float) -> None:
@@ -281,7 +283,7 @@ def _reading(model: str) -> Callable[[float], None]:
 
 
 def _public_name(model: str) -> str:
-    """What peers are told of `--model`. A folder's name is private."""
+    """Returns the name of `--model` that peers are told; a folder's name stays private."""
     from app.models.catalogue import STARTER
 
     if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
@@ -292,7 +294,7 @@ def _public_name(model: str) -> str:
 def _families(
     args: argparse.Namespace, model: Path, own: Mapping[str, int], sets: Sequence[question_sets.KeptSet]
 ) -> dict[str, int]:
-    """The puzzles and question sets to learn, the sets first. Raises UsageError."""
+    """Returns the puzzles and question sets to learn, the sets first, with their levels. Raises UsageError."""
     families = settings.starting_levels(model, own)
     if args.families is not None:
         families = settings.chosen_families(args.families, own)
@@ -339,7 +341,7 @@ def _settings(
 
 
 def _own_share(args: argparse.Namespace) -> float:
-    """Half, if puzzles were named too and no share was given."""
+    """Returns the share of question sets: half, if puzzles were named too and no share was given."""
     named = args.families is not None and args.questions_share == "only"
     return question_sets.SHARES["half" if named else args.questions_share]
 

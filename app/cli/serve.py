@@ -1,4 +1,4 @@
-"""`./shoal serve`: the model for other programs on this computer, as OpenAI's API."""
+"""`./shoal serve`: serves the model to other programs on this computer through OpenAI's API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _answers(args: argparse.Namespace, home: Path) -> None:
-    """The process with the model; ends this one."""
+    """Becomes the child process with the model."""
     from app.node.trainer import solo
     from app.serve import child
     from engines.contract import Engine, EngineError

@@ -1,4 +1,4 @@
-"""`./shoal starter train|measure|corpus`: how the starter model is made, and what it can do."""
+"""`./shoal starter train|measure|corpus`: trains the starter model and measures it."""
 
 from __future__ import annotations
 

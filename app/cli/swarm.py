@@ -1,7 +1,7 @@
-"""`./shoal swarm`: a relay and several nodes on this computer, each a process, learning from each other.
+"""`./shoal swarm`: runs a relay and several nodes on this computer, each in its own process, learning from each
+other.
 
-Prints a line for each probe and each end. All processes end with this one, however it ends: they watch a pipe.
-"""
+Prints a line for each probe and each end. All processes watch a pipe and end with this one, however it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PASSED_ON = {
     "probe-every": "rounds between measurements (10)",
     "rest": "rest F round lengths after each round (0)",
 }
-"""Options of `./shoal run`: each node checks them."""
+"""Options passed to `./shoal run`, where each node checks them."""
 _OPENING_S, _STOPPING_S, _LINE = 120.0, 15.0, 2**22
 
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when all nodes did their rounds or the owner stopped it, 1 when one failed or a group was lost. Raises
-    NodeError when the relay doesn't open."""
+    """Returns 0 when all nodes did their rounds or the user stopped it, 1 if one failed or a group was lost.
+    Raises NodeError if the relay does not open."""
     from app.models.shelf import locate
     from app.node.data.home import folder
 
@@ -65,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 class LocalSwarm:
-    """The relay, which is restarted if it ends unasked, and the nodes, which are not."""
+    """A relay, restarted if it ends unasked, and the nodes, which are not restarted."""
 
     def __init__(self, place: Path, options: list[str]) -> None:
         self._place, self._options, self._url = place, options, ""
@@ -74,7 +74,8 @@ class LocalSwarm:
         self._ready, self._failed = 0, False
 
     async def run(self, models: list[str]) -> tuple[bool, dict[str, Any]]:
-        """Whether a node failed, and the summary, whose keys are a contract. Raises NodeError."""
+        """Runs until all nodes have ended. Returns whether one failed, and the summary, whose keys are a
+        contract. Raises NodeError."""
         self._relay = await self._open_relay("0")
         watch = asyncio.create_task(self._watch_relay())
         try:
@@ -151,7 +152,8 @@ class LocalSwarm:
             self._relay = await self._open_relay(self._url.rsplit(":", 1)[1].partition("/")[0])
 
     async def _summary(self) -> dict[str, Any]:
-        """Counted from the outboxes of nodes that have ended, and by the relay, which is still there."""
+        """Counts groups in the outboxes of the nodes, which have ended, and asks the relay, which still
+        runs."""
         from app.swarm.client.connection import ConnectionEnded, connect
         from app.swarm.client.outbox import Outbox
         from app.swarm.wire.protocol import AskStats, Stats
@@ -192,7 +194,7 @@ async def _spawn(arguments: list[str], log: Path) -> Process:
 
 
 async def _end(process: Process) -> None:
-    """Ends a process as Ctrl-C does; one that takes too long is killed."""
+    """Ends a process as Ctrl-C does, and kills it if that takes too long."""
     if process.stdin is not None:
         process.stdin.close()
     try:

@@ -13,12 +13,12 @@ import psutil
 SUMMARY = "run the tests; arguments go to pytest, for example -m long, -k name, tests/sapo"
 
 PASSES_ON = True
-"""Arguments are pytest's, not ours."""
+"""Whether unknown arguments are passed on, here to pytest."""
 
 ROOT = Path(__file__).parents[2]
 
 WORKER_BYTES = 2_500_000_000
-"""Memory of a worker: a torch of its own (0.4 GB), and the node, trainer or window that its test starts."""
+"""Memory of a test worker: its own torch (0.4 GB), and the node, trainer or window that its test starts."""
 MAX_WORKERS = 8
 
 
@@ -33,16 +33,17 @@ def main(args: argparse.Namespace) -> int:
 
 
 def workers() -> int:
-    """Three for two processors, because tests wait for a third of their time; fewer where the memory does not
-    suffice. With four for two, tests that look for peers on the network came too late now and then."""
+    """Returns the number of test workers: three for two processors, because tests wait for a third of their
+    time; fewer if the memory does not suffice. With four for two, tests that look for peers on the network
+    sometimes came too late."""
     fit = psutil.virtual_memory().total // WORKER_BYTES
     return int(max(1, min((os.cpu_count() or 1) * 3 // 2, fit, MAX_WORKERS)))
 
 
 def distribution(arguments: list[str], count: int) -> list[str]:
-    """The options that spread the tests over `count` processes, none when the arguments speak of that
-    themselves or need the terminal. A file's tests stay together, because they share what is costly to make;
-    files run in the order of tests/conftest.py, the slow ones first."""
+    """Returns the pytest options that spread the tests over `count` processes; none if the arguments set these
+    themselves or need the terminal. A file's tests stay together because they share costly fixtures; files run
+    in the order of tests/conftest.py, slow ones first."""
     words = {argument.split("=")[0] for argument in arguments}
     chosen = any(argument.startswith("-n") for argument in arguments) or words & {
         "--numprocesses",

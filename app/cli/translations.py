@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Exit code 1 where a language is not complete."""
+    """Updates the files. Returns 1 if a language is not complete, else 0."""
     from app.ui.language import translating
 
     if args.add:

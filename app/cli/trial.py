@@ -1,4 +1,4 @@
-"""`./shoal trial`: how fast the engines are that suit a model, and what an hour would bring."""
+"""`./shoal trial`: measures how fast suitable engines run a model, and estimates an hour's progress."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ SUMMARY = "measure how fast the engines are here; takes up to a minute"
 
 
 _ENGINE_S = 12
-"""For one engine with the starter on an idle computer: opening it takes longer than what is measured."""
+"""Seconds per engine with the starter on an idle computer, most of them for opening it."""
 
 
 class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine. Without a measurement `reason` says why; the figures are as in engines.choice."""
+    """The trial of one engine. Without a measurement, `reason` says why; the figures are those of
+    engines.choice."""
 
     name: str
     usable: bool
@@ -45,8 +46,8 @@ class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that trial says; the figures at the top are those of the engine that would run. `memory_mb` is the
-    most its process held, `memory_free_mb` what it may take."""
+    """Everything that trial reports; the top-level figures are those of the engine that would run. `memory_mb`
+    is the peak of its process, `memory_free_mb` what it may use."""
 
     model: str
     engine: str
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Raises NodeError when no engine could be measured."""
+    """Measures and prints. Raises NodeError if no engine could be measured."""
     data = home.home(args.home)
     model = locate(args.model, home=data)
     choice = opening.choice(model, home=data)
@@ -99,7 +100,9 @@ def main(args: argparse.Namespace) -> int:
         raise NodeError(" ".join(failed.values()))
     key = trials.key(fingerprint(open_folder(model)), computer.gather(data))
     trials.remember(data, key, measured)
-    findings = told(args.engine, opening.choice(model, home=data), measured, failed, open_folder(model).name)
+    findings = make_findings(
+        args.engine, opening.choice(model, home=data), measured, failed, open_folder(model).name
+    )
     if args.json:
         print(msgspec.json.encode(findings).decode())
     else:
@@ -108,7 +111,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def candidates(choice: EngineChoice) -> list[str]:
-    """The engines worth a measurement: the chosen one, and llama.cpp and torch where they compete with it."""
+    """Returns the engines to measure: the chosen one, and llama.cpp and torch where they compete with it."""
     usable = {one.name for one in choice.engines if one.usable}
     rivals = ["torch-cpu", "llamacpp"] if choice.way in ("torch-cpu", "llamacpp") else []
     return list(
@@ -118,10 +121,10 @@ def candidates(choice: EngineChoice) -> list[str]:
     )
 
 
-def told(
+def make_findings(
     asked: str, choice: EngineChoice, measured: dict[str, trials.Trial], failed: dict[str, str], model: str
 ) -> TrialFindings:
-    """The rules' choice after the measurement, or the engine that was asked for."""
+    """Returns the findings: the choice after the measurement, or the engine that was requested."""
     engine = choice.engine if asked == opening.AUTO else asked
     own = measured.get(engine)
     reason = choice.reason if engine == choice.engine else f"{ENGINES[engine].title} was asked for."

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import JobLines, UnansweredError, agreed, json_line, stop_quietly, told_failing
+from app.cli._terminal import JobLines, UnansweredError, agreed, json_line, report_failure, stop_quietly
 from app.common.home import home
 from app.common.job import Reporter
 from app.common.text import in_bytes
@@ -49,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when done or when there is nothing newer, 1 with a sentence when not."""
+    """Returns 0 when done or if nothing is newer, 1 after printing an error."""
     tell: Tell = json_line if args.json else _UpdateLines().show
     if args.attached:
         stop_quietly("update", attached=True)
-    with told_failing(args.json, InstallError, UnansweredError):
+    with report_failure(args.json, InstallError, UnansweredError):
         return _update(args, home(args.home), tell)
 
 
@@ -119,7 +119,8 @@ def _obtain(
 
 
 def _trust(args: argparse.Namespace) -> Trust:
-    """The keys and addresses of releases. Raises InstallError, Checkout if this copy has no releases."""
+    """Returns the keys and addresses of releases. Raises InstallError, or Checkout if this copy has no
+    releases."""
     if args.key is None:
         own = trust()
         return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own
@@ -144,7 +145,7 @@ def _checked(offer: UpdateOffer | None) -> dict[str, object]:
 
 
 class _UpdateLines(JobLines):
-    """For people."""
+    """Prints an update for people."""
 
     def show(self, event: object) -> None:
         match event:

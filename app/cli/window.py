@@ -1,4 +1,4 @@
-"""`./shoal window`: the desktop window, with the node as its child process."""
+"""`./shoal window`: opens the desktop window, with the node as its child process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engines import remedy
 SUMMARY = "open the window"
 
 _SECRET = "token="
-"""In an invite that lets in anyone who reads it."""
+"""Marks an invite that lets in anyone who reads it."""
 _LONGEST = 4096
-"""Characters of a link. A longer one is no invite, and a pipe would not hold it."""
+"""Maximum characters of a link. A longer one is no invite, and would not fit in a pipe."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,8 +71,8 @@ def _hides(link: str) -> bool:
 
 
 def _out_of_sight(args: argparse.Namespace) -> None:
-    """Becomes the same command without its secret link, which goes by a pipe: everybody on this computer can
-    read a command line as long as its process lives."""
+    """Runs the same command again with its secret link passed through a pipe: other users can read a command
+    line as long as its process lives."""
     words = ["--background"] if args.background else []
     for name, value in (("--home", args.home), ("--theme", args.theme)):
         words += [name, str(value)] if value else []

@@ -79,9 +79,10 @@ def exact_span(seconds: float) -> str:
     return " ".join(f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min")) if n)
 
 
-def stopwatch(seconds: float) -> str:
-    """
-    >>> stopwatch(133.9), stopwatch(180), stopwatch(3723)
+def format_elapsed(seconds: float) -> str:
+    """Formats a duration as minutes and seconds, with hours if there are any.
+
+    >>> format_elapsed(133.9), format_elapsed(180), format_elapsed(3723)
     ('2:13', '3:00', '1:02:03')
     """
     minutes, rest_s = divmod(max(0, int(seconds)), 60)

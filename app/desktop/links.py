@@ -1,8 +1,8 @@
-"""Registers the program that opens shoal:// links. Installers do so themselves; what remains to be done at run
-time is here, one class per system.
+"""Registers the program that opens shoal:// links, where the installer does not: one class per system.
 
-A single-file app has no installer: it registers itself with a desktop entry and an icon of the user. On Windows
-the registration is updated if the program's folder was moved. macOS reads the app's own property list."""
+A single-file app on Linux has no installer, so it writes a desktop entry and an icon for the user. On Windows
+the installer's registration is updated if the program's folder was moved. macOS reads the app's own property
+list."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Links(Protocol):
 
     @property
     def where(self) -> tuple[str, ...]:
-        """The files listed by "remove everything"."""
+        """The registration's files, which "remove everything" lists."""
 
-    def follow(self, program: Sequence[str]) -> bool:
+    def update_program(self, program: Sequence[str]) -> bool:
         """Makes `program` (full path first) open links if the registered program no longer exists. Returns
         whether anything was written. Never raises, so that it cannot prevent a start."""
 
     def forget(self) -> None:
-        """Removes what `follow` wrote."""
+        """Removes what `update_program` wrote."""
 
 
 class NoLinks:
@@ -45,7 +45,7 @@ class NoLinks:
 
     where: tuple[str, ...] = ()
 
-    def follow(self, program: Sequence[str]) -> bool:
+    def update_program(self, program: Sequence[str]) -> bool:
         return False
 
     def forget(self) -> None:
@@ -53,7 +53,7 @@ class NoLinks:
 
 
 class DesktopEntry:
-    """The menu entry of a single-file app on Linux. `register`: also create it if there is none."""
+    """The menu entry of a single-file app on Linux. `register`: create it if it is missing."""
 
     def __init__(self, register: bool, data: Path | None = None) -> None:
         self._register = register
@@ -65,7 +65,7 @@ class DesktopEntry:
     def where(self) -> tuple[str, ...]:
         return tuple(str(path) for path in (self._file, self._icon) if path.exists())
 
-    def follow(self, program: Sequence[str]) -> bool:
+    def update_program(self, program: Sequence[str]) -> bool:
         with suppress(OSError, AutostartError):
             wanted = entry(program)
             before = self._file.read_text(encoding="utf-8", errors="replace") if self._file.exists() else ""
@@ -109,7 +109,7 @@ class WindowsClass:
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = registry or CurrentUser()
 
-    def follow(self, program: Sequence[str]) -> bool:
+    def update_program(self, program: Sequence[str]) -> bool:
         with suppress(OSError):
             line = self._registry.get(KEY, "")
             words = split(line) if isinstance(line, str) else []

@@ -1,5 +1,6 @@
-"""How Shoal is installed and updated: set-up of a checkout, engine packs, new versions. Packs and updates fail
-with one error, a sentence for the owner: what, why, what to do."""
+"""Installing and updating Shoal: set-up of a checkout, engine packs, new versions.
+
+Packs and updates raise InstallError, a sentence for the user: what, why, what to do."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from pathlib import Path
 
 
 class InstallError(Exception):
-    """A pack or a new version cannot be found, downloaded, made or used; what was in use stays as it is."""
+    """A pack or a new version cannot be found, downloaded, made or used; the one in use stays unchanged."""
 
 
 class Checkout(InstallError):
-    """This copy has no releases: git updates it."""
+    """This copy has no releases: it is a checkout, updated by git."""
 
     def __init__(self) -> None:
         from engines import remedy  # the launcher imports this room before anything is installed
@@ -23,14 +24,14 @@ class Checkout(InstallError):
 
 
 def disk_error(error: OSError, place: Path) -> InstallError:
-    """The error for a refusal of the disk at `place`."""
+    """Returns the InstallError for a disk that refused to write at `place`."""
     from app.common.files import unwritable
 
     return InstallError(unwritable(error, place))
 
 
 def pack_disk_error(error: OSError, place: Path) -> InstallError:
-    """The same for the folder of packs, which can be another one."""
+    """Like `disk_error`, for the folder of packs: its message suggests SHOAL_PACKS."""
     from app.common.files import unwritable
 
     return InstallError(unwritable(error, place, "name another folder with SHOAL_PACKS"))

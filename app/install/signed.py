@@ -1,7 +1,9 @@
-"""What the makers of Shoal sign: the manifest of an engine pack, and the list of new versions. Each is a JSON
-file made at release time with a signature beside it, Ed25519 over its exact bytes: 128 hexadecimal digits in
-FILE.sig. Nothing in it is believed before the signature holds. Both are loaded here, from an address or a file;
-whom to believe, and where they are, stands in one file that the build writes, resources/release.json."""
+"""Files signed by the makers of Shoal: the manifest of an engine pack, and the list of new versions.
+
+Each is a JSON file made at release time, with an Ed25519 signature over its exact bytes beside it: 128
+hexadecimal digits in FILE.sig. Both are loaded here, from an address or a file, and nothing in them is used
+before the signature is verified. The trusted keys and addresses are in resources/release.json, which the build
+writes."""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of a signed list, believed by its digest. `url` is a whole address, or a name beside the list."""
+    """A file of a signed list, verified by its digest. `url` is a full address, or a name beside the list."""
 
     file: Annotated[str, msgspec.Meta(max_length=255)]
     url: Url
@@ -36,11 +38,12 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def digest(self) -> str:
-        """In the form of app.common.fetch."""
+        """The SHA-256 in the form that app.common.fetch expects."""
         return f"sha256:{self.sha256}"
 
     def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:
-        """Its download addresses: beside the list at `base`, then in the folders of `mirrors`."""
+        """Returns the file's download addresses: beside the list at `base`, then in the folders of
+        `mirrors`."""
         first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
         return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
 
@@ -48,9 +51,9 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def load(
     where: str, most: int, option: str, patience: RetryLimit, known: tuple[bytes, bytes] = (b"", b"")
 ) -> tuple[bytes, bytes]:
-    """A signed file of at most `most` bytes (one more if it is longer) and its signature, neither checked yet.
-    From a network the signature comes first, and the file only where `known`, an earlier answer, has another
-    one. `option` is what names a file on the command line. Raises InstallError."""
+    """Loads a signed file of at most `most` bytes (one more if it is longer) and its signature, neither
+    verified yet. From a network the signature comes first, and the file only if the signature differs from
+    `known`, an earlier answer. `option` names the file on the command line. Raises InstallError."""
     if not is_address(where):
         path = Path(where).expanduser().absolute()
         try:
@@ -79,7 +82,7 @@ def load(
 
 
 def holds(content: bytes, signature: bytes, keys: Sequence[str]) -> bool:
-    """Whether the owner of one of `keys` signed `content`; `signature` is what FILE.sig holds."""
+    """Whether the owner of one of `keys` signed `content`; `signature` is the content of FILE.sig."""
     try:
         mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
     except ValueError:
@@ -96,14 +99,14 @@ def is_address(text: str) -> bool:
 
 
 def check_address(text: str) -> None:
-    """Raises ValueError for what is no whole address, and for one with a name or a password in it."""
+    """Raises ValueError unless `text` is a full address without user name and password."""
     found = urlsplit(text) if is_address(text) else None
     if found is None or not found.hostname or "@" in found.netloc or not text.isprintable() or " " in text:
         raise ValueError(f"{text[:100]!r} is no address")
 
 
 def here() -> tuple[str, str]:
-    """System and machine, as signed lists name them."""
+    """Returns system and machine, as signed lists name them."""
     machine = platform.machine().lower()
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
     return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

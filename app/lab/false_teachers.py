@@ -127,9 +127,9 @@ KINDS: Mapping[str, Rewrite] = {
 """The rewrite of an honest right answer by kind of attacker."""
 
 
-def made(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
-    """Makes `each` groups of a worked answer and a wrong one for every family, as an honest author would write
-    them."""
+def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
+    """Makes `each` groups per family, each with a worked right answer and a wrong one, as an honest author
+    would write them."""
     rng, found = Random(seeds.hashed("teacher", number)), []
     for family, level in levels.items():
         seed = seeds.hashed("teacher", number, family) % 2**40 + 2**41

@@ -255,7 +255,7 @@ def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUG
 
 
 def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
-    """Returns the families that have less than an equal share of `enough` answers."""
+    """Returns the `placed` families with fewer than `enough / len(placed)` answers in `found`."""
     return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
 
 

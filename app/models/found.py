@@ -50,7 +50,8 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
     """The folders where programs keep their models."""
 
     gguf: tuple[tuple[str, Path], ...]
-    """(program, folder) pairs; LM Studio stores folders for MLX there too."""
+    """(program, folder) pairs searched for GGUF files; LM Studio's folder can also contain MLX model
+    folders."""
     ollama: tuple[Path, ...]
     hugging_face: Path
 

@@ -70,7 +70,7 @@ def computes_bf16() -> bool:
 
 
 def _built_for() -> set[str]:
-    """Returns the processor features that this checkout's build may use."""
+    """Returns the recorded processor features that llama.cpp was built for; empty if there is no record."""
     try:
         return set(FEATURES) & set((Path(sys.prefix) / PROCESSOR).read_text(encoding="ascii").split())
     except (OSError, UnicodeDecodeError):

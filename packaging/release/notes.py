@@ -23,7 +23,7 @@ class NotesError(Exception):
 
 
 def read(version: str, folder: Path = FOLDER) -> dict[str, list[str]]:
-    """Returns the lines by language. Raises NotesError."""
+    """Reads the release notes of a version: lines by language code. Raises NotesError."""
     path = folder / f"{version}.md"
     try:
         text = path.read_text(encoding="utf-8")

@@ -27,7 +27,8 @@ _STANDARD = ("/usr/share/nsis", "C:/Program Files (x86)/NSIS", "C:/Program Files
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
-    """Returns why the installer cannot be built here; "" on Windows with NSIS, and if a stand-in is packed."""
+    """Returns why the installer cannot be built here; "" if it can: NSIS is installed, and this is Windows or
+    `payload` is a stand-in for the app."""
     if platform != "win32" and payload is None:
         return (
             "The app for Windows is built on Windows, since PyInstaller makes them for its own system: "

@@ -16,7 +16,7 @@ from app.desktop import windows
 from app.desktop.login import RUN_KEY, WindowsAutostart
 from app.desktop.windows import BasicLimits, JobLimits, end_together, signed_exit_code, step_out, without_bundle
 from app.install.updates import installed
-from app.ui.shell.login import Login
+from app.ui.shell.login import AutostartSwitch
 from tests.desktop.test_autostart import Registry
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_what_starts_at_login_is_the_installed_window(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "Mein Shoal" / name))
     monkeypatch.setenv("SHOAL_HOME", "")
     registry = Registry()
-    Login(home.usual(), WindowsAutostart(registry)).turn(True)
+    AutostartSwitch(home.usual(), WindowsAutostart(registry)).turn(True)
     assert registry.values == {
         (RUN_KEY, "Shoal"): f'"{tmp_path / "Mein Shoal" / "shoal.exe"}" window --background'
     }

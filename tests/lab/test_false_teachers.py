@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.lab.false_teachers import KINDS, Taught, Written, arrived, compared, made, taught
+from app.lab.false_teachers import KINDS, Taught, Written, arrived, compared, make_honest_groups, taught
 from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import MIN
 from app.sapo.questions import generate
@@ -22,7 +22,9 @@ Known = dict[str, tuple[list[list[Written]], list[PeerGroup]]]
 @pytest.fixture(scope="module")
 def known(sandbox: Sandbox) -> Known:
     """By family, what two honest authors wrote, and what of it waits for a lesson."""
-    written = {name: [made(n, {name: 1}, EACH) for n in range(2)] for name in (*NUMBERS, *LETTERS)}
+    written = {
+        name: [make_honest_groups(n, {name: 1}, EACH) for n in range(2)] for name in (*NUMBERS, *LETTERS)
+    }
     return {name: (authors, arrived(authors, sandbox)) for name, authors in written.items()}
 
 
@@ -30,7 +32,7 @@ def known(sandbox: Sandbox) -> Known:
 def test_half_of_the_keys_teach_nothing_of_their_own(kind: str, known: Known, sandbox: Sandbox) -> None:
     levels = LETTERS if kind in IN_LETTERS else NUMBERS
     honest, waiting = known[next(iter(levels))]
-    found = compared(kind, honest, [made(n, levels, EACH) for n in (2, 3)], sandbox, waiting)
+    found = compared(kind, honest, [make_honest_groups(n, levels, EACH) for n in (2, 3)], sandbox, waiting)
     if kind not in ("plus in the result", "thousands", *IN_LETTERS):
         assert found["off"].marked, "the attack bites where nothing is checked"
     assert found["on"].marked <= (found["off"].marked / 2 if kind in UNCHECKED else 0)
@@ -43,11 +45,13 @@ def test_honest_answers_are_taught_and_one_key_of_three_keeps_nothing_out(
         plain = {(generate(one.at).text, text) for some in honest for one in some for text in one.right}
         alone = taught(waiting, plain, defended=True)
         assert alone.families == 1 and alone.honest >= MIN and not alone.marked
-        beside = compared("advertisement", honest, [made(2, {name: 1}, EACH)], sandbox, waiting)["on"]
+        beside = compared("advertisement", honest, [make_honest_groups(2, {name: 1}, EACH)], sandbox, waiting)[
+            "on"
+        ]
         assert beside == alone, "most keys are honest"
 
 
 def test_the_only_two_authors_of_a_family_advertise_nothing(sandbox: Sandbox) -> None:
-    foes = [made(n, NUMBERS, EACH) for n in (2, 3)]
+    foes = [make_honest_groups(n, NUMBERS, EACH) for n in (2, 3)]
     for kind in ("advertisement behind", "emoji"):
         assert compared(kind, [], foes, sandbox, [])["on"] == Taught(), kind

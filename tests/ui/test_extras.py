@@ -31,7 +31,7 @@ from app.ui.language import translating
 from app.ui.models.control import exported
 from app.ui.overview import fish as fish_pond
 from app.ui.overview import note
-from app.ui.overview.fish import Pond, grown, told
+from app.ui.overview.fish import Pond, describe, grown
 from app.ui.overview.note import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage
@@ -98,8 +98,8 @@ def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> No
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:
     view = views.learning()
-    assert re.search(r"\d+ of 100 new puzzles", told(view))
-    assert "grows once" in told(View())
+    assert re.search(r"\d+ of 100 new puzzles", describe(view))
+    assert "grows once" in describe(View())
 
 
 def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
@@ -237,7 +237,7 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     said = texts(made)
     assert "flat for 70 rounds" in said and "Nearly every answer was right." in said
     assert "SmolLM2 135M fits here: " in said
-    made.resize(900, made.sizeHint().height())
+    made.resize(700, made.sizeHint().height())
     made.show()
     made.grab()
     assert made._larger.toolTip() == "", "in a small window all of it is read"

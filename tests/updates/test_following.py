@@ -75,29 +75,29 @@ def test_programs_of_the_system_get_the_systems_environment() -> None:
 def test_starting_at_login_follows_a_program_that_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.ui.shell.login import Login
+    from app.ui.shell.login import AutostartSwitch
 
     system = LinuxAutostart(tmp_path / "autostart")
-    login = Login(tmp_path / "home", system)
+    login = AutostartSwitch(tmp_path / "home", system)
     new, old = tmp_path / "new place" / "Shoal", tmp_path / "old" / "Shoal"
     for path in (new, old):
         path.parent.mkdir()
         path.touch()
     monkeypatch.setattr(installed, "program", lambda: [str(new)])
-    assert not login.follow() and system.command() is None, "nothing is turned on by itself"
+    assert not login.update_program() and system.command() is None, "nothing is turned on by itself"
     system.turn_on([str(old), "window", "--background", "--home", "/disk/größer"])
-    assert not login.follow(), "it is there, so it stays"
+    assert not login.update_program(), "it is there, so it stays"
     old.unlink()
-    assert login.follow()
+    assert login.update_program()
     assert system.command() == [str(new), "window", "--background", "--home", "/disk/größer"]
-    assert not login.follow()
+    assert not login.update_program()
     system.turn_on([str(old)])
-    assert login.follow()
+    assert login.update_program()
     assert (system.command() or [])[:3] == [str(new), "window", "--background"]
     system.turn_off()
-    assert not login.follow() and system.command() is None
+    assert not login.update_program() and system.command() is None
     (tmp_path / "autostart" / "shoal.desktop").mkdir()
-    assert not login.follow(), "a system that refuses is not worth a word at the start"
+    assert not login.update_program(), "a system that refuses is not worth a word at the start"
 
 
 @POSIX
@@ -105,11 +105,11 @@ def test_a_single_file_opens_links_until_it_is_removed(tmp_path: Path) -> None:
     one = tmp_path / "Shoal 100%"
     one.touch()
     made = DesktopEntry(register=True, data=tmp_path / "data")
-    assert made.follow([str(one)]) and not made.follow([str(one)])
+    assert made.update_program([str(one)]) and not made.update_program([str(one)])
     assert made.where == (str(tmp_path / "data" / "applications" / FILE), str(tmp_path / "data" / ICON))
     moved = tmp_path / "elsewhere"
     one.rename(moved)
-    assert made.follow([str(moved)])
+    assert made.update_program([str(moved)])
     text = (tmp_path / "data" / "applications" / FILE).read_text()
     assert read_entry(text) == [str(moved), "window", "--"] and "x-scheme-handler/shoal" in text
     made.forget()
@@ -123,17 +123,17 @@ def test_a_single_file_opens_links_until_it_is_removed(tmp_path: Path) -> None:
 @POSIX
 def test_others_register_nothing_and_follow_what_is_there(tmp_path: Path) -> None:
     made = DesktopEntry(register=False, data=tmp_path / "data")
-    assert not made.follow(["/usr/bin/shoal"]) and not (tmp_path / "data").exists()
+    assert not made.update_program(["/usr/bin/shoal"]) and not (tmp_path / "data").exists()
     file = tmp_path / "data" / "applications" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(entry(["/gone/Shoal"]))
-    assert made.follow(["/bin/sh"]) and read_entry(file.read_text()) == ["/bin/sh", "window", "--"]
+    assert made.update_program(["/bin/sh"]) and read_entry(file.read_text()) == ["/bin/sh", "window", "--"]
     for odd in (["relative"], ["/two\nlines"], ["/a=b"]):
         with pytest.raises(AutostartError):
             entry(odd)
-        assert not made.follow(odd)
+        assert not made.update_program(odd)
     (tmp_path / "file").touch()
-    assert not DesktopEntry(register=True, data=tmp_path / "file").follow(["/bin/sh"])
+    assert not DesktopEntry(register=True, data=tmp_path / "file").update_program(["/bin/sh"])
 
 
 @pytest.mark.skipif(not shutil.which("desktop-file-validate"), reason="desktop-file-validate is not installed")
@@ -154,7 +154,7 @@ def test_a_desktop_hands_links_to_the_file(tmp_path: Path) -> None:
     one = tmp_path / "my Shoal"
     one.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{said}.new" && mv "{said}.new" "{said}"\n')
     one.chmod(0o755)
-    DesktopEntry(register=True, data=tmp_path / "data").follow([str(one)])
+    DesktopEntry(register=True, data=tmp_path / "data").update_program([str(one)])
     environment = {
         **os.environ,
         "XDG_DATA_HOME": str(tmp_path / "data"),
@@ -173,12 +173,12 @@ def test_a_desktop_hands_links_to_the_file(tmp_path: Path) -> None:
 def test_windows_follows_and_the_others_leave_it_to_the_system(tmp_path: Path) -> None:
     registry = Registry()
     made = WindowsClass(registry)
-    assert not made.follow(["C:\\Shoal\\shoal.exe"]), "the installer registers, not the app"
+    assert not made.update_program(["C:\\Shoal\\shoal.exe"]), "the installer registers, not the app"
     registry.set(KEY, "", '"C:\\gone\\shoal.exe" window -- "%1"')
     program = tmp_path / "my apps" / "shoal.exe"
     program.parent.mkdir()
     program.touch()
-    assert made.follow([str(program)])
+    assert made.update_program([str(program)])
     assert registry.get(KEY, "") == f'"{program}" window -- "%1"'
-    assert not made.follow(["C:\\other.exe"]), "it is there, so it stays"
-    assert isinstance(links("darwin"), NoLinks) and not links("darwin").follow(["/x"])
+    assert not made.update_program(["C:\\other.exe"]), "it is there, so it stays"
+    assert isinstance(links("darwin"), NoLinks) and not links("darwin").update_program(["/x"])

@@ -78,7 +78,7 @@ def furnish(home: Path, host: Host) -> None:
     done = shoal("update", "--fetch", *feed)
     assert done.returncode == 0, done.stderr
     LinuxAutostart().turn_on([str(program), "window", "--background"])
-    DesktopEntry(register=True).follow([str(program)])
+    DesktopEntry(register=True).update_program([str(program)])
     unpacked = home / ".cache" / "shoal" / "app" / "0.2.0-abc"
     unpacked.mkdir(parents=True)
     (unpacked / "shoal").write_bytes(b"x" * 5000)
@@ -172,14 +172,14 @@ def test_the_access_token_goes_and_other_programs_entries_stay() -> None:
 def test_every_installation_says_how_the_program_goes(
     form: str, words: str, person: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.ui.settings.storage import told
+    from app.ui.settings.storage import removal_text
 
     monkeypatch.setattr(installed, "form", lambda *_: form)
     monkeypatch.setattr(installed, "program", lambda *_: ["/Applications/Shoal.app/Contents/MacOS/shoal"])
     monkeypatch.setattr(installed, "SOURCE", Path("/Applications/Shoal.app"))
     plan = removal.plan(person / ".local" / "share" / "shoal")
     assert words in plan.removal
-    said = told(plan)
+    said = removal_text(plan)
     assert (
         "sudo apt purge shoal"
         if form == "deb"

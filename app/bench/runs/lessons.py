@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app.bench import BenchError, Tell
-from app.lab.false_teachers import KINDS, arrived, compared, made, read, taught
+from app.lab.false_teachers import KINDS, arrived, compared, make_honest_groups, read, taught
 from app.lab.starter.corpus import WORK
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     if args.archive is None:
-        authors = [made(number, dict.fromkeys(WORK, 1), args.each) for number in range(args.honest + args.foes)]
+        authors = [
+            make_honest_groups(number, dict.fromkeys(WORK, 1), args.each)
+            for number in range(args.honest + args.foes)
+        ]
     else:
         try:
             authors = read(args.archive, args.each)

@@ -1,7 +1,7 @@
-"""The folder `.venv`: made when missing, completed when half-made, replaced when broken.
+"""Creates the folder `.venv`, completes it if it is unfinished, and replaces it if it is broken.
 
-A set-up may be killed at any moment: it leaves no stamp then, so the next start goes on. Nothing is taken out
-before what replaces it is here, and the stamp falls only where something really is missing."""
+A set-up may be killed at any moment: it then leaves no stamp, so the next start continues it. Nothing is
+removed before its replacement exists, and the stamp is deleted only if something is missing."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> I
 
 
 MAKING, FILLING = "making", "filling"
-"""What the marker says: an environment killed while being made is worth nothing, one killed while being filled
-is."""
+"""Content of the marker file. An environment killed while it was being made is useless; one killed while being
+filled can be completed."""
 
 TOOLS = ".venv-setup"
 """Folder beside the environment: uv, and during a set-up its cache and temporary files."""
 
 NEEDED_MB = {"cpu": 1_900, "cuda": 5_600}
-"""Free disk that a first set-up needs, by the build of PyTorch: the packages and temporary files."""
+"""Free disk in MB that a first set-up needs, by the build of PyTorch: packages and temporary files."""
 
 _FOR_CARDS = re.compile(r"(?:nvidia-(?!ml-py\b)[\w-]+|cuda-[\w-]+|triton)(?===)")
-"""Packages in the lock that only PyTorch's build for NVIDIA cards needs."""
+"""Matches packages in the lock that only PyTorch's build for NVIDIA cards needs."""
 
 CHECKED = {
     "aiohttp": "aiohttp",
@@ -88,7 +88,7 @@ CHECKED = {
     "tokenizers": "tokenizers",
     "torch": "torch",
 }
-"""Modules that are imported before a set-up counts as done, by the packages that contain them."""
+"""Modules imported to check a set-up, by the packages that contain them."""
 
 
 class Environment:
@@ -104,8 +104,8 @@ class Environment:
         return stamp.ready(str(self.root), purpose)
 
     def ensure(self, purpose: str, check: bool = False) -> None:
-        """Returns when everything for the purpose is installed, doing what is missing. `check` looks at the
-        installed files even where the stamp says that all is well. Raises SetupError."""
+        """Installs whatever is missing for the purpose. `check` examines the installed files even if the stamp
+        says that all is well. Raises SetupError."""
         if self.ready(purpose) and not check:
             return
         with setup_lock(self.root / ".venv.lock", _waiting) as held:
@@ -139,12 +139,14 @@ class Environment:
         return self.folder / "shoal-setup.log"
 
     def installer(self, held: int | None = None) -> install.Installer:
-        """The one lock must be held: temporary files of a set-up that was killed go here."""
+        """Returns an Installer for this environment. The set-up lock must be held: temporary files of a killed
+        set-up are deleted."""
         shutil.rmtree(self.tools / "tmp", ignore_errors=True)
         return install.Installer(str(self.root), self.python, pythons.own(), self.tools, self._log, held)
 
     def _make_usable(self, purpose: str) -> None:
-        """Leaves a folder whose Python starts and is suitable, replacing it otherwise."""
+        """Makes sure that the folder has a Python that starts and is suitable, replacing the folder
+        otherwise."""
         if self._usable():
             say("Installing what is missing." if purpose == "run" else "Installing what the tests need.")
             return
@@ -184,7 +186,7 @@ class Environment:
                     installer.install(["-r", file, *options, *again], progress)
 
     def _install_base(self, installer: install.Installer, progress: ProgressLine, again: list[str]) -> None:
-        """Installs PyTorch in its build for processors if that is available and no NVIDIA card is here."""
+        """Installs PyTorch's CPU build if that is available and this computer has no NVIDIA card."""
         (name, options), *_ = PURPOSES["run"]
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
         text = Path(file).read_text(encoding="utf-8")
@@ -214,7 +216,7 @@ class Environment:
         return listed
 
     def _make_room(self, build: str) -> None:
-        """Raises SetupError where a first set-up has too little disk; a later one has some already."""
+        """Raises SetupError if the disk is too full for a first set-up; a later one has PyTorch already."""
         free, needed = shutil.disk_usage(self.root).free // 10**6, NEEDED_MB[build]
         if free < needed and not any(self.folder.glob("lib*/python*/site-packages/torch")):
             raise SetupError(
@@ -223,7 +225,7 @@ class Environment:
             )
 
     def _complaint(self, purpose: str) -> str:
-        """Why what is installed can't be used, empty if it can. Modules are imported in a separate process."""
+        """Imports the installed packages in a separate process. Returns the error, "" if there is none."""
         if purpose != "run":
             return ""
         listed = Path(stamp.requirement_file(str(self.root), "base.txt")).read_text(encoding="utf-8")
@@ -241,7 +243,8 @@ class Environment:
 
 
 def _without(text: str, *names: str, cards: bool = True) -> str:
-    """A lock without some packages and, with `cards`, without what only NVIDIA cards need."""
+    """Returns a lock's text without some packages and, with `cards`, without those that only NVIDIA cards
+    need."""
     entries = re.findall(r"(?m)^\S.*(?:\n[ \t].*)*", text)
     kept = [
         entry
@@ -269,7 +272,7 @@ def _remove(folder: Path) -> None:
 
 
 def _make_venv(python: str, folder: Path) -> None:
-    """A virtual environment with a way to get pip: its own, the one of the Python it is made from, or, where
+    """Creates a virtual environment that can get pip: its own, that of the Python it is made from, or, where
     Debian has split both off, the system's package for it. Raises SetupError."""
     complaint = _venv(python, folder)
     if not complaint:
@@ -290,7 +293,7 @@ def _make_venv(python: str, folder: Path) -> None:
 
 
 def _venv(python: str, folder: Path, *options: str) -> str:
-    """Runs the standard library's venv. Returns an empty text, or the last line of its complaint."""
+    """Runs the standard library's venv. Returns "", or the last line of its error output."""
     done = subprocess.run(
         [python, "-I", "-m", "venv", *options, str(folder)],
         stdin=subprocess.DEVNULL,
@@ -303,8 +306,8 @@ def _venv(python: str, folder: Path, *options: str) -> str:
 
 
 def _damaged(folder: Path) -> list[str]:
-    """Names of packages whose files are not all there in their full size. Compiled files don't count: Python
-    writes them again whenever it likes."""
+    """Returns the packages with files that are missing or have another size. Compiled files don't count: Python
+    rewrites them."""
     found = []
     for packages in [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]:
         for record in packages.glob("*.dist-info"):
@@ -314,7 +317,7 @@ def _damaged(folder: Path) -> list[str]:
 
 
 def _whole(packages: Path, record: Path) -> bool:
-    """Whether every file in a package's RECORD (path, hash, size) is there, and as long as it was installed."""
+    """Whether every file in a package's RECORD (path, hash, size) exists with that size."""
     try:
         lines = (record / "RECORD").read_text(encoding="utf-8").splitlines()
         for line in lines:

@@ -1,9 +1,8 @@
-"""Installing packages. pip brings uv, of the hash in its lock; uv does the rest. Their lines become progress,
-and what goes wrong becomes one sentence.
+"""Installs packages: pip downloads uv, checked by the hash in its lock, and uv installs the rest. Turns their
+output into progress, and their errors into one sentence.
 
-Both see what the owner's pip is told of indexes, proxies and certificates, and nothing else of it: a `target`
-or `prefix` in pip's configuration would put packages where no one looks for them.
-"""
+Both get only the user's pip settings about indexes, proxies and certificates: a `target` or `prefix` in pip's
+configuration would put packages in another place."""
 
 from __future__ import annotations
 
@@ -25,18 +24,18 @@ from app.install.launcher.pythons import SetupError
 
 
 def say(sentence: str) -> None:
-    """One line to the owner. Standard output belongs to the command, which may be writing JSON there."""
+    """Prints a line for the user on standard error; standard output may carry the command's JSON."""
     print(sentence, file=sys.stderr, flush=True)
 
 
 def clock(seconds: float) -> str:
-    """Elapsed time as minutes and seconds: 75 s is "1:15"."""
+    """Formats seconds as minutes and seconds: 75 s is "1:15"."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 class ProgressLine:
-    """Shows what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
-    is a line, and a long silence is broken every half minute."""
+    """Shows the current step. On a terminal one line is rewritten with the elapsed time; otherwise each step is
+    a line, repeated every half minute."""
 
     def __init__(self) -> None:
         self._doing = "looking at what is there"
@@ -62,7 +61,7 @@ class ProgressLine:
             self._line()
 
     def step(self, doing: str) -> None:
-        """Shows the present step, in a few words."""
+        """Starts showing another step, named in a few words."""
         self._doing = doing
         if not self._moving:
             self._line()
@@ -116,8 +115,8 @@ def has_pip(python: str) -> bool:
 
 
 def pip_of(python: Path, outer: str) -> list[str]:
-    """The command that installs into the environment of `python`: its own pip, or that of the `outer`
-    interpreter, from which the environment was made. Raises SetupError when neither has one."""
+    """Returns the command that installs into the environment of `python`: its own pip, or that of the `outer`
+    interpreter, from which the environment was made. Raises SetupError if neither has one."""
     if has_pip(str(python)):
         return [str(python), "-m", "pip"]
     if has_pip(outer):
@@ -129,8 +128,8 @@ def pip_of(python: Path, outer: str) -> list[str]:
 
 
 def pip_settings(python: str) -> dict[str, str]:
-    """The owner's settings of pip that are PASSED_ON, by their long names: what PIP_* says, else what stands in
-    a configuration file for `install`, else for all commands. Empty where pip can't tell."""
+    """Returns the user's pip settings that are in PASSED_ON, by their long names: from PIP_* variables, else
+    from a configuration file for `install`, else for all commands. Empty if pip fails."""
     done = subprocess.run(
         [python, "-I", "-m", "pip", "config", "list"],
         cwd=os.path.dirname(python),  # one's own may be gone, or hold a file with the name of a module
@@ -155,7 +154,7 @@ def pip_settings(python: str) -> dict[str, str]:
 
 
 def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
-    """The environment of a pip that hears these settings and no others."""
+    """Returns the environment variables for a pip that uses these settings and no others."""
     variables = _without_pythons_own(os.environ, "PIP_", "UV_")
     variables.update({"PIP_" + name.upper().replace("-", "_"): text for name, text in settings.items()})
     return {
@@ -171,8 +170,8 @@ def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
 
 
 def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of a uv that gets these settings of pip, the owner's own settings of uv for the same
-    things, and nothing else; it works below `folder`.
+    """Returns the environment variables for a uv that uses these pip settings and the user's uv settings for
+    the same things, and nothing else. Its cache and temporary files are below `folder`.
 
     >>> for_uv({"find-links": "/a /b", "target": "/c"}, Path("/d"))["UV_FIND_LINKS"]
     '/a,/b'
@@ -204,7 +203,7 @@ def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[s
 
 
 class Installer:
-    """Installs into one environment, from locks with hashes. `folder` contains uv, its cache and temporary
+    """Installs into one environment from locks with hashes. `folder` contains uv, its cache and temporary
     files."""
 
     def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
@@ -214,14 +213,14 @@ class Installer:
         self.settings = pip_settings(outer if has_pip(outer) else str(python))
 
     def install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> None:
-        """`uv pip install ARGUMENTS`. Raises SetupError."""
+        """Runs `uv pip install ARGUMENTS`. Raises SetupError."""
         said, code = self._uv(arguments, progress, variables)
         if code:
             raise SetupError(explain(said, self._log))
 
     def can_install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> bool:
-        """Whether everything that is asked for can be found. Raises SetupError where the owner's own index
-        can't be asked; other indexes may be out of reach."""
+        """Whether all requested packages can be found. Raises SetupError if the user's own index cannot be
+        reached; other indexes may be unreachable."""
         said, code = self._uv(["--dry-run", *arguments], progress, variables)
         if code and not variables and UNREACHABLE.search("\n".join(said)):
             raise SetupError(explain(said, self._log))
@@ -242,7 +241,7 @@ class Installer:
         )
 
     def program(self, progress: ProgressLine) -> Path:
-        """uv, brought by pip when this version is not there yet."""
+        """Returns the path of uv, after installing the pinned version with pip if needed."""
         lock = stamp.lock_of(stamp.requirement_file(self._root, "uv.txt"))
         version = re.search(r"(?m)^uv==(\S+)", Path(lock).read_text(encoding="utf-8"))
         assert version is not None
@@ -270,9 +269,9 @@ def run(
     variables: Mapping[str, str],
     keep_open: int | None = None,
 ) -> tuple[list[str], int]:
-    """Runs a command that installs or builds; returns what it said and its exit code. Everything is kept in
-    `log` too. `keep_open` is a descriptor that the child keeps (see lock). Raises SetupError when it can't be
-    started."""
+    """Runs a command that installs or builds; returns its output lines and exit code. The output is also
+    written to `log`. The child inherits the descriptor `keep_open` (see setup_lock). Raises SetupError if it
+    does not start."""
     try:
         with log.open("a", encoding="utf-8") as kept:
             kept.write(" ".join(command) + "\n")
@@ -303,8 +302,7 @@ def run(
 
 
 def show(line: str, progress: ProgressLine) -> None:
-    """Turns uv's output into progress: large downloads by name and size; how many packages are downloaded and
-    installed."""
+    """Turns a line of uv's output into progress: names and sizes of large downloads, counts of packages."""
     if (found := DOWNLOADING.match(line)) and _MEGA.search(found["size"]):
         progress.step(f"downloading {found['name']} ({found['size']})")
     elif found := re.match(r"^Prepared (\d+) packages?", line):
@@ -312,7 +310,7 @@ def show(line: str, progress: ProgressLine) -> None:
 
 
 def explain(said: Sequence[str], log: Path) -> str:
-    """The output of pip or uv as one sentence for the owner: what failed, why, what to do."""
+    """Returns the output of pip or uv as one sentence for the user: what failed, why, what to do."""
     text = "\n".join(said)
     again = "start Shoal again: it continues from here"
     if "No space left on device" in text or "not enough space on the disk" in text or "os error 28" in text:

@@ -1,12 +1,10 @@
-"""The parts that Shoal can do without: the sampler of the llama.cpp engine, built here, and on Linux MLX for
-the tests.
+"""Optional parts: the sampler of the llama.cpp engine, built here, and on Linux MLX for the tests. Nothing
+waits for them and nothing fails without them.
 
-Nothing waits for them and nothing fails without them. llama.cpp exists as source only, so a first start begins
-to build it in the background, politely, in a process of its own (`python -m app.install.launcher.optional
-ROOT`). It rests while a trainer works on few cores, ends with the Shoal that began it, and may be killed at any
-moment: the next start compiles what is missing. A failure is remembered with its sentence, which
-`./shoal doctor` shows, and is not repeated at every start.
-"""
+llama.cpp exists as source only, so a first start builds it in a low-priority background process (`python -m
+app.install.launcher.optional ROOT`). The build pauses while a trainer works on few cores, ends with the Shoal
+that started it, and may be killed at any moment: the next start compiles what is missing. A failure is stored
+with its sentence, which `./shoal doctor` shows, and not retried at every start."""
 
 from __future__ import annotations
 
@@ -32,30 +30,30 @@ from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 
 SAYS = "shoal-llamacpp.says"
-"""A file in the environment with one sentence on the progress of the build. engines.opening reads it."""
+"""Name of a file in the environment with one sentence on the progress of the build, read by engines.opening."""
 
 LOG = "shoal-llamacpp.log"
 
 PID = "shoal-llamacpp.pid"
-"""A file in the environment with the process id of the background build, by which app.desktop.apps recognises
-its load as ours."""
+"""Name of a file in the environment with the process id of the background build, from which app.desktop.apps
+knows that its load is Shoal's own."""
 
 PROCESSOR = "shoal-llamacpp.processor"
-"""In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
-it; engines.llamacpp.model reads this."""
+"""Name of a file in the environment with the features of the processor that llama.cpp was built for, as Linux
+names them; read by engines.llamacpp.model. Another processor may not run the build."""
 
 WHEN = "SHOAL_LLAMACPP"
-"""Environment variable: "never" builds nothing, "now" builds without giving way to other programs, also when
-Shoal has ended."""
+"""Environment variable: "never" builds nothing, "now" builds at full speed and continues when Shoal has
+ended."""
 
 COMPILE = "compile.txt"
-"""A file beside the list of the sampler: the packages that build it."""
+"""Name of a file beside the sampler's requirements: the packages needed to build it."""
 _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
-"""In a list or lock, the package that comes as source."""
+"""Matches the package that comes as source in a requirement list or lock."""
 
 AVX2_BUILD = "shoal-llamacpp-avx2"
-"""In the environment too: llama.cpp's libraries as packs have them, with nothing newer than AVX2, for
-measurements (engines.facts.ISA)."""
+"""Name of a folder in the environment: llama.cpp's libraries as packs have them, with nothing newer than AVX2,
+for measurements (engines.facts.ISA)."""
 
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.
@@ -67,32 +65,33 @@ SLIM = {
     "LLAMA_BUILD_SERVER": "OFF",
     "LLAMA_OPENSSL": "OFF",
 }
-"""CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
+"""CMake definitions for the library alone. packaging/requirements/llamacpp.cmake leaves out one more part."""
 
 FEW_CORES = 4
-"""On a computer with no more, the building rests while a trainer works."""
+"""Up to this many cores, the build pauses while a trainer works."""
 LOOK_S = 2.0
 _AGAIN_S = 7 * 24 * 3600.0
 """Seconds until the next try after a build that failed, or without a compiler."""
 _SOON_S = 3600.0
 _PASSING = ("could not be reached", "is full", "is not there")
-"""Words in messages about temporary problems: a network, a disk, a folder for temporary files."""
+"""Words in messages about temporary problems of a network, a disk, or a folder for temporary files."""
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
 _COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
 
 
 class _Busy(Exception):
-    """Another process is building already."""
+    """Another process is already building."""
 
 
 def wanted() -> bool:
-    """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
+    """Whether to build llama.cpp in the background: not if a better engine runs here, or the user forbade
+    it."""
     return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 
 def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
-    """Starts the building and returns at once. It ends with this process, which becomes Shoal, unless it is to
-    be `lasting` or to hurry."""
+    """Starts the background build and returns at once. The build ends with this process, which becomes Shoal,
+    unless `lasting` is set or WHEN is "now"."""
     owner = 0 if lasting or os.environ.get(WHEN) == "now" else os.getpid()
     quiet: dict[str, object] = {"start_new_session": True}
     if os.name == "nt":
@@ -113,9 +112,9 @@ def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
 
 
 def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
-    """Installs one of stamp.PURPOSES that Shoal can do without, in the foreground, with progress. Raises
-    SetupError, after remembering it, and whatever `waiting` raises, which is called when another process is
-    already at it. The file `number` holds this process's number for as long."""
+    """Installs an optional one of stamp.PURPOSES in the foreground, with progress. Calls `waiting` if another
+    process is installing it, and raises what that raises. Raises SetupError, after recording the failure. The
+    file `number` contains this process's id while it works."""
     with setup_lock(root / f".venv-{name}.lock", waiting) as held:
         if stamp.ready(str(root), name):
             return
@@ -166,7 +165,7 @@ def _provide(root: Path, name: str, held: int) -> None:
 
 
 def _put_beside(wheel: Path, to: Path) -> None:
-    """The libraries of a wheel, in place of those that are in that folder."""
+    """Copies a wheel's libraries into a folder, replacing those there."""
     new = to.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
@@ -187,8 +186,8 @@ def _wheel(
     held: int,
     native: bool,
 ) -> Path:
-    """llama-cpp-python built for this computer, for AVX2 where it is not `native`, or the wheel that an earlier
-    start, or a pip that outlived one, has built so. Raises SetupError."""
+    """Returns a wheel of llama-cpp-python built for this computer, or for AVX2 if not `native`; reuses one
+    built by an earlier start, or by a pip that outlived it. Raises SetupError."""
     folder = root / ".venv"
     pin = next(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
@@ -244,9 +243,9 @@ def _wheel(
 
 
 def _work(folder: Path, what: str) -> Path:
-    """A folder to build `what` in: this one, with what an earlier build of the same has left, or where its path
-    has square brackets, which CMake takes for its own, one among the temporary files, under a name that no
-    other user knows beforehand. Raises SetupError."""
+    """Returns a folder to build `what` in: `folder`, keeping the files of an interrupted build of `what`. If
+    its path has square brackets, which CMake misreads, returns a temporary folder with an unpredictable name.
+    Raises SetupError."""
     marker = folder / "what"
     try:
         if "[" in str(folder) or "]" in str(folder):
@@ -268,13 +267,13 @@ def _pip(pip: list[str], work: Path) -> dict[str, str]:
 
 
 def _made_for(definitions: Mapping[str, str]) -> str:
-    """A name for what decides a build beside its source: a wheel that was built otherwise, or for another
-    processor, does not suit this computer."""
+    """Returns a key for a build: a wheel built with other definitions, or for another processor, has another
+    key."""
     return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
 
 
 class Steps:
-    """Takes pip's lines and tells of every tenth of the files compiled, the owner and `elsewhere`."""
+    """Parses pip's output and reports every tenth of the files compiled, to the user and to `elsewhere`."""
 
     def __init__(self, progress: ProgressLine, elsewhere: Callable[[str], None]) -> None:
         self._progress, self._elsewhere, self._told = progress, elsewhere, -1
@@ -291,7 +290,7 @@ class Steps:
 
 
 def explain(said: list[str], log: Path) -> str:
-    """Why it could not be built, as a sentence."""
+    """Returns a sentence on why llama.cpp could not be built."""
     text = "\n".join(said)
     if install.UNREACHABLE.search(text) or "No space left" in text or "CERTIFICATE_VERIFY" in text:
         return f"llama.cpp could not be built: {install.explain(said, log)}"
@@ -303,7 +302,7 @@ def explain(said: list[str], log: Path) -> str:
 
 
 def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """What this processor can do, in Linux's words; empty on other systems."""
+    """Returns this processor's features as Linux names them; empty on other systems."""
     try:
         found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
     except OSError:
@@ -312,7 +311,8 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def jobs() -> int:
-    """Files compiled at once: one for each core and 2 GB of memory; in the background a core stays free."""
+    """Returns how many files to compile in parallel: one per core and 2 GB of memory; in the background a core
+    stays free."""
     polite = hasattr(os, "nice") and os.nice(0) > 0
     cores = (os.cpu_count() or 2) - polite
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -335,8 +335,8 @@ def _leave() -> None:
 
 
 def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str]:
-    """What builds it, of the hashes in the lock, below `work`; gives the variables by which Python finds it.
-    Without a lock nothing: pip then fetches what the source asks for. Raises SetupError."""
+    """Installs the build tools from the lock below `work`, and returns the variables by which Python finds
+    them. Without a lock it does nothing; pip then downloads what the source asks for. Raises SetupError."""
     lock = stamp.lock_of(str(requirements))
     if not lock:
         return {}
@@ -356,9 +356,9 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
 
 
 def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int, alone: bool) -> Path:
-    """The folder with what is built: the one package that comes as source, of the hash in the lock, where there
-    is one. It stays where it is, so that a build that was interrupted continues. `alone`: what builds it is
-    there. Raises SetupError."""
+    """Downloads and unpacks the package that comes as source, checked by the lock's hash if there is a lock.
+    Returns its folder, which is kept so that an interrupted build continues. `alone`: the build tools are
+    installed. Raises SetupError."""
     if (work / "source").is_dir():
         return work / "source"
     lock = stamp.lock_of(str(requirements))
@@ -388,9 +388,8 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int,
 
 
 def watch(owner: int, trainers: str) -> None:
-    """Ends this process and all that it runs when the process `owner` has ended; 0 is none. On few cores, what
-    it runs is stopped while a trainer works; `trainers` is the path of the Python that runs trainers, empty for
-    none."""
+    """Ends this process and its children when the process `owner` has ended; 0 never ends. On few cores, stops
+    the children while a trainer works; `trainers` is the path of the trainers' Python, empty for none."""
     while True:
         if owner and os.getppid() != owner:
             os.killpg(0, signal.SIGKILL)
@@ -412,7 +411,7 @@ def _trainer_works(python: str) -> bool:
 
 
 def _group() -> list[int]:
-    """The other processes of this one's group, on Linux."""
+    """Returns the other processes of this process group, on Linux."""
     found = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -423,7 +422,7 @@ def _group() -> list[int]:
 
 
 def main(root: str, owner: str = "0") -> int:
-    """The process in the background. Returns 1 after a failure, which it has remembered."""
+    """Runs the background process. Returns 1 after a failure, which it has recorded."""
     if hasattr(os, "nice"):
         os.nice(19)
     if os.environ.get(WHEN) != "now":

@@ -1,7 +1,7 @@
-"""Finding a Python that can run Shoal, and becoming another process. Readable for Python 3.7 (see ./shoal).
+"""Finds a Python that can run Shoal, and replaces this process by another.
 
-Every start of Shoal comes through here, so what only a search needs is imported by the search.
-"""
+Parses with Python 3.7 (see ./shoal). Every start of Shoal imports this, so imports needed only by a search are
+local."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import sys
 
 OLDEST, NEWEST = (3, 11), (3, 14)
-"""The pinned packages have ready-made builds for these and for everything between."""
+"""The pinned packages have ready-made builds for these versions and those between."""
 
 PREFERRED = ((3, 13), (3, 12), (3, 11), (3, 14))
 
@@ -20,7 +20,7 @@ PROBE = (
 
 
 class SetupError(Exception):
-    """Set-up cannot go on. The message is for the owner: what, why, what to do."""
+    """Set-up cannot continue. The message is for the user: what, why, what to do."""
 
 
 def suits(version: tuple[int, ...], bits: int) -> bool:
@@ -33,15 +33,15 @@ def suits_here() -> bool:
 
 
 def own() -> str:
-    """The running interpreter, or the one below it when it belongs to a virtual environment: an environment
-    that may have to be replaced cannot be built by itself."""
+    """Returns the running interpreter or, in a virtual environment, the one that it was made from: an
+    environment that may have to be replaced cannot build itself."""
     if sys.prefix != sys.base_prefix:
         return getattr(sys, "_base_executable", None) or sys.executable
     return sys.executable
 
 
 def candidates() -> list[list[str]]:
-    """Commands that may start a suitable Python, the preferred first."""
+    """Returns commands that may start a suitable Python, preferred ones first."""
     import shutil
 
     named = [f"python{major}.{minor}" for major, minor in PREFERRED] + ["python3", "python"]
@@ -52,7 +52,7 @@ def candidates() -> list[list[str]]:
 
 
 def probe(command: list[str]) -> tuple[tuple[int, int], int, str] | None:
-    """(version, bits, path) of a Python; None when the command starts none (pyenv's and the Windows
+    """Returns (version, bits, path) of a Python; None if the command starts none (pyenv's and the Windows
     store's placeholders exist and fail)."""
     import subprocess
 
@@ -68,7 +68,7 @@ def probe(command: list[str]) -> tuple[tuple[int, int], int, str] | None:
 
 
 def find(commands: list[list[str]] | None = None) -> str:
-    """The path of the first suitable Python. Raises SetupError, which says what to install, otherwise."""
+    """Returns the path of the first suitable Python. Raises SetupError, which says what to install."""
     seen = set()
     for command in candidates() if commands is None else commands:
         answer = probe(command)
@@ -83,7 +83,7 @@ def find(commands: list[list[str]] | None = None) -> str:
 
 
 def advice() -> str:
-    """How to get a suitable Python here, as half a sentence."""
+    """Returns half a sentence on how to get a suitable Python here."""
     import shutil
 
     if sys.platform == "win32":
@@ -102,8 +102,8 @@ def advice() -> str:
 
 
 def hand_over(arguments: list[str], python: str, environment: dict[str, str] | None = None) -> int:
-    """Continues as `python arguments`. On POSIX this process becomes that one, so signals and exit codes are
-    its own; Windows has no such thing, so there the exit code is passed on."""
+    """Runs `python arguments` in place of this process. On Windows, which cannot replace a process, it waits
+    and returns the exit code."""
     environment = dict(os.environ) if environment is None else environment
     sys.stdout.flush()
     sys.stderr.flush()

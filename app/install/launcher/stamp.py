@@ -1,9 +1,8 @@
-"""Whether the environment is ready, told in about a millisecond: every start of Shoal asks this first.
+"""Checks in about a millisecond whether the environment is ready; every start of Shoal does so first.
 
-A stamp is written last, after an installation that went through. It holds the very requirement files it was
-made from and the interpreter's real path, so nothing is hashed, parsed or started to compare. Few imports, on
-purpose: each one would delay every command.
-"""
+A stamp is written at the end of a successful installation. It contains the requirement files used and the
+interpreter's real path, so comparing needs no hashing, parsing or subprocess. Imports are few on purpose: each
+one would delay every command."""
 
 from __future__ import annotations
 
@@ -37,42 +36,42 @@ PURPOSES: dict[str, Parts] = {
     "nats": _NATS,
     "ray": (("ray.txt", ("--only-binary", ":all:")),),
 }
-"""What is installed for which purpose, in this order: the requirement file and pip's options for it."""
+"""Requirement files and pip's options for them, in the order of installation, by purpose."""
 
 OPTIONAL_ENGINES = ("llamacpp", "mlx")
 """Engines with requirements of their own, by their names in PURPOSES and in engines.facts, which the launcher
 cannot read."""
 
 UNFINISHED = "shoal-unfinished"
-"""Marks an environment that is being made or filled."""
+"""Name of a file that marks an environment that is being made or filled."""
 
 
 def python_of(root: str) -> str:
-    """The interpreter of the environment in this copy of the project."""
+    """Returns the interpreter of this copy's environment."""
     return os.path.join(
         root, ".venv", "Scripts" if os.name == "nt" else "bin", "python" + ".exe" * (os.name == "nt")
     )
 
 
 HASHED = ("--require-hashes", "--no-deps")
-"""pip's options with a lock: only files of these hashes, and nothing else."""
+"""pip's options for a lock: only files with these hashes, and no others."""
 
 
 def lock_of(file: str) -> str:
-    """The lock beside a requirement file (packaging/requirements/lock writes it); "" where a copy of the
-    project has none."""
+    """Returns the lock beside a requirement file (packaging/requirements/lock writes it); "" if there is no
+    lock."""
     lock = os.path.splitext(file)[0] + ".lock"
     return lock if os.path.isfile(lock) else ""
 
 
 def listed(file: str, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The lock of a requirement file with the options that pip gets for it; without a lock, the file itself."""
+    """Returns a requirement file's lock and pip's options for it; without a lock, the file itself."""
     lock = lock_of(file)
     return (lock, (*options, *HASHED)) if lock else (file, options)
 
 
 def requirement_file(root: str, name: str) -> str:
-    """Its path. Raises SetupError when it is not there."""
+    """Returns the path of a requirement file. Raises SetupError if it is missing."""
     path = os.path.join(root, "packaging", "requirements", name)
     if not os.path.isfile(path):
         raise SetupError(
@@ -83,8 +82,7 @@ def requirement_file(root: str, name: str) -> str:
 
 
 def ready(root: str, purpose: str) -> bool:
-    """Whether everything for the purpose is installed and was installed by the interpreter that is there
-    now."""
+    """Whether everything for the purpose is installed, by the interpreter that is there now."""
     environment = os.path.join(root, ".venv")
     expected = _content(root, purpose)
     try:
@@ -108,19 +106,19 @@ def write(root: str, purpose: str) -> None:
 
 
 def remove(root: str, purpose: str) -> None:
-    """Removes that record."""
+    """Removes the record that `write` made."""
     if os.path.exists(_path(root, purpose)):
         os.unlink(_path(root, purpose))
 
 
 def put_off(root: str, purpose: str, seconds: float) -> None:
-    """Records that installing something optional failed, and for how long it should not be tried again."""
+    """Records that installing something optional failed, and for how long not to retry it."""
     with open(_path(root, purpose) + ".failed", "w", encoding="utf-8") as failed:
         failed.write(f"{time.time() + seconds:.0f}\n{_content(root, purpose)}")
 
 
 def is_put_off(root: str, purpose: str) -> bool:
-    """Whether that was recorded not too long ago, for the present requirements and interpreter."""
+    """Whether `put_off` was called not too long ago, for the current requirements and interpreter."""
     try:
         with open(_path(root, purpose) + ".failed", encoding="utf-8") as failed:
             until, _, content = failed.read().partition("\n")

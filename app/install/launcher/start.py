@@ -1,4 +1,4 @@
-"""From `./shoal ARGUMENTS` to `.venv/bin/python -m app.cli ARGUMENTS`, with set-up before it where needed."""
+"""Runs `.venv/bin/python -m app.cli ARGUMENTS` for `./shoal ARGUMENTS`, after set-up if needed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NEEDS = {
 }
 
 BUILDS = ("run", "window")
-"""Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
+"""Commands whose first start builds llama.cpp in the background; `./shoal` alone is one of them."""
 
 
 def start(root: str, arguments: list[str]) -> int:
-    """Runs one command and returns its exit code; on POSIX this process becomes the command and nothing
-    returns. Raises SetupError when the environment cannot be made."""
+    """Runs one command and returns its exit code; on POSIX this process becomes the command and never returns.
+    Raises SetupError if the environment cannot be made."""
     if arguments[:1] == ["setup"]:
         return _setup(root, arguments[1:])
     command = ["-m", "app.cli", *arguments]
@@ -78,7 +78,7 @@ def _begin_building(root: str, lasting: bool = False) -> None:
 
 
 def _missing(root: str, name: str) -> bool:
-    """Whether an optional part is known to this copy, not installed, and not put off."""
+    """Whether this copy knows an optional part that is neither installed nor put off."""
     file = stamp.PURPOSES[name][0][0]
     return (
         os.path.isfile(os.path.join(root, "packaging", "requirements", file))
@@ -88,7 +88,7 @@ def _missing(root: str, name: str) -> bool:
 
 
 def _try_optional(root: str) -> None:
-    """Installs engines for tests; tests of a missing engine skip, and say why."""
+    """Installs engines for tests; tests of a missing engine are skipped and say why."""
     if "SHOAL_NO_OPTIONAL" in os.environ:
         return
     for name in (name for name in stamp.OPTIONAL_ENGINES if _missing(root, name)):
@@ -96,7 +96,7 @@ def _try_optional(root: str) -> None:
 
 
 def _provide(root: str, name: str, firmly: bool) -> None:
-    """Installs something optional, waiting for another process that is at it. Raises SetupError only if
+    """Installs something optional, waiting for another process that is installing it. Raises SetupError only if
     `firmly`."""
     from pathlib import Path
 
@@ -139,8 +139,8 @@ def _setup(root: str, arguments: list[str]) -> int:
 
 
 def variables(root: str) -> dict[str, str]:
-    """The environment of the command: the project is importable from any folder, and the folder the owner
-    stands in is not (a stray torch.py there would be taken for the library), nor is what PYTHONPATH names."""
+    """Returns the command's environment variables. The project can be imported from any folder; the current
+    folder (a stray torch.py would shadow the library) and PYTHONPATH cannot."""
     wanted = surroundings(root=root)
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

@@ -1,5 +1,5 @@
-"""Libraries that come with the system and not with pip: found by loading them, installed by the system's own
-package manager when that is allowed without asking, otherwise named in the exact command."""
+"""Libraries that come with the system and not with pip: found by loading them, installed by the system's
+package manager if it needs no password, otherwise named in the exact command to run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.install.launcher.pythons import SetupError
 
 
 class SystemLibrary(NamedTuple):
-    """A shared library of a Linux system: the name the loader knows, who needs it, and the package it is in."""
+    """A shared library of a Linux system: the loader's name, what needs it, and its package."""
 
     file: str
     needed_by: str
@@ -38,8 +38,8 @@ LIBRARIES: tuple[SystemLibrary, ...] = (
         },
     ),
 )
-"""What the wheels expect of every Linux and do not bring themselves (OpenMP, BLAS and image codecs they
-bring)."""
+"""Libraries that the wheels expect of every Linux and do not contain (they contain OpenMP, BLAS and image
+codecs)."""
 
 SCREEN_SAVER = SystemLibrary(
     "libXss.so.1",
@@ -52,7 +52,7 @@ SCREEN_SAVER = SystemLibrary(
         "pacman": "libxss",
     },
 )
-"""Without it an X11 session cannot say how long no one has touched anything, and unknown counts as in use."""
+"""Needed to read the idle time of an X11 session; without it the time is unknown, which counts as in use."""
 
 MANAGERS: dict[str, list[str]] = {
     "apt-get": ["apt-get", "install", "--yes", "--no-install-recommends"],
@@ -82,8 +82,8 @@ def provide_libraries(
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:
-    """Makes the missing ones of `libraries` available on Linux. Raises SetupError with the command to run when
-    they still are not."""
+    """Installs the missing ones of `libraries` on Linux. Raises SetupError with the command to run if some are
+    still missing."""
     missing = [library for library in libraries if not present(library.file)] if platform == "linux" else []
     if not missing:
         return
@@ -112,8 +112,8 @@ def provide_useful(
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:
-    """Installs libraries that are useful in a session with a screen, if that is allowed without asking;
-    otherwise continues silently."""
+    """Installs libraries that are useful in a session with a screen, if that needs no password; otherwise
+    continues silently."""
     if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
         with contextlib.suppress(SetupError):
             if privilege() is not None:
@@ -121,13 +121,13 @@ def provide_useful(
 
 
 def manager() -> str:
-    """The name of this system's package manager, empty for an unknown one."""
+    """Returns the name of the system's package manager, empty for an unknown one."""
     return next((name for name in MANAGERS if shutil.which(name)), "")
 
 
 def privilege() -> list[str] | None:
-    """The prefix for a command that needs root: empty for root itself, sudo if it asks no password, None if
-    there is no silent way."""
+    """Returns the prefix for a command that needs root: empty for root itself, sudo if it asks no password,
+    None if a password would be needed."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and _run(["sudo", "-n", "true"]) == 0:
@@ -136,7 +136,7 @@ def privilege() -> list[str] | None:
 
 
 def install(packages: Sequence[str], what: str) -> None:
-    """Installs system packages, saying so. Raises SetupError with the exact command when it is not allowed or
+    """Installs system packages and says so. Raises SetupError with the exact command if that is not allowed or
     fails."""
     tool = manager()
     command = [*MANAGERS[tool], *packages]
@@ -163,7 +163,7 @@ def _run(command: Sequence[str]) -> int:
 
 
 def no_compiler() -> str:
-    """Empty where a C++ compiler is there, else the sentence that says what to install."""
+    """Returns a sentence on what to install if there is no C++ compiler; else empty."""
     if sys.platform == "win32":
         where = Path(os.environ.get("PROGRAMFILES(X86)", "C:/Program Files (x86)"))
         there = (where / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").exists()

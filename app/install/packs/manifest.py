@@ -1,7 +1,5 @@
-"""The manifest of a pack: its files, and who says so.
-
-packaging/packs/make writes and signs it at release time. Nothing in it can name a place outside the folder of
-packs."""
+"""The manifest of a pack: its files, with a signature. packaging/packs/make writes and signs it at release
+time. It cannot name a path outside the folder of packs."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ MANIFEST = 2**20
 """Maximum bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
 WHEELS = 500
 DISK = 2**36
-"""Maximum bytes that a pack may ask for on the disk."""
+"""Maximum bytes of disk that a pack may ask for."""
 TRUST = Path(__file__).resolve().parents[3] / "resources" / "release.json"
 
 _WHEEL_FILE = re.compile(
@@ -35,7 +33,7 @@ Python = Annotated[str, msgspec.Meta(pattern=_PYTHON)]
 
 
 class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`pythons` is empty where the file serves all."""
+    """A wheel of a pack. `pythons` are the versions it serves, empty for all."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][A-Za-z0-9.+!]{0,63}\Z")]
@@ -51,16 +49,15 @@ class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`pythons` are those that can run the pack, the preferred first; `least` is the oldest system, glibc's
-    version on Linux and macOS's own. `disk` is what is needed while the pack is made, wheels and all, in
-    bytes."""
+    """The content of a pack. `pythons` are the versions that can run it, preferred ones first; `least` is the
+    minimum version of glibc on Linux and of macOS; `disk` is the peak bytes needed while it is made."""
 
     kind: Literal["shoal-pack-1"] = "shoal-pack-1"
     name: Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
     title: Annotated[str, msgspec.Meta(max_length=100)]
     made: Annotated[int, msgspec.Meta(ge=0, le=2**40)] = 0
-    """When it was released, in seconds since 1970; see app.install.packs.offered."""
+    """Unix time of the release; see app.install.packs.offered."""
     system: Literal["linux", "windows", "macos"]
     machine: Literal["x86_64", "aarch64"]
     least: Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,3}\.[0-9]{1,3})?\Z")] = ""
@@ -97,7 +94,7 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class SignedManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A manifest with the bytes that were signed; `base` is the address or the folder it came from."""
+    """A manifest with the signed bytes; `base` is the address or folder it came from."""
 
     manifest: PackManifest
     content: bytes
@@ -106,8 +103,8 @@ class SignedManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What people are told of a pack before anything is asked of a network: `bytes` are fetched, and `disk` is
-    the room that it needs meanwhile."""
+    """Figures shown to people before any network access: `bytes` to download, and the peak `disk` bytes
+    needed."""
 
     version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
     title: Annotated[str, msgspec.Meta(max_length=100)]
@@ -117,9 +114,8 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whom this version of Shoal believes and where it asks: public keys (hexadecimal); the addresses of the
-    list of new versions, one and its mirrors; the manifests' addresses by pack name, and the texts about the
-    packs."""
+    """The keys and addresses this version of Shoal trusts: public keys (hexadecimal); addresses of the list of
+    new versions, one and its mirrors; manifests' addresses by pack name, and the texts about the packs."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
     feeds: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
@@ -133,14 +129,14 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def request(self) -> str:
-        """What asking for new versions sends every time, for people."""
+        """The request that every check for new versions sends, as text for people."""
         found = urlsplit(self.feeds[0])
         lines = (f"Host: {found.netloc}", "User-Agent: shoal", "Accept: */*", "Accept-Encoding: identity")
         return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
 
     def encode(self) -> bytes:
-        """What resources/release.json holds. Raises msgspec.ValidationError for values that the app would
-        refuse."""
+        """Returns the content of resources/release.json. Raises msgspec.ValidationError for values that the app
+        would refuse."""
         content = msgspec.json.encode(self)
         msgspec.json.decode(content, type=Trust)
         return msgspec.json.format(content, indent=1) + b"\n"
@@ -162,7 +158,7 @@ def trust(path: Path | None = None) -> Trust:
 
 
 def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> SignedManifest:
-    """A manifest that one of `keys` signed. Raises InstallError."""
+    """Decodes a manifest that one of `keys` signed. Raises InstallError."""
     if len(content) > MANIFEST:
         raise InstallError(
             f"The manifest has {len(content)} bytes and {MANIFEST} are allowed: nothing was installed."
@@ -184,7 +180,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
 
 
 def offer(manifest: PackManifest) -> PackOffer:
-    """The offer for the Python that needs the most."""
+    """Returns the offer, for the Python version that needs the most bytes."""
     most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
     return PackOffer(
         version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made
@@ -192,7 +188,7 @@ def offer(manifest: PackManifest) -> PackOffer:
 
 
 def check_here(manifest: PackManifest) -> None:
-    """Whether the pack is for this computer. Raises InstallError."""
+    """Raises InstallError if the pack is not for this computer."""
     system, machine = here()
     if (manifest.system, manifest.machine) != (system, machine):
         raise InstallError(
@@ -210,14 +206,14 @@ def check_here(manifest: PackManifest) -> None:
 
 
 def system_version() -> str:
-    """The version of glibc or macOS; empty if unknown."""
+    """Returns the version of glibc or macOS; empty if unknown."""
     if sys.platform == "darwin":
         return platform.mac_ver()[0]
     return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
 
 
 def plain(name: str) -> str:
-    """A package's name in the form in which the index compares it.
+    """Normalises a package's name as the package index does.
 
     >>> plain("Typing_Extensions"), plain("a.b--c")
     ('typing-extensions', 'a-b-c')
@@ -226,7 +222,7 @@ def plain(name: str) -> str:
 
 
 def _check_url(url: str) -> None:
-    """Raises ValueError for what is neither an address nor the name of a wheel."""
+    """Raises ValueError unless `url` is an address or a wheel's file name."""
     if is_address(url):
         check_address(url)
     elif not _WHEEL_FILE.fullmatch(url) or ".." in url:

@@ -1,5 +1,5 @@
-"""Which packs there are for this computer, the one that suits it best first: those that this version of Shoal
-names, and those that came with its installer."""
+"""Lists the packs for this computer, most suitable first: those that this version of Shoal names, and those
+that came with its installer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engines import remedy
 
 
 def load_manifest(where: str, keys: tuple[str, ...], patience: RetryLimit | None = None) -> SignedManifest:
-    """The manifest at an address or in a file, checked. Raises InstallError."""
+    """Loads a manifest from an address or a file and verifies it. Raises InstallError."""
     content, signature = load(where, manifests.MANIFEST, "--manifest", patience or RetryLimit())
     base = where if is_address(where) else str(Path(where).expanduser().absolute().parent)
     return manifests.read_manifest(content, signature, keys, base)
@@ -40,8 +40,8 @@ SEEN = "seen.json"
 
 
 def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
-    """Raises InstallError for a pack older than the last one seen. `oldest`: what this version of Shoal was
-    released with, by name. `older` allows less than was here before."""
+    """Raises InstallError for a pack older than the last one seen. `oldest`: release times known to this
+    version of Shoal, by name. `older` allows older packs."""
     least = oldest.get(manifest.name, 0)
     if manifest.made < least:
         raise InstallError(
@@ -58,7 +58,7 @@ def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int
 
 
 def remember_release(root: Path, manifest: PackManifest) -> None:
-    """Records the release that was seen. Raises OSError."""
+    """Records that this release was seen. Raises OSError."""
     seen = _releases_seen(root)
     if seen.get(manifest.name) != manifest.made:
         files.write_json(root / SEEN, {**seen, manifest.name: manifest.made})
@@ -76,7 +76,8 @@ LAST = 9
 
 
 def offered(trust: Trust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
-    """`card`: an NVIDIA driver runs here. Of packs without a PackOffer nothing but the name is known."""
+    """Returns the packs that can be installed. `card`: an NVIDIA driver runs here. Of packs without a PackOffer
+    only the name is known."""
     found: dict[str, Offered] = {}
     for name in trust.manifests:
         known = trust.offers.get(name)
@@ -93,7 +94,7 @@ def offered(trust: Trust, root: Path, carried: Path | None, card: bool) -> list[
 
 
 def rank(name: str, card: bool, apple: bool = APPLE_SILICON) -> int:
-    """How well a pack suits this computer: small numbers are better, LAST is not at all.
+    """Returns how well a pack suits this computer: lower is better, LAST means not at all.
 
     >>> [rank(name, card=True, apple=False) for name in ("cuda", "cpu", "cpu_llamacpp", "mlx")]
     [0, 1, 2, 9]
@@ -109,7 +110,7 @@ def rank(name: str, card: bool, apple: bool = APPLE_SILICON) -> int:
 
 
 def manifests_in(folder: Path, card: bool) -> list[Path]:
-    """The manifests in a folder or one below it, the one that suits this computer best first."""
+    """Returns the manifests in a folder or one level below it, most suitable for this computer first."""
     for signed in (folder.glob("*.json.sig"), folder.glob("*/*.json.sig")):
         with contextlib.suppress(OSError):
             names = [path.with_suffix("") for path in signed]
@@ -119,7 +120,7 @@ def manifests_in(folder: Path, card: bool) -> list[Path]:
 
 
 def chosen_in(folder: Path, card: bool) -> Path:
-    """The manifest that fits this computer best in a folder that the owner chose. Raises InstallError."""
+    """Returns the most suitable manifest in a folder that the user chose. Raises InstallError."""
     found = manifests_in(folder, card)
     if not found:
         raise InstallError(
@@ -143,8 +144,7 @@ def _row(name: str, offer: PackOffer, root: Path, carried: str = "") -> Offered:
 
 
 def newer(offers: Sequence[Offered], current: str) -> str:
-    """The name of the offer that belongs to this version of Shoal instead of the pack in use, which has another
-    version; empty if nothing is newer.
+    """Returns the name of this version's offer if the pack in use has another version; else empty.
 
     >>> newer([Offered(name="cpu", version="2.0")], "cpu-1.0-r1")
     'cpu'

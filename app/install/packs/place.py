@@ -32,13 +32,14 @@ NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 MARK = "shoal-pack.json"
-"""Marks a complete environment, and records what it was made from."""
+"""File that marks a complete environment, and records what it was made from."""
 VARIABLE = "SHOAL_PACKS"
 POINTER = "engine-folder.json"
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
-    """Names of folders; empty for none. `previous` is what a rollback returns to."""
+    """Folder names of the pack in use and of the `previous` one, to which a rollback returns; empty for
+    none."""
 
     current: str = ""
     previous: str = ""
@@ -50,16 +51,15 @@ class Current(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def folder() -> Path:
-    """Where packs lie: SHOAL_PACKS, else where their owner put them, else the platform's folder for data.
-    Nothing is created."""
+    """Returns the folder of packs: SHOAL_PACKS, else the one the user chose, else the platform's data folder.
+    Does not create it."""
     if named := os.environ.get(VARIABLE, ""):
         return Path(named).expanduser().absolute()
     return _chosen() or platform_place() / "packs"
 
 
 def choose(where: Path | None) -> None:
-    """Stores packs in this folder from now on; existing ones stay where they are; None resets it. Raises
-    OSError."""
+    """Sets the folder for new packs; existing ones stay where they are. None resets it. Raises OSError."""
     if where is None:
         pointer().unlink(missing_ok=True)
     else:
@@ -67,12 +67,13 @@ def choose(where: Path | None) -> None:
 
 
 def pointer() -> Path:
-    """The file with the chosen folder. It is not in that folder, which may be on a removable disk."""
+    """Returns the file that names the chosen folder. It is outside that folder, which may be on a removable
+    disk."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 
 def _chosen() -> Path | None:
-    """The chosen folder; None for an invalid file."""
+    """Returns the folder that the user chose; None if the file is missing or invalid."""
     try:
         found = Path(msgspec.json.decode(pointer().read_bytes(), type=dict[str, str])["packs"])
     except (OSError, msgspec.MsgspecError, KeyError, ValueError):
@@ -86,14 +87,14 @@ def installed() -> bool:
 
 
 def carried() -> Path | None:
-    """The folder with the offline pack that came with the app, if one did."""
+    """Returns the folder of the offline pack that came with the app; None if it has none."""
     bundle = getattr(sys, "_MEIPASS", "")
     found = Path(bundle) / "packs"
     return found if bundle and found.is_dir() else None
 
 
 def python() -> Path | None:
-    """The interpreter of the pack in use; None without a pack, or if its file is gone."""
+    """Returns the interpreter of the pack in use; None without a pack, or if its file is gone."""
     place = folder()
     used = current(place).current
     found = interpreter(place / used) if used else None
@@ -101,17 +102,17 @@ def python() -> Path | None:
 
 
 def missing() -> str:
-    """A sentence if this is an installed app without an engine; else empty."""
+    """Returns a sentence if this is an installed app without an engine; else empty."""
     return lacking() if installed() and python() is None else ""
 
 
 def lacking() -> str:
-    """The sentence that there is no engine."""
+    """Returns the sentence that the engine is missing."""
     return f"The engine isn't installed: open Shoal's window, or run {remedy.command('pack install')}."
 
 
 def interpreter(environment: Path) -> Path:
-    """The interpreter of a virtual environment."""
+    """Returns the path of a virtual environment's interpreter."""
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -124,7 +125,7 @@ def is_pack(name: str) -> bool:
 
 
 def parts(name: str) -> tuple[str, str, int]:
-    """Name, version and number of repairs.
+    """Splits a pack's folder name into name, version and number of repairs.
 
     >>> parts("cpu-1.0"), parts("cuda-2.1-r3")
     (('cpu', '1.0', 0), ('cuda', '2.1', 3))
@@ -135,19 +136,19 @@ def parts(name: str) -> tuple[str, str, int]:
 
 
 def current(place: Path) -> Current:
-    """What is in use; empty for an invalid file."""
+    """Reads which pack is in use; returns an empty Current if the file is missing or invalid."""
     return files.read_json(place / "current.json", Current) or Current()
 
 
 def packs(place: Path) -> list[str]:
-    """The folders of packs, finished or not."""
+    """Returns the names of packs' folders, finished or not."""
     with contextlib.suppress(OSError):
         return sorted(entry.name for entry in place.iterdir() if is_pack(entry.name) and entry.is_dir())
     return []
 
 
 def sweep(place: Path) -> None:
-    """Deletes what an interrupted removal or write has left. Call it only with the lock held."""
+    """Deletes leftovers of an interrupted removal or write. Call it only with the lock held."""
     for left in [
         *place.glob(f"{files.REMOVING_PREFIX}*"),
         *place.glob(".*.json-*"),
@@ -162,9 +163,9 @@ BUSY = "An engine is being installed or removed by another process: wait for it,
 
 @contextlib.contextmanager
 def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = BUSY) -> Iterator[int]:
-    """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
-    lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
-    InstallError where another still has it after `wait_s`, or where the folder cannot be made."""
+    """Holds the folder of packs for this process, yielding the lock's descriptor. A child process that inherits
+    it (POSIX) keeps the lock, so that a pip that outlives a killed installation is waited for. Raises
+    InstallError if another process still has it after `wait_s`, or the folder cannot be made."""
     held = contextlib.ExitStack()
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -181,7 +182,8 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
 
 
 class PackStage(Enum):
-    """In this order; the value is the percentage of the whole at which the stage begins."""
+    """Stages of an installation in order; the value is the percentage of the whole at which the stage
+    begins."""
 
     DISK = 0
     FETCH = 1
@@ -198,15 +200,15 @@ class PackStage(Enum):
 
 
 class PackDone(Done, frozen=True, kw_only=True, tag="done"):
-    """`pack` is in use."""
+    """Reports that the installation has succeeded; `pack` is now in use."""
 
     pack: str
     python: str
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed pack. `use` is "current", "previous" or empty; `whole` is False for a half-made one;
-    `python` is the version that it runs with, as "3.11"."""
+    """An installed pack. `use` is "current", "previous" or empty; `whole` is False if it is unfinished;
+    `python` is the version that runs it, as "3.11"."""
 
     pack: str
     name: str
@@ -219,9 +221,9 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """A pack that can be installed here. `bytes` are downloaded, of which `have` are here already; `disk` is
-    the room that is needed meanwhile. What must be looked up first is empty or 0. `carried` is the folder with
-    the pack's files if the app brought them; then nothing is downloaded."""
+    """A pack that can be installed here. `bytes` are downloaded, `have` of them are here already; `disk` is the
+    peak space needed. Values that are not known yet are empty or 0. `carried` is the folder with the pack's
+    files if the app brought them; then nothing is downloaded."""
 
     name: str
     version: str = ""
@@ -233,9 +235,9 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The engines in `folder`, with `free` bytes left on its disk, and those that can be installed, the best
-    for this computer first. `newer` names the offer that belongs to this version of Shoal, if the engine in use
-    is another one. `problem` says why no pack is available."""
+    """The engines in `folder`, with `free` bytes left on its disk, and those that can be installed, most
+    suitable first. `newer` names the offer of this version of Shoal if the engine in use is another one.
+    `problem` says why no pack is available."""
 
     folder: str
     packs: list[Pack]

@@ -1,5 +1,5 @@
-"""The programs that make a pack's environment: an interpreter for it, and what that runs. All of them run
-without anybody's own settings, and without what a frozen app sets for itself."""
+"""Finds an interpreter for a pack's environment, and runs the programs that make it, without the user's own
+Python settings and those of a frozen app."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_modu
 _TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
 _KEPT_LINES = 200
 _HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""On Windows a console program started by a window would open a console."""
+"""Windows flag: a console program started by a window would otherwise open a console."""
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """A Python outside any virtual environment; `version` as "3.11". Some distributions have one that cannot
-    make environments."""
+    """A Python outside any virtual environment; `version` as "3.11". Some distributions' Python cannot make
+    environments."""
 
     path: Path
     version: str
@@ -49,7 +49,7 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 
 def find(manifest: PackManifest) -> Interpreter:
-    """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
+    """Returns an interpreter for a pack: the app's own if it has one, else the system's python3, else the one
     that the manifest prefers. Raises InstallError with what to install."""
     if "/AppTranslocation/" in sys.executable:
         raise InstallError(
@@ -79,7 +79,7 @@ def find(manifest: PackManifest) -> Interpreter:
 
 
 def probe(path: Path | str) -> Interpreter | None:
-    """The interpreter; None if it is not a 64-bit Python that starts."""
+    """Returns the interpreter at `path`; None unless it is a 64-bit Python that starts."""
     try:
         said = subprocess.check_output(
             [path, "-I", "-c", _PROBE],
@@ -97,7 +97,7 @@ def probe(path: Path | str) -> Interpreter | None:
 
 
 def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> None:
-    """An empty virtual environment. Raises InstallError."""
+    """Creates an empty virtual environment. Raises InstallError."""
     command: list[str | Path] = [python.path, "-I", "-m", "venv", "--without-pip", environment]
     said, code = run(command, work, keep_open)
     if code:
@@ -105,9 +105,9 @@ def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> 
 
 
 def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int) -> None:
-    """Whether the environment's Python imports what the pack promises: the first module, which is the largest,
-    and meanwhile the others. What Python makes of their source is kept, so the engine's first start is quick.
-    Raises InstallError."""
+    """Imports the pack's modules in the environment's Python: the first one, which is the largest, in parallel
+    with the others. This also compiles their source, so the engine's first start is quick. Raises
+    InstallError."""
     python = interpreter(environment)
 
     def one(names: Sequence[str]) -> tuple[list[str], int]:
@@ -130,8 +130,8 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
-    """The last output of a program, and its exit code. It inherits `keep_open` (POSIX), so that the next
-    installation waits for it even if this one is killed. Raises InstallError if it does not start."""
+    """Runs a program; returns its last output lines and its exit code. It inherits `keep_open` (POSIX), so that
+    the next installation waits for it even if this one is killed. Raises InstallError if it does not start."""
     temporary = work / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     try:
@@ -165,7 +165,7 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
 
 
 def surroundings(**more: str) -> dict[str, str]:
-    """The environment of such a program."""
+    """Returns environment variables without the user's Python settings, and with `more`."""
     environment = os.environ if _bundle() is None else outside_bundle()
     own = ("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_")
     kept = {name: value for name, value in environment.items() if not name.startswith(own)}
@@ -173,7 +173,7 @@ def surroundings(**more: str) -> dict[str, str]:
 
 
 def _candidates(versions: Sequence[str]) -> list[str]:
-    """Interpreters that may exist, each once."""
+    """Returns possible interpreters, each once."""
     found: list[str | None] = []
     if (bundle := _bundle()) is not None:
         found += [str(bundle / "python" / "python.exe"), str(bundle / "python" / "bin" / "python3")]
@@ -185,7 +185,7 @@ def _candidates(versions: Sequence[str]) -> list[str]:
 
 
 def _bundle() -> Path | None:
-    """PyInstaller's folder, in an installed app."""
+    """Returns PyInstaller's folder in an installed app, else None."""
     folder = getattr(sys, "_MEIPASS", None)
     return Path(folder) if folder else None
 
@@ -204,7 +204,7 @@ def failed(what: str, said: list[str], place: Path) -> InstallError:
 
 
 def engine_fault(root: Path) -> str:
-    """A sentence if the engine in use cannot compute; else empty. Takes some seconds."""
+    """Returns a sentence if the engine in use cannot compute; else empty. Takes some seconds."""
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
         return place.lacking()
@@ -220,8 +220,8 @@ def engine_fault(root: Path) -> str:
 
 
 def damaged_file(environment: Path) -> str:
-    """The first file of an environment's packages that differs from what was installed; empty if all are
-    intact."""
+    """Returns the first file of an environment's packages that differs from what was installed; empty if all
+    are intact."""
     for record in sorted(environment.rglob("*.dist-info/RECORD")):
         with record.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):

@@ -45,7 +45,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class PackInstaller:
-    """Works on the packs in `root`. `keys` are the public keys whose repairs are trusted."""
+    """Installs, repairs and removes packs in `root`. `keys` are the public keys whose repairs are trusted."""
 
     root: Path
     tell: Tell
@@ -54,7 +54,7 @@ class PackInstaller:
     free: Callable[[Path], int] = files.free
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None
-    """What this version of Shoal was released with (see offered.py); None where it does not matter."""
+    """Release times known to this version of Shoal, by name (see offered.py); None skips the check."""
     older: bool = False
     _percent: int = 0
     _told: float = 0.0
@@ -111,7 +111,7 @@ class PackInstaller:
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
 
     def here(self) -> list[Pack]:
-        """Every installed pack."""
+        """Returns every installed pack."""
         used = place.current(self.root)
         rows = []
         for pack in place.packs(self.root):
@@ -197,7 +197,8 @@ class PackInstaller:
     def _check_disk(
         self, wanted: PackManifest, name: str, total: int, wheels: Path, offline: Path | None
     ) -> None:
-        """Before the first byte, and with what has come taken into account. Raises InstallError."""
+        """Checks before downloading that the disk has room, counting what has arrived already. Raises
+        InstallError."""
         self._say(PackStage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
         missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
@@ -279,7 +280,7 @@ class PackInstaller:
             (self.root / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _fault(self, name: str, lock: int, files: bool = True) -> str:
-        """What is wrong with a pack; empty when nothing is. `files`: also compare every file with its
+        """Returns what is wrong with a pack; empty if nothing is. `files`: also compare every file with its
         record."""
         if self._mark(name) is None:
             return "its installation was not finished"
@@ -293,7 +294,7 @@ class PackInstaller:
         return damaged_file(self.root / name) if files else ""
 
     def _made_of(self, signed: SignedManifest) -> list[str]:
-        """Packs here that were made from this very manifest, the one in use first."""
+        """Returns the installed packs made from this manifest, the one in use first."""
         used = place.current(self.root).current
         found = []
         for name in sorted(place.packs(self.root), key=lambda name: name != used):
@@ -303,7 +304,7 @@ class PackInstaller:
         return found
 
     def _kept(self, name: str) -> SignedManifest:
-        """The manifest that a pack was made from. Raises InstallError."""
+        """Returns the manifest that a pack was made from. Raises InstallError."""
         found = offered.load_manifest(str(self.root / f"{name}.json"), self.keys)
         with contextlib.suppress(OSError):
             base = (self.root / f"{name}.json.from").read_text(encoding="utf-8")
@@ -363,7 +364,7 @@ class PackInstaller:
 
 
 def _again(name: str, taken: list[str]) -> str:
-    """The name of a repaired pack.
+    """Returns a name for a repaired pack that is not in `taken`.
 
     >>> _again("cpu-1.0", []), _again("cpu-1.0-r1", ["cpu-1.0-r1", "cpu-1.0-r2"])
     ('cpu-1.0-r1', 'cpu-1.0-r3')

@@ -28,7 +28,7 @@ from app.install.packs.manifest import PackManifest, Wheel, plain
 from app.install.signed import is_address
 
 Tell = Callable[[int, str], None]
-"""Bytes that are here, of all wheels, and the file they belong to."""
+"""Called with the bytes of all wheels that are here, and the file being downloaded."""
 
 
 def fetch_wheels(
@@ -86,14 +86,14 @@ def _beside(folder: Path, name: str) -> Path:
 _LARGE = 2**24
 """Maximum bytes of a RECORD."""
 AT_ONCE = 4
-"""Files that are unpacked at a time: more would only wait for the disk."""
+"""Files unpacked in parallel: more would only wait for the disk."""
 _PIECE = 2**18
-"""Bytes that are unpacked between two reports."""
+"""Bytes unpacked between two reports."""
 
 
 class UnpackTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one wheel: the file to write for each of its members, with the members' sizes in bytes.
-    `record` is the one member whose content is replaced, by `record_text`."""
+    """How to unpack one wheel: the file to write for each of its members, with the members' sizes in bytes. The
+    member `record` is written with the content `record_text`."""
 
     path: Path
     sha256: str
@@ -106,8 +106,9 @@ class UnpackTask(msgspec.Struct, frozen=True, kw_only=True):
 def plan_unpacking(
     wheels: Sequence[Wheel], files: Path, environment: Path, python: str, skip: Sequence[str] = ()
 ) -> list[UnpackTask]:
-    """Where the files of `wheels` go in an environment of that Python ("3.11"), but for those that a pattern of
-    `skip` names. Raises InstallError for a malformed wheel, and for one that writes where another does."""
+    """Decides where the files of `wheels` go in an environment of that Python ("3.11"), leaving out those that
+    match a pattern of `skip`. Raises InstallError for a malformed wheel, and if two wheels write the same
+    file."""
     inside = environment / "Lib" if os.name == "nt" else environment / "lib" / f"python{python}"
     tasks, taken = [], dict[str, tuple[int, int]]()
     for wheel in wheels:
@@ -129,7 +130,7 @@ def _task(
     skip: Sequence[str],
     taken: dict[str, tuple[int, int]],
 ) -> UnpackTask:
-    """The task of one wheel. `taken` has the paths used by earlier wheels, with the files' lengths and
+    """Returns the task of one wheel. `taken` has the paths used by earlier wheels, with the files' lengths and
     checksums."""
     infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     info_folder = _info_folder(wheel, archive, infos)
@@ -166,7 +167,8 @@ def _task(
 
 
 def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfile.ZipInfo]) -> str:
-    """The folder with what the wheel says about itself, which must be what the manifest says."""
+    """Returns the wheel's .dist-info folder after checking that its name and version agree with the
+    manifest."""
     found = {name.partition("/")[0] for name in names if name.partition("/")[0].endswith(".dist-info")}
     for folder in found:
         name, _, version = folder.removesuffix(".dist-info").partition("-")
@@ -189,7 +191,7 @@ def _is_strange(name: str, info: zipfile.ZipInfo) -> bool:
 
 
 def _place(name: str, data_folder: str, packages: Path, environment: Path) -> str | None:
-    """Where a file goes; None for programs and headers, which are not used in a pack."""
+    """Returns where to write a file; None for programs and headers, which a pack does not use."""
     folder, _, rest = name.partition("/")
     if folder != data_folder:
         return os.path.join(packages, *name.split("/"))
@@ -199,12 +201,12 @@ def _place(name: str, data_folder: str, packages: Path, environment: Path) -> st
 
 
 def _extended(path: str) -> str:
-    """The form in which Windows accepts paths of more than 260 characters."""
+    """Returns the path in the form in which Windows accepts more than 260 characters."""
     return f"\\\\?\\{path}" if os.name == "nt" else path
 
 
 def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[str, str]) -> str:
-    """The wheel's list of its files, without those that are left out."""
+    """Returns the wheel's RECORD without the files that are left out."""
     with archive.open(record) as file:
         text = file.read(_LARGE + 1).decode("utf-8")
     if len(text) > _LARGE:
@@ -218,9 +220,9 @@ def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[s
 
 
 def unpack(tasks: Sequence[UnpackTask], heard: Callable[[int], None]) -> None:
-    """Writes every file, several at a time, and reports the bytes written so far. Threads suffice: zlib and the
-    disk work without Python's lock. Raises InstallError for a damaged wheel, before anything is written where
-    its digest tells it, and OSError; what was written then is incomplete."""
+    """Writes every file, several in parallel, and reports the bytes written so far. Threads suffice: zlib and
+    disk access release Python's lock. Raises OSError, and InstallError for a damaged wheel, before writing if
+    its digest is wrong; the files written so far are then incomplete."""
     have, gate = 0, Lock()
 
     def more(count: int) -> None:
@@ -244,7 +246,7 @@ def unpack(tasks: Sequence[UnpackTask], heard: Callable[[int], None]) -> None:
 
 @contextmanager
 def _verified(task: UnpackTask) -> Iterator[zipfile.ZipFile]:
-    """The wheel, opened. Its digest is checked once more, on the very file that is then unpacked."""
+    """Opens the wheel and checks the digest of that open file once more."""
     with task.path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != task.sha256:
             raise _damaged(task)
@@ -253,7 +255,7 @@ def _verified(task: UnpackTask) -> Iterator[zipfile.ZipFile]:
 
 
 def _write(archive: zipfile.ZipFile, task: UnpackTask, name: str, to: str, more: Callable[[int], None]) -> None:
-    """Unpacks one member."""
+    """Unpacks one member to the path `to`."""
     info = archive.getinfo(name)
     os.makedirs(os.path.dirname(to), exist_ok=True)
     if name == task.record:

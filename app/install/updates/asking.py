@@ -1,6 +1,8 @@
-"""Asking for the list of new versions: the signature first, which is 129 bytes, and the list only where it is
-another one. The request says "shoal" and nothing else: no version, no number, nothing by which a computer
-could be told from another, so neither ETag nor cookies."""
+"""Checks for new versions: downloads the list's signature, 129 bytes, and the list only if the signature has
+changed.
+
+The request says "shoal" and nothing else that would identify a computer: no version, no number, no ETag, no
+cookies."""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ _BUSY = "Another Shoal is downloading or installing the new version: wait for it
 
 
 class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that is newer than this one. `obstacle` is why it cannot be installed from here, empty where it
-    can; `notes` are lines by language."""
+    """A newer version than this one. `obstacle` says why it cannot be installed from here, empty if it can;
+    `notes` are lines by language."""
 
     version: str
     date: str = ""
@@ -55,9 +57,9 @@ class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """`serial` and `digest` belong to the newest list that was ever trusted, by one of `keys`. `asked` is the
-    last attempt and `answered` the last successful one, in seconds since 1970; `sentence` is why the last one
-    failed."""
+    """The stored result of checks. `serial` and `digest` belong to the newest list that was trusted, signed by
+    one of `keys`. `asked` and `answered` are Unix times of the last attempt and the last success; `sentence`
+    says why the last attempt failed."""
 
     serial: int = 0
     digest: str = ""
@@ -68,8 +70,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     offer: UpdateOffer | None = None
 
     def due(self, now: float) -> bool:
-        """Whether a day has passed, or some hours after a failed attempt. A clock that was set back does not
-        stop it permanently.
+        """Whether a check is due: a day after the last, or some hours after a failed one. A clock that was set
+        back does not block it permanently.
 
         >>> Known().due(0.0 + DAY_S), Known(asked=50.0, answered=50.0).due(100.0), Known(asked=9e9).due(100.0)
         (True, False, True)
@@ -79,12 +81,12 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_known(home: Path) -> Known:
-    """The content of HOME/updates.json; an empty Known if it is missing or malformed."""
+    """Loads HOME/updates.json; returns an empty Known if it is missing or malformed."""
     return files.read_json(home / KNOWN_FILE, Known) or Known()
 
 
 def write_known(home: Path, known: Known) -> None:
-    """Raises InstallError."""
+    """Saves HOME/updates.json. Raises InstallError."""
     try:
         files.write_json(home / KNOWN_FILE, known)
     except OSError as error:
@@ -92,7 +94,7 @@ def write_known(home: Path, known: Known) -> None:
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """Saves the list that was trusted. Raises InstallError."""
+    """Saves a verified list of releases and its signature. Raises InstallError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
@@ -102,7 +104,7 @@ def store_feed(home: Path, content: bytes, signature: bytes) -> None:
 
 
 def stored_feed(home: Path) -> tuple[bytes, bytes]:
-    """What `store_feed` wrote; empty where there is nothing."""
+    """Loads the list of releases and the signature that `store_feed` saved; empty if there are none."""
     folder = home / FOLDER
     try:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
@@ -111,7 +113,7 @@ def stored_feed(home: Path) -> tuple[bytes, bytes]:
 
 
 def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
-    """Deletes downloads except for these names; what cannot be deleted stays."""
+    """Deletes downloads except those named in `keep`, as far as possible."""
     folder = home / FOLDER
     with contextlib.suppress(OSError):
         for entry in list(folder.iterdir()):
@@ -121,7 +123,7 @@ def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
 
 
 def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
-    """The release notes in the first of these languages that has any.
+    """Returns the release notes in the first of these languages that has any.
 
     >>> notes_in({"en": ["New"], "de": ["Neu"]}, ["fr", "de"]), notes_in({"en": ["New"]}, ["de"])
     (['Neu'], ['New'])
@@ -145,7 +147,7 @@ PATIENCE = RetryLimit(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 def ask(
     home: Path, trust: Trust, form: str, now: datetime | None = None, patience: RetryLimit = PATIENCE
 ) -> Known:
-    """Asks, and saves the result. Raises InstallError; that is saved too."""
+    """Checks for a new version and saves the result. Raises InstallError; a failure is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
     try:
         feed, content = _newest(home, trust, before, now or feeds.now_utc(), patience)
@@ -165,8 +167,8 @@ def ask(
 
 
 def _newest_seen(home: Path, trust: Trust) -> Known:
-    """What was saved; if that file is damaged or older, at least the stored list, which is signed: otherwise an
-    older list would be accepted."""
+    """Returns the stored result; if that file is damaged or out of date, one made from the stored list, which
+    is signed. Otherwise an older list would be accepted."""
     before, (content, signature) = read_known(home), stored_feed(home)
     try:
         feed = feeds.signed(content, signature, trust.keys)
@@ -178,7 +180,7 @@ def _newest_seen(home: Path, trust: Trust) -> Known:
 
 
 def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
-    """The list's offer for this installation; None if this is the newest."""
+    """Returns the list's offer for this installation; None if this version is the newest."""
     if ordered(feed.version) <= ordered(version):
         return None
     file, obstacle = file_for(feed, form), ""
@@ -199,7 +201,8 @@ def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
 
 
 def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
-    """The kept list, if it still holds: signed, not expired, and the newest that was ever seen."""
+    """Returns the stored list if it is still valid: signed, not expired, and the newest ever seen; else
+    None."""
     content, signature = stored_feed(home)
     newest = read_known(home).serial
     if not content:
@@ -212,12 +215,13 @@ def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None
 
 
 def file_for(feed: Feed, form: str) -> ReleaseFile | None:
-    """The file for this computer and this kind of installation."""
+    """Returns the file for this computer and this kind of installation; None if the list has none."""
     return feed.file_for(*here(), form)
 
 
 def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: RetryLimit) -> tuple[Feed, bytes]:
-    """From the first place whose list can be believed. Raises the first place's error where none has one."""
+    """Returns the list and its bytes from the first address whose list is valid. Raises the first address's
+    error if none is."""
     first: InstallError | None = None
     for where in trust.feeds:
         try:
@@ -235,7 +239,7 @@ def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: Re
 
 
 def _check_not_older(feed: Feed, content: bytes, before: Known) -> None:
-    """Raises InstallError for a list from before the newest one that was seen."""
+    """Raises InstallError for a list older than the newest one seen."""
     if feed.serial < before.serial or (feed.serial == before.serial and _digest(content) != before.digest):
         raise InstallError(
             f"The list of new versions is number {feed.serial}, and number {before.serial} was here before: "

@@ -1,4 +1,5 @@
-"""The list of what was released, and who says so.
+"""The signed list of releases (app.install.signed). `serial` protects against replaying an older signed list,
+`expires` against serving one list forever.
 
 A signed list (app.install.signed). `serial` guards against an older list
 that was really signed once, `expires` against one that is given out forever."""
@@ -20,20 +21,20 @@ from app.install.signed import ListedFile, Url, check_address, holds
 
 
 def trust(path: Path | None = None) -> Trust:
-    """Whom to believe about new versions and where they are listed. Raises Checkout where the build wrote
-    nothing, and InstallError."""
+    """Returns the trusted keys and the addresses of the list. Raises Checkout if the build wrote none, and
+    InstallError."""
     if not (path or manifest.TRUST).exists() or not (found := manifest.trust(path)).feeds:
         raise Checkout
     return found
 
 
 FEED = 2**16
-"""Maximum bytes of a list. A usual one has two thousand."""
+"""Maximum bytes of a list; a usual one has two thousand."""
 AHEAD = timedelta(days=1)
-"""How far a list's date may lie ahead of this computer's clock: time zones and clocks differ."""
+"""How far a list's date may be ahead of this computer's clock; clocks and time zones differ."""
 
 Form = Literal["deb", "elf", "nsis", "dmg"]
-"""What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
+"""Kind of installation: Debian package, single file, Windows installer, disk image."""
 _ENDS = {"deb": ".deb", "nsis": ".exe", "dmg": ".dmg"}
 _FILE = r"^[A-Za-z0-9][A-Za-z0-9._+~-]{0,120}\Z"
 _VERSION = r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}((a|b|rc)[0-9]{1,4})?\Z"
@@ -46,7 +47,7 @@ Lines = Annotated[
 
 
 class ReleaseFile(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The one file for a system, a machine and a kind of installation."""
+    """The file of a release for one system, machine and kind of installation."""
 
     system: Literal["linux", "windows", "macos"]
     machine: Literal["x86_64", "aarch64"]
@@ -61,8 +62,9 @@ class ReleaseFile(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`least` is the oldest version that can be updated to this one; `notes` are lines by language; `page` is
-    for people who have to fetch it themselves; `mirrors` are folders that hold the same files."""
+    """A list of one release's files. `least` is the oldest version that can be updated to it; `notes` are lines
+    by language; `page` is where people can download it themselves; `mirrors` are folders with the same
+    files."""
 
     kind: Literal["shoal-release-1"] = "shoal-release-1"
     serial: Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
@@ -95,15 +97,16 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
-    """A list's bytes and its signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes. Raises
-    InstallError for a list that the app would not take."""
+    """Returns a list's bytes and signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes.
+    Raises InstallError for a list that the app would refuse."""
     content = msgspec.json.format(msgspec.json.encode(feed), indent=1) + b"\n"
     read_feed(content)
     return content, sign(secret, content).hex().encode() + b"\n"
 
 
 def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> ReleaseFile:
-    """The row of a file that was built. Raises OSError, and msgspec.ValidationError for what cannot be."""
+    """Returns the list's row for a file that was built. Raises OSError, and msgspec.ValidationError for invalid
+    values."""
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}
@@ -111,7 +114,7 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
-    """A list that one of `keys` signed and that has not expired. Raises InstallError."""
+    """Decodes a list that one of `keys` signed and that has not expired. Raises InstallError."""
     feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
         raise InstallError(
@@ -127,7 +130,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """A list that one of `keys` signed, expired or not. Raises InstallError."""
+    """Decodes a list that one of `keys` signed, even if it has expired. Raises InstallError."""
     if len(content) > FEED or not holds(content, signature, keys):
         raise InstallError(
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
@@ -137,7 +140,7 @@ def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
 
 
 def read_feed(content: bytes) -> Feed:
-    """The feed in a list whose signature holds. Raises InstallError."""
+    """Decodes a list whose signature was verified. Raises InstallError."""
     try:
         return msgspec.json.decode(content, type=Feed)
     except msgspec.MsgspecError as error:

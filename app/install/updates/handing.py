@@ -1,7 +1,7 @@
-"""Handing a verified file to the system's own installer. Shoal itself does not run as root: where root is
-needed, the system asks its owner (polkit), and after one more look at the file its package manager installs.
-
-A one-file Shoal is replaced where it lies, by a rename; the one before stays beside it as NAME.previous."""
+"""Downloads an update and hands the verified file to the system's own installer. Shoal itself never runs as
+root: where root is needed, the system asks for permission (polkit), and its package manager installs the file
+after verifying it once more. A one-file Shoal is replaced by a rename; the old file stays beside it as
+NAME.previous."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def fetch_update(
     waiting: fetch.Waiting,
     patience: RetryLimit | None = None,
 ) -> Path:
-    """The downloaded file, complete and correct. `where` is the list's own address or path. Raises
-    InstallError; what has arrived is kept, files of other versions are deleted."""
+    """Downloads the file, verified, and returns its path. `where` is the list's own address or path. Raises
+    InstallError; a partial download is kept, files of other versions are deleted."""
     folder = home / asking.FOLDER
     try:
         clear_fetched(home, file)
@@ -71,7 +71,7 @@ def fetch_update(
 
 
 def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
-    """The path of the fetched file if it is complete and has the right digest; else None."""
+    """Returns the path of the downloaded file if it is complete and has the right digest; else None."""
     path = home / asking.FOLDER / file.file
     with contextlib.suppress(OSError):
         if fetch.right(path, file):
@@ -80,7 +80,7 @@ def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
 
 
 def clear_fetched(home: Path, keep: ReleaseFile | None = None) -> None:
-    """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
+    """Deletes downloads except for `keep` and its partial file, as far as possible."""
     asking.clear_folder(
         home, () if keep is None else (keep.file, fetch.part_of(home / asking.FOLDER, keep).name)
     )
@@ -99,7 +99,7 @@ def _check_room(folder: Path, file: ReleaseFile) -> None:
 
 PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
 _DISMISSED, _REFUSED = 126, 127
-"""What pkexec exits with where its question was answered with no, and where it could not be asked."""
+"""Exit codes of pkexec if the user refused, and if the user could not be asked."""
 
 INSTALLER_LOG = "installer.log"
 _INSTALL = """
@@ -122,8 +122,8 @@ echo "$3  $kept/shoal.deb" | sha256sum --check --status || exit {_CHANGED}
 chmod 755 "$kept" && chmod 644 "$kept/shoal.deb" || exit
 "$4" install --yes -- "$kept/shoal.deb"
 """
-"""What runs once the password was given: the file is the owner's, whose other programs may have changed it
-since it was checked. So root takes a copy that no one else can write, and checks that one."""
+"""Shell script that root runs. Other programs may have changed the user's file since it was verified, so root
+copies it to a place that nobody else can write, and verifies and installs the copy."""
 
 Say = Callable[[str], None]
 
@@ -137,7 +137,8 @@ class NextStep(Enum):
 
 
 class HandOver(msgspec.Struct, frozen=True, kw_only=True):
-    """`command` is what the owner has to type if nothing could be started."""
+    """The result of handing over an update. `command` is what the user has to type if nothing could be
+    started."""
 
     then: NextStep
     sentence: str
@@ -145,8 +146,8 @@ class HandOver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SystemInstaller(msgspec.Struct, frozen=True, kw_only=True):
-    """The programs of this system; `show` opens a file on the desktop. `reopen` is the program whose window
-    opens again, of the data folder `home`, where the package manager has ended the one that asks for it."""
+    """The system's programs for an update; `show` opens a file on the desktop. `reopen` is the program that
+    opens the window of the data folder `home` again after the package manager has ended it."""
 
     pkexec: str = PKEXEC
     apt: str = APT
@@ -158,7 +159,7 @@ class SystemInstaller(msgspec.Struct, frozen=True, kw_only=True):
 def hand_over_update(
     path: Path, file: ReleaseFile, program: Path, say: Say, system: SystemInstaller | None = None
 ) -> HandOver:
-    """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
+    """Verifies the file's digest once more and hands it to the installer. `program` is the running one. Raises
     InstallError."""
     system = system or SystemInstaller()
     try:
@@ -182,8 +183,8 @@ def hand_over_update(
 
 
 def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> HandOver:
-    """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
-    does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
+    """Runs apt-get through pkexec, which asks for the password in a window of the system's. A shell waits for
+    it: the package ends every running Shoal, so none of them could open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
     by_hand = HandOver(
         then=NextStep.STAY,
@@ -234,7 +235,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
 
 
 def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOver:
-    """Replaces the old file by the new one in one step, so that there is always a whole one."""
+    """Replaces the old file by the new one in one step, so that there is always a complete file."""
     say("The new version takes the place of this one.")
     program = program.resolve()
     if fetch.right(program, file):
@@ -255,7 +256,7 @@ def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOve
 
 
 def _windows(path: Path) -> HandOver:
-    """Starts the installer, a program of its own. Shoal must then end, because its files are replaced."""
+    """Starts the installer. Shoal must then end, because its files are replaced."""
     if sys.platform == "win32":
         os.startfile(path)
     else:
@@ -266,7 +267,8 @@ def _windows(path: Path) -> HandOver:
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """The exit code, and the last line of output. Raises InstallError if it does not start."""
+    """Runs a command; returns its exit code and last line of output. Raises InstallError if it does not
+    start."""
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, env=outside_bundle(), check=False
@@ -279,7 +281,7 @@ def _run(command: list[str]) -> tuple[int, str]:
 
 
 def _last_line(said: bytes) -> str:
-    """The last line of output that is no warning."""
+    """Returns the last line of output that is no warning."""
     lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("W:")] or [""]
     return safe_line(lines[-1], 300)

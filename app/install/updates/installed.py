@@ -1,5 +1,5 @@
-"""The installation that runs here: a checkout or which kind of installation, its version, and how it is
-started.
+"""The running installation: a checkout or another kind, its version, and how it is started. Anything that
+starts Shoal later (at login, from a link) registers `program`, and is updated if that has moved.
 
 Whatever starts Shoal later (at login, from a link) names `program`; it follows when that has moved."""
 
@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Literal
 
 SOURCE = Path(__file__).resolve().parents[3]
-"""Shoal's own files: the checkout, or the tree that an installed app carries."""
+"""Shoal's own files: the checkout, or the tree inside an installed app."""
 DEBIANS = Path("/usr/bin/shoal")
 ONE_FILE = "onefile"
-"""A file beside the program that marks where a single file was unpacked."""
+"""Name of a file beside the program that marks an unpacked single-file build."""
 _STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
 Installed = Literal["checkout", "folder", "deb", "elf", "nsis", "dmg"]
-"""A folder is what a package holds, unpacked by hand; its owner replaces it."""
+"""Kind of installation; a folder is a package's content unpacked by hand, which its owner replaces."""
 
 
 def form(system: str = sys.platform) -> Installed:
-    """How the running program was installed."""
+    """Returns how the running program was installed."""
     if not getattr(sys, "frozen", False):
         return "checkout"
     if system == "win32":
@@ -40,7 +40,8 @@ def form(system: str = sys.platform) -> Installed:
 
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The words that start this installation, full path first; a command and its options follow."""
+    """Returns the command that starts this installation, full path first, for a subcommand and options to
+    follow."""
     match form():
         case "checkout":
             launcher = str(SOURCE / "shoal")
@@ -56,12 +57,12 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def again() -> list[str]:
-    """The command line that starts this installation again."""
+    """Returns the command line that starts this installation again."""
     return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
 
 
 def typed(environment: Mapping[str, str] = os.environ) -> str:
-    """The command that its owner types in a terminal; a command and its options follow."""
+    """Returns the command that a user types in a terminal, for a subcommand and options to follow."""
     match form():
         case "checkout":
             return "./shoal"
@@ -75,7 +76,7 @@ def typed(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def removal(environment: Mapping[str, str] = os.environ) -> str:
-    """How its owner removes the program itself, in the middle of a sentence."""
+    """Returns how to remove the program itself, as part of a sentence."""
     own = seen(environment)
     match form():
         case "checkout":
@@ -93,7 +94,7 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def seen(environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the installed program's path as its owner sees it: a folder, a file, or a macOS bundle."""
+    """Returns the installed program's path as the user sees it: a folder, a file, or a macOS bundle."""
     own = program(environment)[-1]
     if form() == "checkout":
         return str(SOURCE)
@@ -103,7 +104,8 @@ def seen(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def unpacked(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Where a single file unpacks itself on Linux (packaging/linux/onefile.c), for every version of it."""
+    """Returns the folder into which a single-file build unpacks every version of itself on Linux
+    (packaging/linux/onefile.c); None on other systems."""
     if not sys.platform.startswith("linux"):
         return None
     if (named := environment.get("SHOAL_UNPACKED", "")).startswith("/"):
@@ -113,7 +115,7 @@ def unpacked(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def version(source: Path = SOURCE) -> str:
-    """The version that the build wrote; a checkout has that of its project file."""
+    """Returns the version that the build wrote; in a checkout, that of the project file."""
     try:
         return (source / "VERSION").read_text(encoding="ascii").strip()
     except (OSError, UnicodeError):
@@ -125,7 +127,7 @@ def version(source: Path = SOURCE) -> str:
 
 
 def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
-    """The key by which versions are compared.
+    """Returns a sort key for a version.
 
     >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
     ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']

@@ -42,8 +42,8 @@ class StepWriter:
         self.words: list[str] = []
 
     def step(self, before: str, value: int, after: str = "") -> int:
-        """Writes `before`, the value and `after` as one word, and returns the value as written. Raises
-        WorkingFailed above MAX_STEPS."""
+        """Appends `before`, the value and `after` as one word. Returns the value written, which a random slip
+        may have changed. Raises WorkingFailed after MAX_STEPS words."""
         if len(self.words) >= MAX_STEPS:
             raise WorkingFailed
         if self._rng.random() < self._slip:

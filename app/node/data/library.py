@@ -51,10 +51,9 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     gated: str = ""
     chat: str = ""
     program: str = ""
-    """The other program that downloaded it. `problem`: why it cannot train here nevertheless; empty if it
-    can.
-    """
+    """Name of the other program whose download this is; empty if it is not one."""
     problem: str = ""
+    """Why the model cannot be trained here; empty if it can."""
     parameters: int = 0
     max_tokens: int = 0
     learning: int = 0

@@ -43,8 +43,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     own_share: float = 1.0
     """Share of a round's questions that come from the owner's sets, if puzzles are active too."""
     others: dict[str, int] = {}
-    """Additional families that peers' answers may teach to a model that names its own `families`. The starter
-    has none: answers in four other families taught it nothing (LOG.md)."""
+    """Families besides `families` that peers' answers may teach to a model that names its own. Empty for the
+    starter: answers in four more families taught it nothing (LOG.md)."""
     place: bool = False
     """Whether `families` are only candidates, among which a placement finds those that the model can begin
     with."""

@@ -1,6 +1,6 @@
 """The state that a node carries from round to round, apart from the adapter. Plain data, saved in every
-checkpoint. It contains no random state: every draw is derived from the identity and the round (app.sapo.seeds).
-"""
+checkpoint. It contains no random state: every draw is derived from the identity and the round
+(app.sapo.seeds)."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ from app.sapo.groups import ScoredGroup
 async def keep(
     played: PlayedRound, link: TrainerLink, store: Store, root: Path, model: str, run: int
 ) -> SafeRound:
-    """Saves adapter and state, adds rows to the history, and finally renames the checkpoint, which makes the
-    round count. Raises DiskFullError; then nothing of the round is left, and older checkpoints are untouched.
-    """
+    """Saves adapter and state, adds rows to the history, and finally renames the checkpoint into place; only
+    then does the round count. Raises DiskFullError; nothing of the round is left then, and older checkpoints
+    are untouched."""
     state = msgspec.structs.replace(played.state, saved_at=time.time())
     row = round_row(played, run)
     groups = group_rows(played, row.at)

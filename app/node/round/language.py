@@ -88,12 +88,12 @@ class RememberedTalk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def read(folder: Path) -> Sequence[RememberedTalk]:
-    """The talks saved in a model's folder; empty if there are none or they cannot be read."""
+    """Loads a model's remembered conversations from its folder; empty if they are missing or unreadable."""
     return files.read_json(folder / FILE, tuple[RememberedTalk, ...]) or ()
 
 
 def write(folder: Path, remembered: Sequence[RememberedTalk]) -> None:
-    """Saves the talks in a model's folder. Raises OSError."""
+    """Saves a model's remembered conversations in its folder. Raises OSError."""
     files.write_json(folder / FILE, remembered)
 
 

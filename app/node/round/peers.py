@@ -65,7 +65,8 @@ class NodeSwarm(Protocol):
         ...
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
-        """Sets the families, which the node does not train on, of which groups are fetched for lessons."""
+        """Sets the families to fetch peers' groups of for lessons; the node does not train on these
+        families."""
         ...
 
     def solved_families(self) -> frozenset[str]:

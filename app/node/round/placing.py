@@ -1,6 +1,6 @@
-"""Placement: finds out before the first round how to prompt this model and with which families it can begin.
-The result, and the progress of a first look, are stored in the model's folder as placement.json.
-`app.learning.first_look` decides what is asked."""
+"""Placement: before the first round, finds out how to prompt this model and which families it can begin with.
+The result, and the progress while it runs, are stored in the model's folder as placement.json.
+`app.learning.first_look` chooses the questions."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.common.text import stopwatch
+from app.common.text import format_elapsed
 from app.desktop.facts import DesktopFacts
 from app.node.record.reasons import EFFORTS, Effort, Reason
 from app.node.rules.causes import ALWAYS_BLOCKING, LOAD_CAUSES, POWER_CAUSES, Cause, RuleSettings
@@ -145,7 +145,7 @@ def _obstacles(
         else:
             until = now.wall + settings.idle_s - idle_s
             yield Obstacle(
-                Reason.IN_USE, until, {"have": stopwatch(idle_s), "need": stopwatch(settings.idle_s)}
+                Reason.IN_USE, until, {"have": format_elapsed(idle_s), "need": format_elapsed(settings.idle_s)}
             )
     yield from _in_the_way(LOAD_CAUSES, now, facts, settings, memory, ran)
     yield from _settling((*POWER_CAUSES, *LOAD_CAUSES), now, memory, ran)
@@ -164,7 +164,11 @@ def _settling(
     left_s, calm_s = max(quiet, default=(0.0, 0.0))
     if left_s > 0 and not ran:
         until = now.wall + left_s
-        values = {"have": stopwatch(calm_s - left_s), "need": stopwatch(calm_s), "until": now.shown(until)}
+        values = {
+            "have": format_elapsed(calm_s - left_s),
+            "need": format_elapsed(calm_s),
+            "until": now.shown(until),
+        }
         yield Obstacle(Reason.SETTLING, until, values)
 
 

@@ -1,8 +1,8 @@
-"""Groups being published, and receipts being forwarded from a key with standing to the author of the group,
-once per group and key.
+"""Groups being published, and receipts being forwarded to a group's author: once per group and key, and only
+from keys with standing.
 
-A receipt is not stored for an absent author and not sent to other relays. Only receipts for lessons wait in
-memory, because newcomers learn from authors who have gone."""
+A receipt for an absent author is dropped, and none is sent to other relays. Only receipts for lessons wait in
+memory, because newcomers learn from authors who have left."""
 
 from __future__ import annotations
 

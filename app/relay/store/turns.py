@@ -262,8 +262,9 @@ class PeerTurns:
         self._hands += [hand for hand in hands if not hand.closed]
 
     def _take(self, hand: _Hand, tries: int) -> None:
-        """Adds the peer's next new group to the batch, examining at most `tries` groups. Holds the group back
-        if its address must wait, and closes the peer if it can or may give no more."""
+        """Adds the peer's next new group to the batch, examining at most `tries` groups. Keeps the group in
+        `hand.held` while other peers of its address have to come first, and closes the peer when it has no more
+        groups, a group does not fit, or it has given its maximum."""
         draft = self._draft
         for _ in range(tries):
             draft.steps -= 1

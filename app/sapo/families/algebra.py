@@ -268,8 +268,8 @@ def _bitwise_done(left: str, operator: str, right: str) -> str:
 
 
 def _bitwise_score(answer: str, entry: Entry) -> float:
-    """Scores 1 for the value in hexadecimal, as the question asks, in either case and with or without leading
-    zeros. The library takes any base."""
+    """Scores 1 for the right value in hexadecimal, as the question asks, in either case and with or without
+    leading zeros. Stricter than the library, which accepts any base."""
     answer = answer.strip(reading.SPACE)
     return float(bool(_HEXADECIMAL.fullmatch(answer)) and int(answer, 16) == int(entry["answer"], 16))
 

@@ -96,14 +96,9 @@ def _caesar_sound(entry: Entry) -> bool:
     return clear == entry["answer"] and sum(character != " " for character in clear) >= 5
 
 
-def _clear(entry: Entry) -> str:
-    """Returns the clear text: there are few, each with many rotations, so a model that knows them would have to
-    recognise one, not to decipher it."""
-    return str(entry["answer"])
-
-
 def _caesar_content(entry: Entry) -> Content:
-    """Returns the clear text, for the reason given in `_clear`."""
+    """Returns the plaintext. There are few, each with many rotations: a model that has seen one could recognise
+    it instead of deciphering it."""
     return str(entry["answer"])
 
 

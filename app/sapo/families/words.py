@@ -138,9 +138,7 @@ def _haystack_work(entry: Entry) -> str:
 
 
 def _haystack_content(entry: Entry) -> Content:
-    """Returns the name and the thing of the statement that is asked for; all other statements are
-    distractors.
-    """
+    """Returns the statement that answers the question; all other statements are distractors."""
     return _fitting(entry)[0]
 
 

@@ -45,7 +45,7 @@ class IntakeReason(StrEnum):
 
     @property
     def complaint(self) -> Literal["bad_reward", "unsafe"] | None:
-        """The complaint that is reported to the relay, or None."""
+        """The complaint sent to the relay for this reason; None if it is not reported."""
         return _COMPLAINTS.get(self)
 
     @property

@@ -137,15 +137,15 @@ class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """States that this key learned from the group `id`. `sig` is over `receipts.receipt_bytes`."""
+    """States that the sending key learned from the group `id`. `sig` is over `receipts.receipt_bytes`."""
 
     id: Hex32
     sig: Hex64
 
 
 class LessonReceipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """States that a lesson of answers by `author` (a key) taught this key `family`. `sig` is over
-    `receipts.lesson_bytes`."""
+    """States that a lesson of answers by `author` (a public key) taught `family` to the sending key's model.
+    `sig` is over `receipts.lesson_bytes`."""
 
     author: Hex32
     family: FamilyName

@@ -26,7 +26,8 @@ from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 
 FIRST_MS, HOUR_MS = 120_000, 3_600_000
-"""Milliseconds after the window has opened, and from then on between two looks whether a check is due."""
+"""Milliseconds from opening the window to the first look whether an update check is due, and between later
+ones."""
 
 
 class UpdateControl(JobControl[UpdateView]):

@@ -89,7 +89,7 @@ def mastered(view: View) -> list[str]:
     return [family.title for family in sorted(found, key=lambda one: -(one.latest or 0.0))]
 
 
-def told(view: View) -> str:
+def describe(view: View) -> str:
     """The fish described in words."""
     share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
     if share is None:
@@ -259,7 +259,7 @@ class Pond(QWidget):
     def show_view(self, view: View) -> None:
         fish, swims = now(view), view.state is NodeStatus.LEARNING
         name = words.model_name(view)
-        said = told(view)
+        said = describe(view)
         self.setToolTip(said)
         self.setAccessibleName(tr("The fish of {name}", name=name) if name else tr("Your model's fish"))
         self.setAccessibleDescription(said)

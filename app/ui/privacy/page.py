@@ -50,7 +50,7 @@ class Privacy(Page):
 
     def show_view(self, view: View) -> None:
         self._view = view
-        answer, why = told(view)
+        answer, why = shared_summary(view)
         self._answer.say(answer)
         self._why.say(why)
         self._switch.show_on(not view.solo)
@@ -145,7 +145,7 @@ class Privacy(Page):
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._view.home))
 
 
-def told(view: View) -> tuple[str, str]:
+def shared_summary(view: View) -> tuple[str, str]:
     """What leaves this computer, in a word or two, and why."""
     swarm = view.swarm
     doing = view.pack.doing if view.pack is not None else None

@@ -129,7 +129,7 @@ class Control(QObject):
             self._change(solo=company == "alone", swarm=None)
 
     def contribute(self, on: bool) -> None:
-        """Whether it learns whenever nobody uses the computer. Off, it pauses as well."""
+        """Turns learning whenever nobody uses the computer on or off; turning it off also pauses the node."""
         if on:
             self.start()
         else:

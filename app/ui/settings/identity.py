@@ -117,7 +117,7 @@ class IdentitySection(QWidget):
             self.hide_words()
         self._persona = persona
         self._name.tell(persona.name)
-        self._where.say(told(persona))
+        self._where.say(key_location(persona))
         self._file.tell(persona.file)
         self._file.setToolTip(persona.file)
         self._trouble.tell("" if persona.busy else persona.failed)
@@ -225,7 +225,7 @@ class RestoreDialog(QDialog):
         self._go.setEnabled(n == WORDS or (self._sealed and n > 0))
 
 
-def told(persona: Persona) -> str:
+def key_location(persona: Persona) -> str:
     """Where the key is."""
     if persona.busy:
         return tr("Changing your identity …")

@@ -100,7 +100,7 @@ class Storage(QWidget):
     def _remove(self) -> None:
         plan = removal.plan(self._home)
         question = tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes))
-        if agreed(self, question, told(plan), tr("Delete everything"), danger=True):
+        if agreed(self, question, removal_text(plan), tr("Delete everything"), danger=True):
             self._ask.remove_all()
 
 
@@ -112,7 +112,7 @@ def target(chosen: Path) -> Path:
     return chosen / "Shoal"
 
 
-def told(plan: removal.RemovalPlan) -> str:
+def removal_text(plan: removal.RemovalPlan) -> str:
     """What is removed and what stays, for people."""
     goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
     if plan.key:

@@ -29,7 +29,7 @@ from app.ui.process.node import NodeProcess
 from app.ui.process.past import Questions
 from app.ui.settings.identity import IdentityControl
 from app.ui.shell import data_folder
-from app.ui.shell.login import Login, home_option
+from app.ui.shell.login import AutostartSwitch, home_option
 from app.ui.shell.tray import Tray
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
@@ -103,7 +103,7 @@ class Desktop:
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
-        self._login = Login(home)
+        self._login = AutostartSwitch(home)
         engine = EngineActions()
         if self.engine is not None:
             engine = offered(EngineActions, self.engine, remove=self._remove_engine, not_now=self._not_now)
@@ -178,7 +178,7 @@ class Desktop:
         self.again, ours = home_option(self._home), self._login.starts_from_here()
         if data_folder.move(self.window, self._home, to) and ours:
             with contextlib.suppress(AutostartError):  # it is a switch in the settings, and can be seen there
-                Login(to).turn(True)
+                AutostartSwitch(to).turn(True)
         self._application.quit()
 
     def remove_all(self) -> None:
@@ -211,8 +211,8 @@ class Desktop:
             self.engine.refresh()
         self.control.open(learn=join is None)
         self.updates.open()
-        self._login.follow()
-        links.links().follow(installed.program())
+        self._login.update_program()
+        links.links().update_program(installed.program())
         if join is not None:
             self.control.join(join)
         elif link:

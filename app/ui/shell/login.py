@@ -1,4 +1,4 @@
-"""Starting at login, for this very installation and data folder."""
+"""Starts this installation's window at login, with this data folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from app.install.updates import installed
 _COMMAND = "window"
 
 
-class Login:
-    """What the switch needs of app.desktop.login."""
+class AutostartSwitch:
+    """Turns starting at login on and off, for this installation and data folder."""
 
     def __init__(self, home: Path, system: Autostart | None = None) -> None:
         self._home, self._system = home, system or autostart()
 
     def on(self) -> bool:
-        """True also for another installation's entry, because that one starts at login."""
+        """Whether any installation of Shoal starts at login, also another one than this."""
         try:
             return self._system.command() is not None
         except AutostartError:
@@ -35,15 +35,16 @@ class Login:
         return "--home" not in command or str(self._home) in command
 
     def turn(self, on: bool) -> None:
-        """Switches it. Raises AutostartError."""
+        """Turns starting at login on or off. Raises AutostartError."""
         if on:
             self._system.turn_on(self._command())
         else:
             self._system.turn_off()
 
-    def follow(self) -> bool:
-        """If the program of the entry no longer exists, this installation replaces it, with the data folder
-        that the entry named. Returns whether it did. An entry of another Shoal that still exists stays."""
+    def update_program(self) -> bool:
+        """Makes this installation start at login if the registered program no longer exists, keeping the
+        registered data folder. Returns whether it did. The entry of another installation that still exists
+        stays."""
         with suppress(AutostartError):
             command = self._system.command()
             if command is None or all(Path(word).exists() for word in program_of(command)):

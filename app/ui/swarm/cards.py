@@ -17,7 +17,7 @@ from app.ui.language.texts import counted, tr
 from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.invite import unsaved_words
+from app.ui.widgets.invite import saving_error
 from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, place_to_save, row
 
 _MODULE, _QUIET = 4, 4
@@ -86,7 +86,7 @@ class PrivateCard(Card):
         try:
             self._join(words)
         except OSError as error:
-            self._complaint.tell(unsaved_words(error))
+            self._complaint.tell(saving_error(error))
         else:
             self.show_words(words, joined=True)
 

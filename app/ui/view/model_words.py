@@ -38,7 +38,8 @@ def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
 
 
 def facts(model: ModelEntry) -> str:
-    """Size, licence and what it has learned, on one line."""
+    """Returns one line with the model's size, licence, what it has learned, its pace, and its folder if it is
+    local."""
     parts = [size(model.bytes) if model.bytes else "", model.licence]
     if model.training is not None:
         rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)

@@ -231,7 +231,7 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
     questions_share: str = "only"
-    """Their share of each round (app.node.data.question_sets.SHARES)."""
+    """Share of each round that comes from these question sets: a key of app.node.data.question_sets.SHARES."""
     page: str = "overview"
     geometry: str = ""
 
@@ -288,7 +288,7 @@ class PrivateWords:
             self.text = file.read(_LONGEST).strip()
 
     def put(self, words: str) -> None:
-        """Stores these words instead; "" deletes them. Raises OSError."""
+        """Replaces the stored words; "" deletes them. Raises OSError."""
         if words:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             files.write(self._path, words.encode() + b"\n", private=True)

@@ -37,7 +37,7 @@ class InviteField(QLineEdit):
         try:
             (join_private if " " in text else join)(text)
         except OSError as error:
-            self.complaint.tell(unsaved_words(error))
+            self.complaint.tell(saving_error(error))
             return False
         return True
 
@@ -72,12 +72,12 @@ class InviteField(QLineEdit):
         self.complaint.hide()
 
 
-def unsaved_words(error: OSError) -> str:
+def saving_error(error: OSError) -> str:
     return tr("The words can't be saved: {why}.", why=error.strerror or error)
 
 
 def class_words() -> str:
-    """What a person who joins a class agrees to."""
+    """Returns the sentence that says what joining a class means."""
     return tr(
         "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
         "and your own name stay with you."

@@ -18,7 +18,7 @@ from app.install.packs.place import PackStatus
 from app.ui.frame.frame import Actions, EngineActions, Page
 from app.ui.install.engine_control import EngineControl
 from app.ui.overview.page import Overview
-from app.ui.privacy.page import told
+from app.ui.privacy.page import shared_summary
 from app.ui.process.control import Control
 from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
@@ -190,10 +190,10 @@ def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
 
 def test_what_leaves_this_computer_is_told_also_now() -> None:
     fetching = engine_views.first()["fetching"]
-    assert "engine" in told(View(pack=fetching))[0]
+    assert "engine" in shared_summary(View(pack=fetching))[0]
     assert fetching.doing is not None
     offline = msgspec.structs.replace(fetching, doing=msgspec.structs.replace(fetching.doing, offline=True))
-    assert told(View(pack=offline))[0] == "Nothing"
+    assert shared_summary(View(pack=offline))[0] == "Nothing"
 
 
 def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:

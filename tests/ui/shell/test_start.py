@@ -23,7 +23,7 @@ from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell import display
 from app.ui.shell.desktop import Desktop
-from app.ui.shell.login import Login
+from app.ui.shell.login import AutostartSwitch
 from app.ui.shell.single import QUIT, SOCKET, Single
 from app.ui.shell.tray import Tray, icon_name
 from app.ui.view.settings import SETTINGS, Choices
@@ -380,7 +380,7 @@ def test_the_tray_shows_states_by_shape_and_says_why(
 
 
 def test_starting_at_login_is_off_and_starts_this_very_shoal(tmp_path: Path) -> None:
-    login = Login(tmp_path / "home", LinuxAutostart(tmp_path))
+    login = AutostartSwitch(tmp_path / "home", LinuxAutostart(tmp_path))
     assert not login.on()
     login.turn(True)
     command = LinuxAutostart(tmp_path).command()

@@ -23,7 +23,7 @@ from app.common import home as place
 from app.desktop.login import LinuxAutostart
 from app.node.data import removal
 from app.ui.frame.frame import Actions
-from app.ui.settings.storage import Storage, target, told
+from app.ui.settings.storage import Storage, removal_text, target
 from app.ui.shell import data_folder, login
 from app.ui.shell.desktop import Desktop
 
@@ -161,4 +161,4 @@ def test_the_card_tells_sizes_and_asks_first(
         buttons["Move …"].click()
     assert asked == ["remove", ("move", tmp_path / "Shoal")]
     assert target(tmp_path / "data") == tmp_path / "data" / "Shoal" and target(tmp_path / "none") != tmp_path
-    assert "the program itself" in told(removal.plan(home))
+    assert "the program itself" in removal_text(removal.plan(home))
