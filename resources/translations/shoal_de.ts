@@ -1431,56 +1431,6 @@
    <translation>je etwa {span}</translation>
   </message>
   <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
-  </message>
-  <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now right</source>
-   <translation>
-    <numerusform>{n} jetzt richtig</numerusform>
-    <numerusform>{n} jetzt richtig</numerusform>
-   </translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now wrong</source>
-   <translation>
-    <numerusform>{n} jetzt falsch</numerusform>
-    <numerusform>{n} jetzt falsch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save</source>
-   <translation>Speichern</translation>
-  </message>
-  <message>
-   <source>Save as CSV</source>
-   <translation>Als CSV speichern</translation>
-  </message>
-  <message>
-   <source>Before and after</source>
-   <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Compared on the {n} puzzles it was asked both times.</source>
-   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
-  </message>
-  <message>
-   <source>The CSV has all of them.</source>
-   <translation>Die CSV-Datei hat alle.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}).</source>
-   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
-  </message>
-  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1576,8 +1526,8 @@
    <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>{families}: lesson from {names}</source>
-   <translation>{families}: Lektion von {names}</translation>
+   <source>lesson from {names}: {families}</source>
+   <translation>Lektion von {names}: {families}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
@@ -2017,6 +1967,14 @@ answer: a*b</translation>
    <translation>{now}, am {day} war es {n}</translation>
   </message>
   <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
    <source>Skills</source>
    <translation>Können</translation>
   </message>
@@ -2040,12 +1998,54 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>A signed file, and a page to show</source>
+   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now right</source>
+   <translation>
+    <numerusform>{n} jetzt richtig</numerusform>
+    <numerusform>{n} jetzt richtig</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now wrong</source>
+   <translation>
+    <numerusform>{n} jetzt falsch</numerusform>
+    <numerusform>{n} jetzt falsch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save</source>
+   <translation>Speichern</translation>
+  </message>
+  <message>
    <source>Too hard yet: {families}.</source>
    <translation>Noch zu schwer: {families}.</translation>
   </message>
   <message>
    <source>No puzzle is called that.</source>
    <translation>So heißt kein Rätsel.</translation>
+  </message>
+  <message>
+   <source>Save as CSV</source>
+   <translation>Als CSV speichern</translation>
+  </message>
+  <message>
+   <source>Before and after</source>
+   <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Compared on the {n} puzzles it was asked both times.</source>
+   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
+  </message>
+  <message>
+   <source>The CSV has all of them.</source>
+   <translation>Die CSV-Datei hat alle.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}).</source>
+   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
   </message>
   <message>
    <source>Other</source>

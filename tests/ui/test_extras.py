@@ -237,7 +237,7 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     said = texts(made)
     assert "flat for 70 rounds" in said and "Nearly every answer was right." in said
     assert "SmolLM2 135M fits here: " in said
-    made.resize(900, made.sizeHint().height())
+    made.resize(700, made.sizeHint().height())
     made.show()
     made.grab()
     assert made._larger.toolTip() == "", "in a small window all of it is read"

@@ -478,8 +478,8 @@ def test_history_names_what_a_lesson_taught_and_from_whom(qtbot: QtBot, light: T
     rows = page._table.rows
     said = [rows.data(rows.index(at, 2)) for at in range(rows.rowCount())]
     assert said == [
-        "Greatest common divisor, Least common multiple and 1 more: lesson from calm-otter-1, b and 2 more",
-        "Greatest common divisor: lesson from calm-otter-1",
+        "lesson from calm-otter-1 and 3 more: Greatest common divisor, Least common multiple and 1 more",
+        "lesson from calm-otter-1: Greatest common divisor",
     ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.node.record.reasons import Reason
 from app.node.rules.preferences import SETTINGS
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import tr
@@ -71,6 +72,8 @@ def _match(text: str, kind: str) -> Sentence | None:
 def _known(kind: str) -> list[tuple[str, re.Pattern[str]]]:
     """Returns the known sentences, those with the most fixed words first."""
     templates: list[str] = msgspec.json.decode(FILE.read_bytes(), type=dict[str, list[str]])[kind]
+    if kind == "sentences":
+        templates += [reason.sentence for reason in Reason]
     templates.sort(key=lambda template: -len(_PLACE.sub("", template)))
     return [(template, _pattern(template)) for template in templates]
 

@@ -148,8 +148,8 @@ class NextCard(Card):
         away.clicked.connect(lambda: self._do(lambda: None))
         self._told: int | None = None
         """The safe round at which harder puzzles were asked for: said until the next one."""
-        asks = (self._others, self._harder, self._bigger, self._rest, self._larger)
-        self._choices = boxed(row(*asks, gap=8, fill=4))
+        asks = row(self._others, self._harder, self._bigger, self._rest, 1, gap=8)
+        self._choices = boxed(column(asks, self._larger, gap=6))
         head = row(self._title, self._why, away, gap=10, fill=1)
         self.setLayout(column(head, self._choices, gap=6, margins=(20, 6, 10, 12)))
         self.hide()

@@ -209,20 +209,18 @@ def _number(title: str, value: Callable[[Any], float]) -> Column:
     return Column(title, lambda one: number(value(one)), value, right=True)
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Returns the first two names and how many more there are. Of a lesson, those that gained come first."""
-    first, more = ", ".join(names[:_NAMED]), len(names) - _NAMED
+def _listed(names: Sequence[str], most: int) -> str:
+    """Returns the first `most` names and how many more there are. Of a lesson's families, those that gained
+    come first."""
+    first, more = ", ".join(names[:most]), len(names) - most
     return tr("{names} and {n} more", names=first, n=number(more)) if more > 0 else first
-
-
-_NAMED = 2
 
 
 def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson_from:
-            families, names = _listed(family_titles(one.lesson_families)), _listed(one.lesson_from)
-            return tr("{families}: lesson from {names}", families=families, names=names)
+            families, names = _listed(family_titles(one.lesson_families), 2), _listed(one.lesson_from, 1)
+            return tr("lesson from {names}: {families}", families=families, names=names)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
@@ -236,7 +234,7 @@ def _rounds() -> Table:
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
-    table.set_widths(84, 170, 0, 136, 116, 76)
+    table.set_widths(70, 150, 0, 130, 112, 70)
     return table
 
 

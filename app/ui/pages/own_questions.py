@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
@@ -107,6 +108,12 @@ class OwnQuestions(Card):
             self._complain(tr("{path} can't be read ({why}).", path=path, why=error.strerror or str(error)))
             return
         self._look(content, Path(path).stem)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and not (self._typing.isHidden() and self._shown.isHidden()):
+            self._close()
+        else:
+            super().keyPressEvent(event)
 
     def _choose(self) -> None:
         kinds = " ".join(f"*{ending}" for ending in SET_SUFFIXES)

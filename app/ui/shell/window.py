@@ -136,9 +136,10 @@ class MainWindow(QMainWindow):
             self._pages[key] = page
             self._stack.addWidget(page)
         before, page = self._stack.currentWidget(), self._pages[key]
-        within = before is not page and before is not None and before.isAncestorOf(self.focusWidget() or self)
+        focused = self.focusWidget()
+        beside = focused is not None and self._sidebar.isAncestorOf(focused)
         self._stack.setCurrentWidget(page)
-        if within:  # else Qt would focus the page's first button, and Enter or Space would press it
+        if before is not page and not beside:  # Qt would focus the first button, and Space would press it
             page.setFocus()
         self._sidebar.choose(key)
         page.show_view(self._view)

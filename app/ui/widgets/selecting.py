@@ -51,6 +51,7 @@ class Switch(Toggle):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = smooth(self)
+        painter.setOpacity(1 if self.isEnabled() else 0.4)
         track = QRectF(3, 4, 38, 20)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.colour("accent" if self.isChecked() else "text_faint"))

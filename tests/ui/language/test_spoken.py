@@ -16,6 +16,7 @@ from app.node import healing
 from app.node.data import contents
 from app.node.record import records
 from app.node.record.errors import no_room
+from app.node.record.reasons import Reason
 from app.node.trainer import link
 from app.sapo.asking import Way
 from app.swarm.invite.invite import InviteError, where
@@ -53,6 +54,13 @@ def test_each_comes_out_in_german_with_its_values(german: None) -> None:
         if spoken(template.format(**values) if values else template) != wanted:
             wrong.append((template, spoken(template.format(**values)), wanted))
     assert wrong == []
+
+
+def test_a_decision_in_the_history_comes_out_in_german(german: None) -> None:
+    for reason in Reason:
+        values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(reason.sentence))}
+        wanted = QCoreApplication.translate("shoal", reason.sentence).format(**values)
+        assert spoken(reason.sentence.format(**values)) == wanted != reason.sentence
 
 
 def test_in_english_every_sentence_stays_as_it_is(qapp: QCoreApplication) -> None:

@@ -106,6 +106,9 @@ def test_a_table_is_shown_then_kept_and_learned(
     monkeypatch.setattr(QMessageBox, "exec", lambda box: _deed(box).click())
     card._remove(one)
     assert asked[-1] == ((), "half") and question_sets.kept(tmp_path) == []
+    card._type()
+    qtbot.keyClick(card._text, Qt.Key.Key_Escape)
+    assert card._typing.isHidden()
 
 
 def _deed(box: QMessageBox) -> QAbstractButton:
