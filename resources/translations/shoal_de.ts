@@ -3050,8 +3050,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>puzzles, each one checked here</source>
-   <translation>Rätsel, jedes hier geprüft</translation>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
   </message>
   <message>
    <source>{n} other is online</source>
