@@ -14,7 +14,6 @@ import secrets
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable
 from pathlib import Path
 
 import msgspec
@@ -162,10 +161,7 @@ class JetStream:
         await self._nats.subscribe(f"{self._presence_subject}.*", cb=self._presence_came)
         self._pruning = asyncio.create_task(self._prune(), name="pruning of values")
 
-    def publish(self, record: CheckedGroup) -> Awaitable[Added]:
-        return self._publish(record)
-
-    async def _publish(self, record: CheckedGroup) -> Added:
+    async def publish(self, record: CheckedGroup) -> Added:
         ending = time.monotonic() + TRYING_S
         tries = 0
         while True:

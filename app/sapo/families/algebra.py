@@ -63,7 +63,6 @@ FRACTION_SIMPLIFICATION = Family(
     score=_fraction_score,
     sound=_fraction_sound,
     work=_fraction_work,
-    paper=True,
 )
 
 

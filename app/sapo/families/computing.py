@@ -78,7 +78,6 @@ BF = Family(
     opened=_bf_opened,
     content=_bf_content,
     score=scores.exact,
-    paper=True,
 )
 
 

@@ -288,6 +288,5 @@ PROPOSITIONAL_LOGIC = Family(
     solution=_logic_solution,
     # Many conclusions are right, so a constant one often is.
     guess_rate=0.28,
-    paper=True,
     guess=(0.25, "P → (Q ∧ R)"),
 )

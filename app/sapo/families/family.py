@@ -93,8 +93,6 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """The hashes of the held-out contents, if they are listed instead of being one in `held_out_share`."""
     terse: bool = False
     """Whether an answer without work may also serve as an example."""
-    paper: bool = False
-    """Whether it is one of the nine families of the SAPO paper."""
 
     def judge(self, answer: str, entry: Entry) -> float:
         """Returns the raw score in [0, 1]; 0 for an answer longer than MAX_ANSWER characters."""

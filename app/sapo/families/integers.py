@@ -204,7 +204,6 @@ BASE_CONVERSION = Family(
     ),
     score=scores.word,
     work=_base_work,
-    paper=True,
 )
 
 

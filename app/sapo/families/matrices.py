@@ -32,7 +32,6 @@ BINARY_MATRIX = Family(
     content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
     score=scores.grid,
     sound=_binary_sound,
-    paper=True,
 )
 
 

@@ -253,5 +253,4 @@ ARC_1D = Family(
     content=_content,
     score=_score,
     sound=_sound,
-    paper=True,
 )

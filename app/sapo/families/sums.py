@@ -100,7 +100,6 @@ BASIC_ARITHMETIC = Family(
     score=scores.integer,
     sound=_exact,
     work=_basic_work,
-    paper=True,
 )
 
 
@@ -135,7 +134,6 @@ DECIMAL_ARITHMETIC = Family(
     content=lambda entry: contents.calculation(entry["question"].rpartition("\n")[2], entry["answer"]),
     score=scores.decimal,  # the library would accept a tenth more or less at level 0
     sound=_decimal_sound,
-    paper=True,
 )
 
 

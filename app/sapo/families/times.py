@@ -72,7 +72,6 @@ CALENDAR_ARITHMETIC = Family(
     wording=_calendar_wording,
     score=_calendar_score,
     sound=_calendar_sound,
-    paper=True,
     guess=(0.21, "the last word"),
 )
 

@@ -54,13 +54,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     relay: str | None
     swarm: str | None
     peers: int | None
-    relays: int | None
-    rollouts_min: float | None
     window: int | None
     stored: int | None
     families: Mapping[str, int] | None
     clock_offset_ms: int
-    publish_per_min: int
     held: int
     created: int
     waiting: int

@@ -71,10 +71,6 @@ class Publisher:
     def held(self) -> int:
         return len(self._held)
 
-    @property
-    def per_min(self) -> int:
-        return self._quotas.publish_per_min
-
     def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
         """Stores a group until a relay has it. Returns False if it may not be published, for example if its
         rewards are all equal. If the disk fails, the group is held in memory and tried again with the next
