@@ -118,6 +118,8 @@ class ModelPicker(QWidget):
             self._ask.cancel(self._holdings.fetch.name)
 
     def _close(self) -> None:
+        if (chosen := self._group.checkedButton()) is not None and self._panel.isVisible():
+            chosen.setFocus()  # Qt would move it to the next button
         self._panel.hide()
 
 

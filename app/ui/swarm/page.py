@@ -112,7 +112,7 @@ class SwarmPage(Page):
         given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
         refused = sum(swarm.refused.values())
         turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
-        checked = tr("puzzles, each one checked here")
+        checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour
         hour = "–" if rate is None else size(rate)

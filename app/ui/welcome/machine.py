@@ -245,23 +245,22 @@ class Machine(QWidget):
         running = trial.stage is TrialStage.RUNNING
         self._bar.setVisible(running)
         self._again.setVisible(trial.stage in (TrialStage.FAILED, TrialStage.DONE))
-        for part in (self._engine, self._reason):
-            part.hide()
+        engine = reason = ""
         if trial.stage is TrialStage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             model = tr(title(self._measured))
-            self._engine.tell(f"{model}, {words.on_device(found.device)}" if found.device else model)
+            engine = f"{model}, {words.on_device(found.device)}" if found.device else model
             self._engine.setToolTip(f"{found.title}. {spoken(found.reason)}")
         elif trial.stage is TrialStage.FAILED:
             self._pace.say(tr("No estimate"))
-            self._reason.tell(trial.sentence)
+            reason = trial.sentence
         elif running:
             self._pace.say(tr("Testing …"))
             self._bar.setValue(int(1000 * trial.share))
-            self._reason.tell(
-                tr("{span} so far: a few answers, and one step of learning.", span=span(trial.seconds))
-            )
+            reason = tr("{span} so far: a few answers, and one step of learning.", span=span(trial.seconds))
         else:
             self._pace.say(tr("Not tested yet"))
+        self._engine.tell(engine)
+        self._reason.tell(reason)
         said = [self._pace.text(), self._engine.text(), self._reason.text()]
         self._speed.setAccessibleName(". ".join(filter(None, said)))
