@@ -240,7 +240,7 @@ class RaceCard(Card):
             n=result.puzzles,
         )
         self._score.say(self._complaint or (score(result) if over else so_far))
-        self._sure.tell(" ".join(filter(None, (sure(result), measured(self._curve)))) if over else "")
+        self._sure.tell(" ".join(filter(None, (significance(result), measured(self._curve)))) if over else "")
         self.setAccessibleName(f"{self._score.text()} {self._sure.text()}".strip())
 
 
@@ -271,7 +271,7 @@ def score(result: Result) -> str:
     )
 
 
-def sure(result: Result) -> str:
+def significance(result: Result) -> str:
     """Returns a sentence on whether the result is significant, by the exact sign test on the puzzles that only
     one model solved."""
     if result.sure and result.lead > 0:

@@ -55,16 +55,16 @@ class Fish(msgspec.Struct, frozen=True, kw_only=True):
     stripes: int = 0
 
 
-def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
+def make_fish(solved: float | None, climbed: int, mastered: int) -> Fish:
     """Returns the fish of a model that solves the share `solved` of new puzzles, has climbed `climbed` levels
     in all, and solves at least half of the new puzzles of `mastered` families. Length, fins and stripes show
     these three.
 
-    >>> grown(None, 0, 0)
+    >>> make_fish(None, 0, 0)
     Fish(length=0.42, fins=0, stripes=0)
-    >>> grown(0.5, climbed=4, mastered=3)
+    >>> make_fish(0.5, climbed=4, mastered=3)
     Fish(length=0.71, fins=2, stripes=3)
-    >>> grown(1.0, climbed=40, mastered=55)
+    >>> make_fish(1.0, climbed=40, mastered=55)
     Fish(length=1.0, fins=4, stripes=6)
     """
     return Fish(
@@ -76,7 +76,7 @@ def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
 
 def now(view: View) -> Fish:
     """Returns the model's current fish."""
-    return grown(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
+    return make_fish(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
 
 def climbed(view: View) -> int:

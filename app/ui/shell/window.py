@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
         self._stack.removeWidget(page)
         page.deleteLater()
 
-    def opened(self, key: str) -> Any:
+    def open_page(self, key: str) -> Any:
         """Shows a page and returns it; each page type has its own methods to scroll or filter."""
         self.go(key)
         return self._pages[key]
@@ -175,7 +175,7 @@ class MainWindow(QMainWindow):
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(SET_SUFFIXES):
-                self.opened("skills").own.offer(path)
+                self.open_page("skills").own.offer(path)
                 continue
             (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
             self.go("models")
