@@ -240,7 +240,6 @@ def _runs(way: str, facts: HardwareFacts) -> str:
 
 
 def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
-    """Returns why this way was chosen."""
     engine = engine_of(way)
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
         return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."

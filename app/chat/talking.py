@@ -72,7 +72,6 @@ class Chat:
         self._refresh()
 
     def opened(self) -> messages.ModelOpened:
-        """Returns the message that announces the opened model."""
         return messages.ModelOpened(
             number=0, model=self._name, engine=self._engine.info, learned=self._round, levels=self._levels()
         )

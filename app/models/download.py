@@ -97,8 +97,6 @@ def download(
 
 
 class _Download:
-    """One download in this process."""
-
     def __init__(
         self,
         shelf: Shelf,

@@ -84,7 +84,6 @@ class _Description(msgspec.Struct):
 
 
 def description_url(endpoint: str, id: str, revision: str) -> str:
-    """Returns the URL of a model's description."""
     return f"{endpoint}/api/models/{id}/revision/{quote(revision, safe='')}?blobs=true"
 
 

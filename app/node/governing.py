@@ -251,7 +251,6 @@ def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence:
 
 
 def ruling_event(ruling: Ruling) -> events.RulingChanged:
-    """Returns the event for a ruling."""
     return events.RulingChanged(
         round=0,
         run=ruling.run,

@@ -299,15 +299,13 @@ class Gate:
         return self._open.is_set()
 
     def put(self, open: bool) -> None:
-        """Opens or closes it."""
+        """Opens or closes the gate."""
         now, other = (self._open, self._closed) if open else (self._closed, self._open)
         other.clear()
         now.set()
 
     async def wait_open(self) -> None:
-        """Returns when it is open."""
         await self._open.wait()
 
     async def wait_closed(self) -> None:
-        """Returns when it is closed."""
         await self._closed.wait()

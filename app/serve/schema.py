@@ -76,7 +76,6 @@ def any_object() -> str:
 
 
 def grammar(schema: object) -> str:
-    """Returns the grammar of a schema. Raises SchemaError."""
     made = _Rules(schema)
     root, _ = made.rule(schema, 0)
     if made.refers_to_itself and made.splits:

@@ -131,7 +131,6 @@ class Network:
 
     @property
     def merge_bytes(self) -> int:
-        """Bytes of the merged copy."""
         return sum(place.width_in * place.width_out for place in self.places) * self.dtype.size
 
     def row_bytes(self, tokens: int) -> int:

@@ -50,7 +50,6 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for key, value in figures.items():
         if key.startswith("speedup_vs_"):

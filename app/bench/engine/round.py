@@ -57,7 +57,6 @@ def _compared(mine: CandidateFigures | None, peer: CandidateFigures | None) -> d
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for name, ratios in figures["ratios"].items():
         lines.append(

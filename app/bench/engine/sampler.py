@@ -81,7 +81,6 @@ def ratios(found: Mapping[str, CandidateFigures]) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """The figures as lines of text."""
     lines = apart.table(figures["candidates"], figures)
     for kind, value in figures["speedups"].items():
         lines.append(f"{CLASSES[kind][0]} is {value} times as fast as transformers ({kind}); wanted: 1.5.")

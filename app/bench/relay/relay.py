@@ -259,7 +259,6 @@ def sizes(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) 
 
 
 def table(figures: dict[str, Any]) -> list[str]:
-    """The figures as lines of text."""
 
     def row(name: str, ours: str, raw: str, unit: str, budget: str = "") -> str:
         show = [f"{figures[key]:>10.1f}" if key in figures else " " * 10 for key in (ours, raw)]

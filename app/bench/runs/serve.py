@@ -153,7 +153,6 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """The figures as lines of text."""
     columns = (("requests/s", 11), ("tokens/s", 10), ("cpu ms", 9), ("p50 s", 8), ("p99 s", 8), ("errors", 8))
     lines = [f"{'clients':<8}{'server':<18}" + "".join(f"{name:>{width}}" for name, width in columns)]
     for clients, row in figures["rows"].items():

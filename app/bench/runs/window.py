@@ -84,7 +84,6 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """The figures as lines of text."""
     lines = [f"{'':<46}{'measured':>10}{'budget':>10}"]
     for key, name in _NAMES.items():
         lines.append(f"{name:<46}{figures[key]:>10}{BUDGET[key]:>10}")

@@ -111,7 +111,6 @@ class PackInstaller:
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
 
     def here(self) -> list[Pack]:
-        """Returns every installed pack."""
         used = place.current(self.root)
         rows = []
         for pack in place.packs(self.root):

@@ -77,8 +77,6 @@ LOCKS = ("lock", "window.lock", "window.socket")
 
 
 class DataSize(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of one kind of data."""
-
     kind: str
     label: str
     bytes: int

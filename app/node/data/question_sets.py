@@ -32,8 +32,6 @@ SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
 
 
 class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A question set in the data folder."""
-
     file: Path
     made: QuestionSet
 

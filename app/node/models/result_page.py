@@ -92,7 +92,6 @@ def certainty(
 
 
 def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plainly) -> str:
-    """Returns the HTML page as text."""
     result = found.result
     flips = result.flips
     title = tr("A result of Shoal")

@@ -94,7 +94,6 @@ class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(view: RelayPage) -> bytes:
-    """Renders the page as HTML."""
     nodes = {0: "nodes just now" if view.stored else "nodes: be the first", 1: "node is learning"}.get(
         view.peers, "nodes are learning together"
     )

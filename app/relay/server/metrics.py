@@ -154,7 +154,6 @@ def _counters(name: str, help: str, label: str, values: dict[str, int]) -> Metri
 
 
 def metrics_application(figures: RelayFigures) -> web.Application:
-    """The web application that serves only `/metrics`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(figures)
 

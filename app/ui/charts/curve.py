@@ -66,7 +66,6 @@ class Curve(Card):
         self._all.hide()
 
     def put_beside(self, widget: QWidget) -> None:
-        """Puts a widget beside the figures."""
         self._place.addWidget(widget)
 
     def _tools(self, theme: Theme) -> QWidget:

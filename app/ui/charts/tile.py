@@ -107,8 +107,6 @@ class Pips(QWidget):
 
 
 class Tile(Card):
-    """The tile of one family."""
-
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)

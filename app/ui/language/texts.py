@@ -29,7 +29,6 @@ def tr(text: str, /, **values: object) -> str:
 
 
 def family_titles(names: Iterable[str]) -> tuple[str, ...]:
-    """Returns the titles of puzzle families."""
     return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
 
 

@@ -214,7 +214,6 @@ def _name(value: ast.expr) -> str:
 
 
 def files() -> list[Path]:
-    """Returns the existing translators' files."""
     return sorted(FOLDER.glob(f"{CONTEXT}_*.ts"))
 
 

@@ -91,7 +91,6 @@ def mastered(view: View) -> list[str]:
 
 
 def describe(view: View) -> str:
-    """Returns the fish described in words."""
     share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
     if share is None:
         return tr("A small fish. It grows once your model has been measured.")

@@ -178,7 +178,6 @@ class HistoryPage(Page):
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
 
     def diary(self) -> str:
-        """Returns the diary as text to share."""
         lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
         lines = [f"{words.day(one.at)}: {words.milestone(one)}" for one in self._view.milestones]
         return "\n".join([lead, "", *lines]) + "\n"

@@ -107,8 +107,6 @@ class Skills(Page):
 
 
 class KindSection(QWidget):
-    """The families of one kind."""
-
     def __init__(self, theme: Theme, kind: str) -> None:
         super().__init__()
         self._tiles = Tiles(theme)

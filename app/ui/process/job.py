@@ -234,7 +234,6 @@ class JobControl(QObject, Generic[StateT]):
 
 
 def heard(transfer: TransferT, event: Progress | Waiting) -> TransferT:
-    """Returns the transfer updated with this event."""
     if isinstance(event, Waiting):
         at = time.time() + event.seconds
         return msgspec.structs.replace(

@@ -106,7 +106,6 @@ class Tray(QObject):
         self._finish.setEnabled(not words.finishing(view))
 
     def tell(self, title: str, sentence: str) -> None:
-        """Shows one notification."""
         if self._icon.isVisible():
             self._icon.showMessage(title, sentence, self._icons["tray-problem"])
 

@@ -128,7 +128,6 @@ class MainWindow(QMainWindow):
         return next(key for key, page in self._pages.items() if page is self._stack.currentWidget())
 
     def go(self, key: str) -> None:
-        """Shows a page."""
         if key not in self._makers:
             key = "overview"
         if key not in self._pages:
@@ -181,7 +180,6 @@ class MainWindow(QMainWindow):
             self.go("models")
 
     def show_view(self, view: View) -> None:
-        """Shows a new View."""
         self._view = view
         self._sidebar.show_view(view)
         if self.isVisible():

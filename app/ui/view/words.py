@@ -215,7 +215,6 @@ def step_line(view: View) -> str:
 
 
 def device(view: View) -> str:
-    """Returns the device that the model learns on."""
     return on_device(view.engine.device) if view.engine is not None else ""
 
 

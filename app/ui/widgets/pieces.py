@@ -126,7 +126,6 @@ def relook(widget: QWidget, name: str) -> None:
 
 
 def clear_layout(box: QLayout) -> None:
-    """Deletes every widget of a layout."""
     while (item := box.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
             widget.hide()
