@@ -94,8 +94,7 @@ def chosen(args: argparse.Namespace) -> Joining:
 
 
 def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
-    """Returns the public keys of the operators, and of those they let invite. Raises AccessError and
-    OperatorError."""
+    """The public keys of the operators, and of those they let invite. Raises AccessError and OperatorError."""
     keys = _operator.operators(args)
     if args.invite_key is not None:
         keys |= {public_key(args.invite_key)}

@@ -200,8 +200,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
 
 
 def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> StudyPlan:
-    """Returns the plan made from the options and the model's own settings. Raises WrongUsage or
-    QuestionError."""
+    """The plan made from the options and the model's own settings. Raises WrongUsage or QuestionError."""
     from engines.models.folder import read_settings
 
     settings = read_settings(folder)
@@ -267,7 +266,6 @@ def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
 
 
 def _regime(plan: StudyPlan) -> StudySettings:
-    """Returns the regime's settings as the plan has them: equal to the file's where no option changed
-    anything."""
+    """The regime's settings as the plan has them: equal to the file's where no option changed anything."""
     names = StudySettings.__struct_fields__
     return StudySettings(**{name: getattr(plan, name) for name in names})

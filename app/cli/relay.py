@@ -194,8 +194,7 @@ def _end() -> None:
 
 
 def _handout(args: argparse.Namespace) -> str:
-    """Returns the content of the question set that a class hands out; empty if there is none. Raises
-    ValueError."""
+    """The content of the question set that a class hands out; empty if there is none. Raises ValueError."""
     if args.questions is None:
         return ""
     if not args.classroom:

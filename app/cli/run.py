@@ -230,8 +230,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _joins(args: argparse.Namespace) -> SwarmToJoin:
-    """Returns the swarm to join. Raises UsageError. Imports are local so that solo mode never loads the
-    swarm."""
+    """The swarm to join. Raises UsageError. Imports are local so that solo mode never loads the swarm."""
     from app.common.process.surroundings import FROM_STDIN, read_stdin_line
     from app.node.swarm.choice import SwarmToJoin
 

@@ -119,8 +119,7 @@ def _obtain(
 
 
 def _trust(args: argparse.Namespace) -> Trust:
-    """Returns the keys and addresses of releases. Raises InstallError, or Checkout if this copy has no
-    releases."""
+    """The keys and addresses of releases. Raises InstallError, or Checkout if this copy has no releases."""
     if args.key is None:
         own = trust()
         return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own

@@ -42,8 +42,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"sha256:{self.sha256}"
 
     def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:
-        """Returns the file's download addresses: beside the list at `base`, then in the folders of
-        `mirrors`."""
+        """The file's download addresses: beside the list at `base`, then in the folders of `mirrors`."""
         first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
         return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
 

@@ -244,8 +244,7 @@ class Environment:
 
 
 def _without(text: str, *names: str, cards: bool = True) -> str:
-    """Returns a lock's text without some packages and, with `cards`, without those that only NVIDIA cards
-    need."""
+    """A lock's text without some packages and, with `cards`, without those that only NVIDIA cards need."""
     entries = re.findall(r"(?m)^\S.*(?:\n[ \t].*)*", text)
     kept = [
         entry

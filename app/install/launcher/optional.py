@@ -267,8 +267,7 @@ def _pip(pip: list[str], work: Path) -> dict[str, str]:
 
 
 def _made_for(definitions: Mapping[str, str]) -> str:
-    """Returns a key for a build: a wheel built with other definitions, or for another processor, has another
-    key."""
+    """A key for a build: a wheel built with other definitions, or for another processor, has another key."""
     return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
 
 

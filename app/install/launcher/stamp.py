@@ -58,8 +58,7 @@ HASHED = ("--require-hashes", "--no-deps")
 
 
 def lock_of(file: str) -> str:
-    """Returns the lock beside a requirement file (packaging/requirements/lock writes it); "" if there is no
-    lock."""
+    """The lock beside a requirement file (packaging/requirements/lock writes it); "" if there is no lock."""
     lock = os.path.splitext(file)[0] + ".lock"
     return lock if os.path.isfile(lock) else ""
 

@@ -67,8 +67,7 @@ def choose(where: Path | None) -> None:
 
 
 def pointer() -> Path:
-    """Returns the file that names the chosen folder. It is outside that folder, which may be on a removable
-    disk."""
+    """The file that names the chosen folder. It is outside that folder, which may be on a removable disk."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 

@@ -167,8 +167,7 @@ def _task(
 
 
 def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfile.ZipInfo]) -> str:
-    """Returns the wheel's .dist-info folder after checking that its name and version agree with the
-    manifest."""
+    """The wheel's .dist-info folder after checking that its name and version agree with the manifest."""
     found = {name.partition("/")[0] for name in names if name.partition("/")[0].endswith(".dist-info")}
     for folder in found:
         name, _, version = folder.removesuffix(".dist-info").partition("-")

@@ -201,8 +201,7 @@ def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
 
 
 def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
-    """Returns the stored list if it is still valid: signed, not expired, and the newest ever seen; else
-    None."""
+    """The stored list if it is still valid: signed, not expired, and the newest ever seen; else None."""
     content, signature = stored_feed(home)
     newest = read_known(home).serial
     if not content:

@@ -40,8 +40,7 @@ def form(system: str = sys.platform) -> Installed:
 
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns the command that starts this installation, full path first, for a subcommand and options to
-    follow."""
+    """The command that starts this installation, full path first, for a subcommand and options to follow."""
     match form():
         case "checkout":
             launcher = str(SOURCE / "shoal")

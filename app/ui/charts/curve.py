@@ -191,8 +191,7 @@ class Curve(Card):
             self._say_saved(path, self.picture().save(str(path)))
 
     def picture(self) -> QPixmap:
-        """Returns a picture of the curve to share, as on a result's page: the model, its value, and the
-        date."""
+        """A picture of the curve to share, as on a result's page: the model, its value, and the date."""
         error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
         stands = " ".join(filter(None, (self._figure.text(), error)))
         view = self._view

@@ -142,8 +142,7 @@ def paint(
 
 
 def _bent(along: float, phase: float) -> QPointF:
-    """Returns a point of the spine, from nose (0) to the root of the tail (1); the wave grows towards the
-    tail."""
+    """A point of the spine, from nose (0) to the root of the tail (1); the wave grows towards the tail."""
     wave = math.sin(_STROKES * (phase - 0.55 * along)) * 0.055 * along**1.6 if phase else 0.0
     return QPointF(-0.8 * along, wave)
 

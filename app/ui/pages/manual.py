@@ -130,8 +130,7 @@ def packages() -> list[tuple[str, str, str]]:
 
 
 def licence(known: Message) -> str:
-    """Returns a package's licence in one line, as the package states it; some put the whole text in that
-    field."""
+    """A package's licence in one line, as the package states it; some put the whole text in that field."""
     named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
     if 0 < len(named) < 60:
         return named

@@ -120,8 +120,7 @@ class KindSection(QWidget):
 
 
 def since(family: FamilyView) -> str:
-    """Returns a sentence: the peer that the model learned the family from, else the latest level reached, and
-    when."""
+    """A sentence: the peer that the model learned the family from, else the latest level reached, and when."""
     if family.learned_from:
         others = len(family.learned_from) - 1
         name = family.learned_from[0]

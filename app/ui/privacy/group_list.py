@@ -99,8 +99,7 @@ def exact_counts(group: GroupRow) -> str:
 
 
 def _advantages(group: GroupRow) -> tuple[float, float]:
-    """Returns the advantage of a right answer and the negative one of a wrong answer; the group must have
-    both."""
+    """The advantage of a right answer and the negative one of a wrong answer; the group must have both."""
     by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
     return by_reward[1], -by_reward[0]
 

@@ -308,8 +308,7 @@ class Desktop:
         return False
 
     def _tell_tray(self) -> None:
-        """Says once that Shoal is still running, because a closed window looks like a program that has
-        ended."""
+        """Says once that Shoal is still running, as a closed window looks like a program that has ended."""
         if not self.choices.memory.tray_told:
             self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
             with contextlib.suppress(OSError):

@@ -14,8 +14,7 @@ from app.ui.view.view import Fetch, Transfer
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
-    """Returns the look, the word and the sentence about whether the model can run here; empty if that is
-    unknown."""
+    """The look, the word and the sentence about whether the model can run here; empty if that is unknown."""
     if model.fit is None:
         return "", "", ""
     need, free = size(model.learning), size(library.memory.free)
@@ -39,8 +38,7 @@ def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
 
 
 def facts(model: ModelEntry) -> str:
-    """Returns one line with the model's size, licence, what it has learned, its pace, and its folder if it is
-    local."""
+    """One line with the model's size, licence, what it has learned, its pace, and its folder if it is local."""
     parts = [size(model.bytes) if model.bytes else "", model.licence]
     if model.training is not None:
         rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)

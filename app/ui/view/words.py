@@ -83,8 +83,7 @@ def reason(view: View, now: float) -> str:
 
 
 def ruled(ruling: Ruling, now: float) -> str:
-    """Returns a ruling's sentence in the person's language; a reason that only a newer node knows stays in
-    English."""
+    """A ruling's sentence in the person's language; a reason that only a newer node knows stays in English."""
     known, values = _reason(ruling), dict(ruling.values)
     if ruling.until is not None and "until" in values:
         values["until"] = until(ruling.until, now)

@@ -109,8 +109,7 @@ class TrialRun(QObject):
         self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
-        """Ends the trial, because the node's own trainer needs the memory. `wait`: returns when it has
-        ended."""
+        """Ends the trial, as the node's own trainer needs the memory. `wait`: returns when it has ended."""
         self._tick.stop()
         self._job.kill(wait)
         if self.stage is TrialStage.RUNNING:
