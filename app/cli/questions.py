@@ -130,8 +130,7 @@ def _add(args: argparse.Namespace, home: Path) -> int:
 
 
 def _read(args: argparse.Namespace, home: Path) -> Preview:
-    """Reads a set from a file, standard input, an example, or the offer of a class. Raises SetError and
-    OSError."""
+    """Reads a set from a file, standard input, an example, or a class's offer. Raises SetError and OSError."""
     if args.what.startswith("class:"):
         one = question_sets.find(question_sets.offered(home), args.what.removeprefix("class:").strip())
         named = msgspec.structs.replace(one.made, name=args.name or one.made.name)

@@ -253,8 +253,7 @@ def _page(socket_url: str) -> str:
 
 
 def _servers(text: str) -> tuple[str, ...] | str:
-    """Returns NATS server addresses; empty for a relay in memory, or a name if the relay starts its own
-    NATS."""
+    """NATS server addresses; empty for a relay in memory, or a name if the relay starts its own NATS."""
     if text == MEMORY:
         return ()
     if text == NATS:

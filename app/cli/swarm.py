@@ -152,8 +152,7 @@ class LocalSwarm:
             self._relay = await self._open_relay(self._url.rsplit(":", 1)[1].partition("/")[0])
 
     async def _summary(self) -> dict[str, Any]:
-        """Counts groups in the outboxes of the nodes, which have ended, and asks the relay, which still
-        runs."""
+        """Counts groups in the outboxes of the nodes, which have ended, and asks the relay, which has not."""
         from app.swarm.client.connection import ConnectionEnded, connect
         from app.swarm.client.outbox import Outbox
         from app.swarm.wire.protocol import AskStats, Stats

@@ -31,8 +31,7 @@ _ENGINE_S = 12
 
 
 class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
-    """The trial of one engine. Without a measurement, `reason` says why; the figures are those of
-    engines.choice."""
+    """The trial of one engine. Without a measurement, `reason` says why; figures as in engines.choice."""
 
     name: str
     usable: bool

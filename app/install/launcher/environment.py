@@ -145,8 +145,7 @@ class Environment:
         return install.Installer(str(self.root), self.python, pythons.own(), self.tools, self._log, held)
 
     def _make_usable(self, purpose: str) -> None:
-        """Makes sure that the folder has a Python that starts and is suitable, replacing the folder
-        otherwise."""
+        """Makes sure that the folder has a suitable Python that starts, else replaces the folder."""
         if self._usable():
             say("Installing what is missing." if purpose == "run" else "Installing what the tests need.")
             return
@@ -186,8 +185,7 @@ class Environment:
                     installer.install(["-r", file, *options, *again], progress)
 
     def _install_base(self, installer: install.Installer, progress: ProgressLine, again: list[str]) -> None:
-        """Installs the base packages, on Linux without an NVIDIA card with PyTorch's CPU build if that is
-        available."""
+        """Installs the base packages; on Linux without an NVIDIA card, PyTorch's CPU build if available."""
         (name, options), *_ = PURPOSES["run"]
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
         text = Path(file).read_text(encoding="utf-8")
@@ -306,8 +304,8 @@ def _venv(python: str, folder: Path, *options: str) -> str:
 
 
 def _damaged(folder: Path) -> list[str]:
-    """Returns the packages with files that are missing or have another size. Compiled files don't count: Python
-    rewrites them."""
+    """Packages with files that are missing or have another size. Compiled files don't count: Python rewrites
+    them."""
     found = []
     for packages in [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]:
         for record in packages.glob("*.dist-info"):

@@ -203,8 +203,7 @@ def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[s
 
 
 class Installer:
-    """Installs into one environment from locks with hashes. `folder` contains uv, its cache and temporary
-    files."""
+    """Installs into one environment from locks with hashes. `folder` has uv, its cache and temporary files."""
 
     def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
         self._root, self._python, self._outer = root, python, outer

@@ -84,8 +84,7 @@ class _Busy(Exception):
 
 
 def wanted() -> bool:
-    """Whether to build llama.cpp in the background: not if a better engine runs here, or the user forbade
-    it."""
+    """Whether to build llama.cpp in the background: not if a better engine runs here, or it is forbidden."""
     return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 
@@ -310,8 +309,7 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def jobs() -> int:
-    """Returns how many files to compile in parallel: one per core and 2 GB of memory; in the background a core
-    stays free."""
+    """Files to compile in parallel: one per core and 2 GB of memory; in the background a core stays free."""
     polite = hasattr(os, "nice") and os.nice(0) > 0
     cores = (os.cpu_count() or 2) - polite
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

@@ -96,7 +96,7 @@ def _try_optional(root: str) -> None:
 
 
 def _provide(root: str, name: str, firmly: bool) -> None:
-    """Installs something optional, waiting for another process that is installing it. Raises SetupError only if
+    """Installs something optional, waiting for a process that is installing it. Raises SetupError if
     `firmly`."""
     from pathlib import Path
 

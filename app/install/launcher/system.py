@@ -82,8 +82,7 @@ def provide_libraries(
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:
-    """Installs the missing ones of `libraries` on Linux. Raises SetupError with the command to run if some are
-    still missing."""
+    """Installs missing `libraries` on Linux. Raises SetupError with the command to run if some stay missing."""
     missing = [library for library in libraries if not present(library.file)] if platform == "linux" else []
     if not missing:
         return
@@ -112,8 +111,7 @@ def provide_useful(
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:
-    """Installs libraries that are useful in a session with a screen, if that needs no password; otherwise
-    continues silently."""
+    """Installs libraries that a session with a screen can use, if that needs no password; else does nothing."""
     if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
         with contextlib.suppress(SetupError):
             if privilege() is not None:
@@ -136,7 +134,7 @@ def privilege() -> list[str] | None:
 
 
 def install(packages: Sequence[str], what: str) -> None:
-    """Installs system packages and says so. Raises SetupError with the exact command if that is not allowed or
+    """Installs system packages and says so. Raises SetupError with the command if that is forbidden or
     fails."""
     tool = manager()
     command = [*MANAGERS[tool], *packages]

@@ -103,8 +103,7 @@ class SignedManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Figures shown to people before any network access: `bytes` to download, and the peak `disk` bytes
-    needed."""
+    """Figures shown before any network access: `bytes` to download, and the peak `disk` bytes needed."""
 
     version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
     title: Annotated[str, msgspec.Meta(max_length=100)]
@@ -135,8 +134,8 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
 
     def encode(self) -> bytes:
-        """Returns the content of resources/release.json. Raises msgspec.ValidationError for values that the app
-        would refuse."""
+        """The content of resources/release.json. Raises msgspec.ValidationError for values that the app
+        refuses."""
         content = msgspec.json.encode(self)
         msgspec.json.decode(content, type=Trust)
         return msgspec.json.format(content, indent=1) + b"\n"

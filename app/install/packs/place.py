@@ -38,8 +38,7 @@ POINTER = "engine-folder.json"
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
-    """Folder names of the pack in use and of the `previous` one, to which a rollback returns; empty for
-    none."""
+    """Folder names of the pack in use and the `previous` one, for a rollback; empty for none."""
 
     current: str = ""
     previous: str = ""
@@ -181,8 +180,7 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
 
 
 class PackStage(Enum):
-    """Stages of an installation in order; the value is the percentage of the whole at which the stage
-    begins."""
+    """Stages of an installation in order; the value is the percentage at which the stage begins."""
 
     DISK = 0
     FETCH = 1

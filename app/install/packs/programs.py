@@ -40,8 +40,7 @@ _HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """A Python outside any virtual environment; `version` as "3.11". Some distributions' Python cannot make
-    environments."""
+    """A Python outside any virtual environment; `version` as "3.11". Some cannot make environments."""
 
     path: Path
     version: str

@@ -196,8 +196,7 @@ class PackInstaller:
     def _check_disk(
         self, wanted: PackManifest, name: str, total: int, wheels: Path, offline: Path | None
     ) -> None:
-        """Checks before downloading that the disk has room, counting what has arrived already. Raises
-        InstallError."""
+        """Checks that the disk has room, counting what has arrived already. Raises InstallError."""
         self._say(PackStage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
         missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
@@ -279,8 +278,7 @@ class PackInstaller:
             (self.root / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _fault(self, name: str, lock: int, files: bool = True) -> str:
-        """Returns what is wrong with a pack; empty if nothing is. `files`: also compare every file with its
-        record."""
+        """What is wrong with a pack, else empty. `files`: also compare every file with its record."""
         if self._mark(name) is None:
             return "its installation was not finished"
         if not place.interpreter(self.root / name).exists():

@@ -130,7 +130,7 @@ def _task(
     skip: Sequence[str],
     taken: dict[str, tuple[int, int]],
 ) -> UnpackTask:
-    """Returns the task of one wheel. `taken` has the paths used by earlier wheels, with the files' lengths and
+    """The task of one wheel. `taken`: the paths used by earlier wheels, with the files' lengths and
     checksums."""
     infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     info_folder = _info_folder(wheel, archive, infos)

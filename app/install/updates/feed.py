@@ -21,8 +21,7 @@ from app.install.signed import ListedFile, Url, check_address, holds
 
 
 def trust(path: Path | None = None) -> Trust:
-    """Returns the trusted keys and the addresses of the list. Raises Checkout if the build wrote none, and
-    InstallError."""
+    """The trusted keys and the list's addresses. Raises InstallError, or Checkout if the build wrote none."""
     if not (path or manifest.TRUST).exists() or not (found := manifest.trust(path)).feeds:
         raise Checkout
     return found
@@ -105,8 +104,7 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
 
 
 def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> ReleaseFile:
-    """Returns the list's row for a file that was built. Raises OSError, and msgspec.ValidationError for invalid
-    values."""
+    """The list's row for a built file. Raises OSError, and msgspec.ValidationError for invalid values."""
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}

@@ -137,8 +137,7 @@ class NextStep(Enum):
 
 
 class HandOver(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of handing over an update. `command` is what the user has to type if nothing could be
-    started."""
+    """The result of handing over an update. `command`: what the user must type if nothing could be started."""
 
     then: NextStep
     sentence: str
@@ -159,7 +158,7 @@ class SystemInstaller(msgspec.Struct, frozen=True, kw_only=True):
 def hand_over_update(
     path: Path, file: ReleaseFile, program: Path, say: Say, system: SystemInstaller | None = None
 ) -> HandOver:
-    """Verifies the file's digest once more and hands it to the installer. `program` is the running one. Raises
+    """Verifies the digest again and hands the file to the installer; `program` is running. Raises
     InstallError."""
     system = system or SystemInstaller()
     try:
@@ -267,8 +266,7 @@ def _windows(path: Path) -> HandOver:
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """Runs a command; returns its exit code and last line of output. Raises InstallError if it does not
-    start."""
+    """Runs a command; returns its exit code and last line of output. Raises InstallError if it can't start."""
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, env=outside_bundle(), check=False

@@ -44,8 +44,7 @@ _MIN = 4.0
 
 
 class Chart(QWidget):
-    """A line chart of shares in [0, 1] over rounds. `hovered` emits the index of the point under the pointer,
-    -1 for none."""
+    """A line chart of shares in [0, 1] over rounds. `hovered` emits the index of a point, -1 for none."""
 
     hovered = Signal(int)
     view_changed = Signal()
@@ -74,8 +73,7 @@ class Chart(QWidget):
         return self._series
 
     def show_series(self, points: Sequence[tuple[float, float, float]], colour: str = "own") -> None:
-        """Points as (round, share, standard error). If points were only added, they are appended and the zoom
-        stays."""
+        """Shows points (round, share, standard error). If points were only added, the zoom stays."""
         old = self._series
         count = len(old)
         grew = count and len(points) >= count and points[count - 1][:2] == (old.xs[-1], old.ys[-1])
@@ -296,8 +294,7 @@ class Chart(QWidget):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move from point to point, plus and minus zoom, Home and End jump, 0 or Escape shows
-        everything."""
+        """Arrows move between points, plus and minus zoom, Home and End jump, 0 or Escape shows everything."""
         last = len(self._series) - 1
         if last < 0:
             return super().keyPressEvent(event)

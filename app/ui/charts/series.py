@@ -59,8 +59,7 @@ class Series:
             low, high, depth = min(lows[-1], lows[-2]), max(highs[-1], highs[-2]), depth + 1
 
     def span(self, left: float, right: float) -> tuple[int, int]:
-        """Returns the indices of the points between two x, and of one more on each side, so that lines reach
-        the edge."""
+        """The indices of the points between two x and one more on each side, so that lines reach the edge."""
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
     def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[ChartPoint]:

@@ -77,8 +77,7 @@ class ChatControl(QObject):
         return self._clock() - self._since
 
     def ask(self, home: str, make: Callable[[int], Request]) -> int:
-        """Sends a request and returns its number. Starts the process if none is running or another model was
-        chosen."""
+        """Sends a request and returns its number, starting the process if none runs with the chosen model."""
         options = self._wanted(home)
         if not self._job.running or (options != self._options and not self._open):
             self._options, self.opened, self._refusal = options, None, ""

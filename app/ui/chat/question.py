@@ -30,8 +30,7 @@ _HIGH = 88
 
 
 class QuestionCard(Card):
-    """The card with the question. It knows which puzzle is in its box; the page decides what happens with
-    it."""
+    """The card with the question and the puzzle it came from; the page decides what happens with it."""
 
     asked = Signal()
     drawn = Signal(str)
@@ -284,8 +283,7 @@ def significance(result: Result) -> str:
 
 
 def measured(curve: Sequence[Probe]) -> str:
-    """Returns a sentence with the first and the latest measurement on the same held-out puzzles; empty before
-    there are two."""
+    """A sentence with the first and the latest measurement on the same held-out puzzles; empty before two."""
     if len(curve) < 2 or not curve[-1].questions:
         return ""
     first, last = curve[0], curve[-1]

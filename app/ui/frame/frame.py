@@ -174,8 +174,7 @@ class Actions:
     want_questions: Callable[[Iterable[Coordinates]], None]
     """Requests the texts of these questions, which arrive in a later View."""
     set_choice: Callable[[str, object], None]
-    """Changes a setting of the window. Raises OSError if it cannot be saved, and AutostartError for starting at
-    login."""
+    """Changes a setting of the window. Raises OSError, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
     """Changes a rule. Raises PreferenceError for an invalid value, OSError if it cannot be saved."""
     starts_at_login: Callable[[], bool]
@@ -193,8 +192,7 @@ class Actions:
     race: Callable[[], None] = lambda: None
     """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Learns these question sets (hashes of their contents) from now on; the second argument is their share of
-    each round."""
+    """Learns these question sets (hashes of their contents) from now on, with this share of each round."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)

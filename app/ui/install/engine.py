@@ -163,8 +163,7 @@ def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
 
 
 class InstallFacts(QWidget):
-    """What an installation takes, shown before it begins: what is downloaded, how much space it needs, and
-    where it goes."""
+    """What an installation takes: the download, the disk space, and the folder."""
 
     def __init__(self) -> None:
         super().__init__()

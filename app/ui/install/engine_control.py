@@ -55,8 +55,7 @@ class EngineControl(JobControl[EnginePack]):
             self._do(self._command)
 
     def put_elsewhere(self, folder: str) -> None:
-        """Sets the folder for engines installed from now on, and repeats an action that failed in the old
-        one."""
+        """Sets the folder for new engines, and repeats an action that failed in the old one."""
         try:
             place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:

@@ -196,8 +196,7 @@ class UpdateCard(QWidget):
 
 
 class UpdateLine(Card):
-    """A line on the overview: either that a new version exists or, once, the question whether to check for new
-    versions."""
+    """A line on the overview: that a new version exists or, once, the question whether to check for any."""
 
     def __init__(self, ask: UpdateActions, look: object) -> None:
         super().__init__("news")

@@ -60,8 +60,7 @@ class UpdateControl(JobControl[UpdateView]):
         self._clock.timeout.connect(self.look_if_due)
 
     def open(self) -> None:
-        """Checks automatically from now on, if allowed. Files downloaded for the version now installed are
-        deleted."""
+        """Checks automatically from now on, if allowed, and deletes the files of the version now installed."""
         self.changed.emit(self.state)
         if self.state.offer is None:
             asking.clear_folder(self._home)

@@ -118,8 +118,7 @@ class ModelControl(JobControl[Holdings]):
         self._run(["models", "token"], finish, line=token.strip().encode() + b"\n")
 
     def export(self, name: str, form: str, to: str) -> None:
-        """Exports what a model has learned into the new folder `to`. For Ollama the folder is temporary: Ollama
-        keeps a copy."""
+        """Exports what a model has learned into the new folder `to`; Ollama makes a copy of it."""
         words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
         then = self._handed_to_ollama if form == OLLAMA else self._exported
 
@@ -204,8 +203,7 @@ class ModelControl(JobControl[Holdings]):
         return urlsplit(mirror).hostname or mirror or "huggingface.co"
 
     def serve(self, on: bool) -> None:
-        """Starts or stops the endpoint for other programs on this computer, with the model that is chosen
-        now."""
+        """Starts or stops serving the chosen model to other programs on this computer."""
         self._server.end()
         self._change(door=None, door_opening=on, door_problem="")
         if on:

@@ -274,8 +274,7 @@ class ModelRow(Card):
 
 
 class RowPanel(Card):
-    """A question within the row: what will happen, a field for the access token if one is needed, yes and
-    no."""
+    """A question within the row: what will happen, yes, no, and a field for the access token if needed."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         super().__init__("quiet")

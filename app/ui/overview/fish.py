@@ -47,8 +47,7 @@ _MOSTLY = 0.5
 
 
 class Fish(msgspec.Struct, frozen=True, kw_only=True):
-    """A fish's shape: `length` is a share of the longest; `fins` are those on its back, `stripes` those on its
-    side."""
+    """A fish's shape: `length` is a share of the longest, `fins` are on its back, `stripes` on its side."""
 
     length: float = _FRY
     fins: int = 0

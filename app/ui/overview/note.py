@@ -78,8 +78,7 @@ class NoteLine(Card):
         self.hide()
 
     def fit(self, room: int) -> None:
-        """Makes the line at most this many pixels wide, or hides it if they are too few; the note is in the
-        diary too."""
+        """Makes the line at most this many pixels wide, or hides it if they are too few."""
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))

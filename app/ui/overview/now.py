@@ -176,7 +176,6 @@ class Now(Card):
 
 
 def _first_look(view: View) -> bool:
-    """Whether the placement is running that precedes the first round, not a later one of families that were too
-    hard."""
+    """Whether the placement before the first round is running, not a later one of harder families."""
     looks = view.step in (Step.PLACING, Step.GATHERING)
     return looks and view.state is NodeStatus.LEARNING and not view.safe_round

@@ -106,8 +106,7 @@ class Overview(Page):
         self._fit()
 
     def _fit(self) -> None:
-        """Shows optional parts only if they fit: the fish, the note, and the day's figures beside a
-        question."""
+        """Shows optional parts only if they fit: fish, note, and the day's figures beside a question."""
         self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
         if self._fresh:
             return

@@ -120,8 +120,8 @@ class MessageRow(Card):
         self.opened.emit()
 
     def _toggle_exact(self) -> None:
-        """Shows or hides the exact text. The field is created on demand: twenty of them would take more memory
-        than the page."""
+        """Shows or hides the exact text, in a field made on demand: twenty would take more memory than the
+        page."""
         if self._verbatim is not None:
             self._verbatim.hide()
             self._verbatim.deleteLater()

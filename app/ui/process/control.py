@@ -38,8 +38,7 @@ without leaving the computer or closing other apps."""
 
 
 class Control(QObject):
-    """Controls the node. `view` is current; `changed` is emitted at most once a tick. Commands return
-    immediately."""
+    """Controls the node. `view` is current; `changed` is emitted at most once a tick. Commands never block."""
 
     changed = Signal(object)
     failed = Signal(object)
@@ -92,8 +91,7 @@ class Control(QObject):
         return self._fold.view
 
     def open(self, learn: bool = True) -> None:
-        """Reads the history in the background, and starts the node if the person wants that; an earlier pause
-        stays in force."""
+        """Reads the history, and starts the node if the person wants that; an earlier pause stays in force."""
         self._recall()
         if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()

@@ -81,8 +81,7 @@ class Job(QObject):
         return last_sentence(self._errors)
 
     def start(self, arguments: Sequence[str], log: Path | None = None) -> None:
-        """Runs the command with these arguments, ending a previous run first. Standard error is appended to
-        `log`."""
+        """Runs the command with these arguments, ending a previous run. Standard error is appended to `log`."""
         self.end()
         self._log, self._errors = log, b""
         process = self._process = QProcess(self)
@@ -98,15 +97,13 @@ class Job(QObject):
             self._process.write(line)
 
     def stop(self) -> None:
-        """Closes the standard input, which asks the process to end, and kills it if that takes too long. Emits
-        `ended`."""
+        """Closes standard input, which asks the process to end, and kills it after GRACE_MS. Emits `ended`."""
         if self._process is not None:
             self._process.closeWriteChannel()
             self._grace.start()
 
     def end(self, wait: bool = False) -> None:
-        """Ends the process like `stop`, but emits no more signals. `wait`: returns when it has ended, killed if
-        need be."""
+        """Ends the process like `stop`, but emits no more signals. `wait`: returns when it has ended."""
         process = self._forget()
         if process is None:
             return

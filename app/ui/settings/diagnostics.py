@@ -184,8 +184,7 @@ def _swarm(view: View) -> str:
 
 
 def _settings(home: Path) -> str:
-    """Lists the rules' and the window's settings with their values; of lists that somebody wrote, only the
-    length."""
+    """Lists the rules' and the window's settings; of lists that somebody wrote, only the length."""
     chosen = settings.Choices(home)
     values = dict(preferences.Preferences(home).values)
     for setting in preferences.SETTINGS:
@@ -208,8 +207,7 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """Returns how far the log probabilities of sampler and learner differed in the last rounds, if they are two
-    programs."""
+    """How far log probabilities of sampler and learner, if two programs, differed in the last rounds."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

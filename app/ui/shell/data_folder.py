@@ -29,8 +29,7 @@ class _FolderWork(QObject):
 
 
 def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgressDialog) -> object:
-    """Runs `work` in a thread while the window shows the progress. Returns its result, or the exception that it
-    raised."""
+    """Runs `work` in a thread while showing the progress. Returns its result, or the exception it raised."""
     link, loop = _FolderWork(), QEventLoop()
     found: list[object] = []
     stop = threading.Event()
@@ -61,8 +60,7 @@ def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgre
 
 
 def move(parent: QWidget, home: Path, to: Path) -> bool:
-    """Moves the data folder. Returns False, after showing the reason, if it stays where it was. No node may
-    run."""
+    """Moves the data folder. Returns False after showing why, if it could not be moved. No node may run."""
     dialog = _dialog(parent, tr("Copying to {folder} and checking …", folder=to))
     dialog.setCancelButtonText(tr("Stop"))
     result = _aside(lambda tell: moving.move(to, tell, current=home), dialog)

@@ -173,8 +173,7 @@ class Desktop:
         self._application.quit()
 
     def move_data(self, to: Path) -> None:
-        """Stops learning, moves the data folder, and opens the window again, whether or not the move
-        succeeded."""
+        """Stops learning, moves the data folder, and opens the window again in any case."""
         self._uproot()
         self.again, ours = home_option(self._home), self._login.starts_from_here()
         if data_folder.move(self.window, self._home, to) and ours:

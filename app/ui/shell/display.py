@@ -143,8 +143,7 @@ answers it at once (wayland.xml, wl_display)."""
 
 
 def _listens(path: str) -> bool:
-    """Whether a Wayland compositor answers at this socket. One that accepts the connection may still never
-    answer."""
+    """Whether a Wayland compositor answers at this socket; one that accepts the connection may not."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         connection.connect(path)

@@ -150,8 +150,7 @@ class MainWindow(QMainWindow):
             self._tidy.start()
 
     def _let_go(self, page: Page) -> None:
-        """Destroys a page without state to keep; it is created again when needed, since its widgets take
-        megabytes."""
+        """Destroys a page without state to keep, whose widgets take megabytes; `go` creates it again."""
         if page.lasting:
             return
         self._pages = {key: one for key, one in self._pages.items() if one is not page}
@@ -169,8 +168,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Adds a dropped model (GGUF file or folder) to the list of models; passes a table to the card for own
-        questions."""
+        """Adds a dropped model (GGUF file or folder) to the models; opens a table as own questions."""
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(SET_SUFFIXES):

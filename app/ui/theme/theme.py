@@ -67,7 +67,7 @@ class Theme(QObject):
 
 
 def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:
-    """Returns the bundled font at a size in pixels, with digits of equal width; `display` is its cut for large
+    """The bundled font at a size in pixels, with digits of equal width; `display` is its cut for large
     sizes."""
     made = QFont()
     made.setFamilies(["Inter Display", "Inter"] if display else ["Inter"])

@@ -200,8 +200,7 @@ def _share_of(name: str, probe: Probe) -> int:
 
 
 def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[LevelReached, ...]]:
-    """Returns, by family, the first right answer in training and every level reached above the first one
-    seen."""
+    """By family, the first right answer in training and every level reached above the first one seen."""
     found: dict[str, list[LevelReached]] = {}
     for one in reached:
         if one.kind in (milestones.MilestoneKind.FIRST, milestones.MilestoneKind.LEVEL):
@@ -230,8 +229,7 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:
-    """Returns the fields of the state that follow from a ruling. A node that may run but is not running yet is
-    starting."""
+    """The fields that follow from a ruling. A node that may run but is not running yet is starting."""
     if ruling.run:
         state = NodeStatus.STARTING if phase in (Step.STARTING, Step.LOADING) else NodeStatus.LEARNING
     else:

@@ -239,8 +239,7 @@ class WindowMemory(msgspec.Struct, kw_only=True):
 
 
 class Choices:
-    """Settings by key, with defaults; `put` saves immediately. Settings of a newer version are kept
-    unchanged."""
+    """Settings by key, with defaults; `put` saves at once. A newer version's settings stay unchanged."""
 
     def __init__(self, home: Path) -> None:
         self._path, self._state_path = home / "window.json", home / "window-state.json"
@@ -259,8 +258,7 @@ class Choices:
         return self._values[key]
 
     def put(self, key: str, value: Any) -> None:
-        """Saves a setting. Raises ValueError for a value that the setting does not allow, OSError if it cannot
-        be saved."""
+        """Saves a setting. Raises ValueError for a value that it does not allow, OSError if saving fails."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
         if wrong := refusal(setting, value):
             raise ValueError(wrong)

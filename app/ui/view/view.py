@@ -272,8 +272,7 @@ class View(ModelState, frozen=True):
     home: str = ""
     solo: bool = True
     willing: bool = False
-    """Whether the person wants the model to learn whenever nobody uses the computer. A pause does not change
-    that."""
+    """Whether the person wants learning whenever nobody uses the computer, paused or not."""
     rules: dict[str, Any] = {}
     """The settings of app.node.rules.preferences, by key."""
     questions: Mapping[Coordinates, str] = {}

@@ -42,8 +42,7 @@ NONE: Margins = (0, 0, 0, 0)
 
 
 class Label(QLabel):
-    """A label that repaints only when its text changes. Text of nodes and peers is never interpreted as
-    markup."""
+    """A label that repaints only when its text changes, and never interprets it as markup."""
 
     def __init__(self, text: str = "", look: str = "", wrap: bool = False) -> None:
         super().__init__()
