@@ -27,7 +27,7 @@ import msgspec
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, harmed, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -337,7 +337,9 @@ class TrainingRun:
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
             self.telling.note(
-                "A lesson from others' answers didn't help, so your model is as it was before it."
+                "A lesson from others' answers cost your model too much, so it is as it was before it."
+                if harmed(before, after)
+                else "A lesson from others' answers didn't help, so your model is as it was before it."
             )
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
