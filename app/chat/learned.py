@@ -35,8 +35,8 @@ class SafePoints:
         self._loaded: tuple[Path, int] | None = None
 
     def rank(self) -> int | None:
-        """Returns the LoRA rank of the newest checkpoint; None if there is none or it does not record the
-        rank."""
+        """Returns the LoRA rank of the newest checkpoint; None if no checkpoint exists or it does not record
+        the rank."""
         for folder in self._newest_first():
             try:
                 return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r
@@ -45,8 +45,8 @@ class SafePoints:
         return None
 
     def refresh(self, engine: Engine, known: NodeState | None) -> NodeState | None:
-        """Loads the adapter of the newest complete checkpoint into the engine and returns its state. Returns
-        `known` if the checkpoint has not changed, None if there is none. Raises AdapterError."""
+        """Loads the adapter of the newest complete checkpoint into the engine and returns its state; `known` if
+        that has not changed, None if no checkpoint exists. Raises AdapterError."""
         refusal: Exception | None = None
         for _ in range(READ_ATTEMPTS):
             refusal = None

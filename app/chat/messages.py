@@ -162,7 +162,7 @@ class StopRequest(_Message, frozen=True, tag="stop"):
 
 
 class ModelOpened(_Message, frozen=True, tag="opened"):
-    """The model is loaded. `learned` is the round of the newest checkpoint, None if there is none; `levels`
+    """The model is loaded. `learned` is the round of the newest checkpoint, None before the first; `levels`
     maps the families that the model practises to its level in each."""
 
     model: str

@@ -54,8 +54,8 @@ class EnergyCounter:
 
 
 def packages(folder: Path = POWERCAP) -> list[EnergyCounter]:
-    """Returns the processor's energy counters; empty if there are none, or if only the administrator may read
-    them."""
+    """Returns the processor's energy counters; empty if it has no counters, or if only the administrator may
+    read them."""
     found = []
     for place in sorted(folder.glob(_PACKAGE)):
         if place.name.count(":") == 1:

@@ -70,7 +70,7 @@ class FactSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What it reads, for `doctor` and the log: "input idle time (X11)"."""
+        """What this source reads, for `doctor` and the log: "input idle time (X11)"."""
 
     def read(self) -> Value | Absent:
         """Returns the fact now. Raises SourceError, or whatever its library raises, if it cannot be read."""

@@ -125,7 +125,7 @@ class _Asker:
         self._thread.start()
 
     def value(self, now: float) -> Value | Absent | None:
-        """Returns the latest answer, None if there is none. Starts the next reading when it is due."""
+        """Returns the latest answer, None before the first. Starts the next reading when it is due."""
         answer, self._answer = self._answer, None
         if answer is not None:
             self._known, self._why = answer

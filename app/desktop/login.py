@@ -24,10 +24,10 @@ class Autostart(Protocol):
     """Starting at login on one system. All three methods raise AutostartError if the system refuses."""
 
     where: str
-    """What "remove everything" lists: a file, or a registry key."""
+    """The file or registry key of the entry, which "remove everything" lists."""
 
     def command(self) -> list[str] | None:
-        """Returns the command that starts at login; None if there is none, also if the user disabled it in the
+        """Returns the command that starts at login; None without an entry, or if the user disabled it in the
         system's settings."""
 
     def turn_on(self, command: Sequence[str]) -> None:

@@ -1,5 +1,5 @@
-"""How much other programs use the NVIDIA cards, and access to their sensors. Cards of other makers are not
-read."""
+"""Measures how much other programs use the NVIDIA cards, and opens the cards' sensors. Cards of other makers
+are not read."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def card_present() -> bool:
 
 
 class GpuPower(NamedTuple):
-    """How the system lets NVIDIA cards sleep. `dynamic`: it powers unused cards down (laptops); `asleep`: all
-    are off now."""
+    """Power management of the NVIDIA cards. `dynamic`: the system powers unused cards down (laptops); `asleep`:
+    all are off now."""
 
     dynamic: bool
     asleep: bool

@@ -98,7 +98,7 @@ class MemoryFree:
 
 
 class MemoryStalled:
-    """How long programs wait for memory (Linux pressure stall information). Unlike free memory, it is
+    """Reads how long programs wait for memory (Linux pressure stall information). Unlike free memory, it is
     unaffected by a full disk cache."""
 
     name = "memory pressure (Linux)"

@@ -73,8 +73,8 @@ def run_without_console(run: Callable[[], None]) -> None:
 
 
 def provide_streams() -> LastLines | None:
-    """Opens the standard streams that are missing. Returns the object that collects what is written to standard
-    error, None if somebody reads that already."""
+    """Opens missing standard streams. Returns the object that collects standard error, or None if somebody
+    reads that already."""
     missing = [
         number for number, name in enumerate(("stdin", "stdout", "stderr")) if getattr(sys, name) is None
     ]

@@ -102,7 +102,7 @@ class Display:
         return bool(self._lost.value)
 
     def numbers(self, window: int, name: bytes) -> list[int]:
-        """Returns a window property of 32-bit items; empty if there is none."""
+        """Returns a window property of 32-bit items; empty if the window does not have it."""
         kind, form = ctypes.c_ulong(), ctypes.c_int()
         count, left, data = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.c_void_p()
         out: list[Any] = [ctypes.byref(place) for place in (kind, form, count, left, data)]

@@ -185,7 +185,7 @@ def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
     return Group(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
 
 
-def arrived(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
+def deliver(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
     """Has each of the `authors` sign its groups with its own key and write them to a file, reads the files, and
     returns the groups that then wait for a lesson in a node's buffer."""
     now_ms = time.time_ns() // 1_000_000
@@ -218,7 +218,7 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
     families: int = 0
 
 
-def taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> Taught:
+def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> Taught:
     """Counts what lessons would teach from these groups; `plain` are the (question, answer) pairs of honest
     authors."""
     places: dict[tuple[str, int], list[PeerGroup]] = defaultdict(list)
@@ -243,19 +243,19 @@ def _undefended(groups: Sequence[PeerGroup]) -> list[PeerAnswer]:
     return [one for _, one in sorted(found, key=lambda one: one[0])][:ENOUGH]
 
 
-def compared(
+def compare_defences(
     kind: str,
     honest: Sequence[Sequence[Written]],
     foes: Sequence[Sequence[Written]],
     sandbox: Sandbox,
     waiting: Sequence[PeerGroup] | None = None,
 ) -> dict[str, Taught]:
-    """What a lesson would teach with attackers of a kind present: with the defences (`on`) and without (`off`).
-    `waiting`: the honest authors' groups, if they arrived before."""
+    """Counts what a lesson would teach with attackers of a kind present, with the defences (`on`) and without
+    (`off`). `waiting`: the honest authors' groups, if they are in the buffer already."""
     plain = {(generate(one.at).text, text) for some in (*honest, *foes) for one in some for text in one.right}
     theirs = [list(rewritten(some, kind, sandbox)) for some in foes]
     groups = [
-        *(arrived(honest, sandbox) if waiting is None else waiting),
-        *arrived(theirs, sandbox, first=1000),
+        *(deliver(honest, sandbox) if waiting is None else waiting),
+        *deliver(theirs, sandbox, first=1000),
     ]
-    return {name: taught(groups, plain, defended=name == "on") for name in ("off", "on")}
+    return {name: count_taught(groups, plain, defended=name == "on") for name in ("off", "on")}

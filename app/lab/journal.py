@@ -263,6 +263,6 @@ def command_of(folder: Path) -> str:
 
 
 def about_of(folder: Path) -> str:
-    """People's remarks in `folder`; empty if there are none."""
+    """Returns the remarks that people wrote in `folder`; empty if it has none."""
     about = folder / ABOUT
     return about.read_text(encoding="utf-8").strip() if about.is_file() else ""

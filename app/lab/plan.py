@@ -40,7 +40,7 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     results."""
 
     model: str
-    """Its own settings apply to all nodes unless an option overrides them."""
+    """The base model. Its own settings apply to all nodes unless an option overrides them."""
     weights: str
     """Digest of the model's files, since a name may later refer to another model."""
     questions: str
@@ -167,7 +167,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What one node's training step used. `peer_logprob`: mean log prob per token (nats) of the peers' text
+    """Figures of one node's training step. `peer_logprob`: mean log prob per token (nats) of the peers' text
     under the learner before the step, if requested."""
 
     own: int
@@ -189,7 +189,7 @@ def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], mode
 
 
 def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
-    """Mean over all tokens; None if there are none.
+    """Mean over all tokens; None without tokens.
 
     >>> token_mean([[-1.0], [-2.0, -3.0]])
     -2.0

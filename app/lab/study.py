@@ -122,7 +122,7 @@ class StudyProgress:
 
 
 LOCAL_CLUSTER = "ray"
-"""In place of an address: a cluster on this computer, for the duration of the study."""
+"""Starts a Ray cluster on this computer for the study, when given in place of a cluster's address."""
 MAX_WORKER_LOSSES = 5
 """Number of times that one run may lose its worker."""
 

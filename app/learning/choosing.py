@@ -70,8 +70,8 @@ class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """How many of a peer group's right answers were trained on (`taken`), and how many were rejected
-    (`kept_out`)."""
+    """The outcome of a peer group: how many of its right answers were trained on (`taken`), and how many were
+    rejected (`kept_out`)."""
 
     group: PeerGroup
     taken: int

@@ -1,11 +1,11 @@
-"""The first look: which questions a model is asked before it trains, and when training can begin.
+"""The first look: chooses the questions that a model is asked before it trains, and decides when training can
+begin.
 
 Each family gets two questions, families with short questions first, and four more if one of the two got a right
 answer. As soon as some families of a batch do well beyond chance, their right answers are gathered for a lesson
 and training begins; the other families are tried between rounds. The next questions depend only on the results
 so far (`next_questions`), so an interrupted look resumes where it stopped without repeating a question. Pure
-functions.
-"""
+functions."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def beginning(found: Placement) -> dict[str, int]:
 
 
 def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
-    """Returns one entry per family: the highest level at which the model can begin, or the lowest one if there
-    is none.
+    """Returns one entry per family: the highest level at which the model can begin, else the lowest level
+    tried.
 
     >>> tried = [FamilyTrial(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
     >>> [one.level for one in reached(tried)], [one.level for one in reached(tried[2:])]

@@ -33,7 +33,7 @@ second it counts as flat."""
 
 
 class FlatCause(Enum):
-    """What is wrong; the value is its name in `--json`."""
+    """A cause of missing progress; the value is its name in `--json`."""
 
     UNFINISHED = "unfinished"
     FORMLESS = "formless"

@@ -20,7 +20,7 @@ MAX_PULL_NATS = 1.0
 
 
 class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
-    """How strongly everyday language is preserved: `read` replies are measured again from time to time,
+    """Settings for preserving everyday language: `read` replies are measured again from time to time,
     `per_step` of them are added to each step, and `strength` is a factor on all differences."""
 
     read: int

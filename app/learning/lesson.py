@@ -47,8 +47,8 @@ __all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "l
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
-    """What carries over from round to round, apart from the adapter. `own_logprob`: running mean log-prob of
-    the tokens of own completions (nats). `steps`: optimiser steps so far."""
+    """Training state besides the adapter that carries over from round to round. `own_logprob`: running mean
+    log-prob of the tokens of own completions (nats). `steps`: optimiser steps so far."""
 
     curriculum: Curriculum
     own_logprob: float | None = None

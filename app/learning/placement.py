@@ -50,7 +50,7 @@ still teach the form."""
 
 Rewards = tuple[Sequence[int], Sequence[int]]
 """Rewards of a question's answers, and rewards of the same answers scored against another question (empty if
-there is none)."""
+they were not)."""
 
 
 class FamilyTrial(msgspec.Struct, frozen=True, kw_only=True):

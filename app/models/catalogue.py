@@ -47,7 +47,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     id: HubId
     short: str = ""
-    """A short alternative name; "" if there is none."""
+    """A short alternative name, or ""."""
     title: str
     about: str
     revision: Revision
@@ -100,7 +100,8 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(id: str) -> Entry | None:
-    """Returns the entry with this hub name or short name, ignoring case; None if there is none."""
+    """Returns the entry with this hub name or short name, ignoring case; None if the catalogue does not have
+    it."""
     wanted = id.casefold()
     return next(
         (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None

@@ -154,9 +154,9 @@ _NOTHING = 2**20
 
 @dataclass(frozen=True)
 class ExportOrder:
-    """What to export: the adapter in the PEFT folder `adapter`, trained on the model in `base`. `kind` is the
-    number format of GGUF weights; `with_base` adds the base model beside a GGUF adapter. `files` are extra text
-    files by name, `system` is the system message it was trained with, and `about` holds extra GGUF header
+    """An export to perform: the adapter in the PEFT folder `adapter`, trained on the model in `base`. `kind` is
+    the number format of GGUF weights; `with_base` adds the base model beside a GGUF adapter. `files` are extra
+    text files by name, `system` is the system message it was trained with, and `about` holds extra GGUF header
     values."""
 
     format: str

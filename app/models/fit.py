@@ -95,9 +95,9 @@ def needs(
 class FitVerdict(StrEnum):
     FITS = "fits"
     TIGHT = "tight"
-    """It runs, but recomputes layers instead of keeping them."""
+    """The model runs, but recomputes layers instead of keeping them."""
     CROWDED = "crowded"
-    """It would fit, but too much memory is in use by other programs now."""
+    """The model would fit, but other programs use too much memory now."""
     TOO_LARGE = "too large"
     NO_DISK = "no disk"
 
@@ -167,7 +167,8 @@ def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
 
 
 class ComputerRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """What this computer offers a model: memory, the number format it computes in, and free disk bytes."""
+    """The resources of this computer for a model: memory, the number format it computes in, and free disk
+    bytes."""
 
     memory: MemoryRoom
     dtype: Dtype
@@ -223,8 +224,8 @@ _LOOKED = (0.2, 0.9)
 
 
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a model's speed. `round_s`: mean seconds of a round here, None before the first.
-    `answer_s`: mean seconds of an answer in the first evaluation, None before it."""
+    """A model's measured speed. `round_s`: mean seconds of a round here, None before the first. `answer_s`:
+    mean seconds of an answer in the first evaluation, None before it."""
 
     parameters: int
     max_tokens: int

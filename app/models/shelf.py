@@ -1,4 +1,4 @@
-"""Where fetched models lie: HOME/hub, laid out as Hugging Face's own cache, so that its tools read it too.
+"""Stores downloaded models in HOME/hub, laid out as Hugging Face's own cache, so that its tools read it too.
 
 HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, whole and checked
 HUB/models--Owner--Name/refs/main           which of them counts
@@ -28,8 +28,8 @@ SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
 
 
 class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model was downloaded from. `revision` was requested, `commit` is what it resolved to; `digests`
-    maps file names to SHA-256 for large files and git blob SHA-1 for small ones."""
+    """Origin of a downloaded model. `revision` was requested, `commit` is what it resolved to; `digests` maps
+    file names to SHA-256 for large files and git blob SHA-1 for small ones."""
 
     id: str
     revision: str

@@ -81,8 +81,8 @@ class Healer:
     async def heal(
         self, state: NodeState, settings: Settings, curve: Sequence[Probe], link: TrainerLink
     ) -> Healed | None:
-        """Returns what is wrong and the changed state; None if nothing is wrong or it was reported recently.
-        Raises TrainerDied."""
+        """Returns the cause of missing progress and the changed state; None if training progresses or the cause
+        was reported recently. Raises TrainerDied."""
         if self.harder:
             self.harder = False
             self._rounds.clear()
@@ -107,8 +107,8 @@ class Healer:
 
     async def _apart(self, state: NodeState, curve: Sequence[Probe], link: TrainerLink) -> Healed:
         """Handles a model that got worse while peers' answers were mixed in: loads its best checkpoint and
-        trains without peers for a while. No single peer is blamed, because it is unknown which one caused it.
-        """
+        trains without peers for a while. No single peer is blamed, because it is unknown which one caused
+        it."""
         self._rounds.clear()
         rounds = state.vigil.alone
         sentence = f"It learns alone for {rounds} rounds."

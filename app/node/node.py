@@ -202,7 +202,7 @@ class Node:
             await asyncio.sleep(0.02)
 
     async def _step(self) -> bool:
-        """Runs one step of the training run, starting a trainer first if there is none. Returns True when all
+        """Runs one step of the training run, starting a trainer first if none is running. Returns True when all
         rounds are done."""
         done = False
         try:

@@ -29,8 +29,8 @@ not help."""
 
 
 class Supervisor:
-    """Starts and ends the trainer of a node. `link`: connection to the running trainer, None if there is none.
-    `engine`: the engine that opened the model."""
+    """Starts and ends the trainer of a node. `link`: connection to the running trainer, None while none is
+    running. `engine`: the engine that opened the model."""
 
     def __init__(
         self, settings: Settings, home: Path, command: Sequence[str], note: Callable[[str], None]

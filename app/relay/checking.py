@@ -109,7 +109,7 @@ class _Waiting:
         return kept
 
     def take(self) -> bytes | None:
-        """Removes and returns a random group id; None if there is none."""
+        """Removes and returns a random group id; None if it is empty."""
         if not self._ids:
             return None
         place = self._rng.randrange(len(self._ids))
@@ -125,7 +125,7 @@ class _Waiting:
 
 
 class Checker:
-    """The spot checks of one relay. `published` and `reported` only queue groups; `run` scores them."""
+    """The spot checks of one relay. `published` and `record_report` only queue groups; `run` scores them."""
 
     def __init__(
         self,
@@ -159,9 +159,8 @@ class Checker:
                 self.counts["skipped"] += 1
             self._wake.set()
 
-    def reported(self, reporter: bytes, id: bytes, reason: str) -> None:
-        """Handles a report of a bad group. Claimed rewards are checked again; signatures were checked on
-        arrival; any other reason only raises suspicion."""
+    def record_report(self, reporter: bytes, id: bytes, reason: str) -> None:
+        """Adds a complaint by `reporter` about the group `id`."""
         standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= MIN_WEIGHT:
             return

@@ -221,7 +221,7 @@ class OtherRelays:
         self._relays: dict[str, tuple[PresenceSummary, float]] = {}
         self._counted: tuple[float, int] | None = None
 
-    def heard(self, relay: str, summary: bytes) -> None:
+    def record_summary(self, relay: str, summary: bytes) -> None:
         """Stores another relay's summary; ignores malformed ones."""
         try:
             said = _summaries.decode(summary)

@@ -36,7 +36,7 @@ SPOT_CHECK = 0.05
 FALSE_CLAIMS, BAN_S = 3, DAY
 
 Verdict = Literal["welcome", "shadowed", "blocked"]
-"""How to treat a key. `shadowed`: its groups are answered as accepted but given to nobody."""
+"""The treatment of a key. `shadowed`: its groups are answered as accepted but given to nobody."""
 Source = bytes | str
 """A key (bytes) or an address (text)."""
 
@@ -78,7 +78,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def until(self) -> float:
-        """When the standing may be deleted (Unix seconds)."""
+        """Unix time after which the standing may be deleted."""
         return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
 
 
@@ -274,7 +274,7 @@ class Standings:
         self._set(reporter, after_wrong_report(self.of(reporter)))
 
     def verdict(self, key: bytes, address: str) -> Verdict:
-        """How to treat this key from this address: a block outweighs a shadow ban."""
+        """Returns the treatment of this key from this address: a block outweighs a shadow ban."""
         perhaps = self.bans.perhaps
         if key not in perhaps and address not in perhaps:
             return "welcome"

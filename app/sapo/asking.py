@@ -32,7 +32,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     system: str = SYSTEM
     examples: int = 0
-    """Number of worked examples before a question during placement; in training there are none."""
+    """Number of worked examples before a question during placement; 0 in training."""
     max_tokens: int | None = None
     """Maximum tokens of an answer; None uses the model's own setting."""
 
@@ -205,7 +205,7 @@ def _peeled(answer: str) -> str:
 
 
 def _braced(text: str, start: int) -> str:
-    """Returns the text up to the brace that closes the one before `start`; empty if there is none."""
+    """Returns the text up to the brace that closes the one before `start`; empty if it is never closed."""
     depth = 1
     for place in range(start, min(len(text), start + MAX_ANSWER + 1)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)

@@ -59,7 +59,7 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
 
 def start(levels: Mapping[str, int]) -> Curriculum:
     """Returns a curriculum of these families at these levels. Raises QuestionError for an unknown family or
-    level, or if there is none."""
+    level, or without any family."""
     if not levels:
         raise QuestionError("A curriculum needs at least one family.")
     for name, level in levels.items():

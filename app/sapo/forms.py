@@ -43,7 +43,7 @@ def form(text: str, tokens: int, logprob: float) -> Form:
 
 
 def mean(forms_S: Sequence[Form]) -> Form | None:
-    """Returns the mean form of own answers; None if there are none.
+    """Returns the mean form of own answers; None without answers.
 
     >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
     (0.5, 6.0, -1.0)

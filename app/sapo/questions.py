@@ -68,7 +68,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def held_out(self) -> bool:
-        """Whether it belongs to the probes, and so is never trained on, whoever asks it."""
+        """Whether the question belongs to the probes, and so is never trained on by any node."""
         return FAMILIES[self.coordinates.family].holds_out(self.content)
 
 

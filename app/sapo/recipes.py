@@ -19,7 +19,7 @@ from app.sapo.defences import CHECKS, Check
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How groups become weights. The fields' defaults are those of the paper."""
+    """The rules by which groups become weights. The fields' defaults are those of the paper."""
 
     name: str
     advantage: Literal["group_normalised", "mean_centred"] = "group_normalised"
@@ -38,7 +38,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     max_age: int | None = None
     """Maximum age of a peer group, in this node's rounds; None for no limit here."""
     delta: float = 0.0
-    """How far peers' baseline is below their group's mean."""
+    """Reward by which peers' baseline is below their group's mean."""
     floor: float | None = None
     """A right peer answer counts only if its mean log-prob per token is at most this many nats below that of
     own answers."""

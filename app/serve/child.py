@@ -54,7 +54,7 @@ class ServedModel:
 
     @property
     def round(self) -> int | None:
-        """The round of the newest checkpoint, None if there is none."""
+        """The round of the newest checkpoint, None before the first."""
         return None if self._state is None else self._state.round
 
     def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""The window: Qt alone, and Qt nowhere else. It shows one frozen View and sends the node's process commands.
+"""The window, the only part that uses Qt. It shows one frozen View and sends commands to the node's process. It
+never loads a model library.
 
-No model library is ever loaded here. Importing this package loads no Qt either; `app.ui.shell.start` does.
-"""
+Importing this package does not load Qt; `app.ui.shell.start` does."""

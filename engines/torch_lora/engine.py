@@ -161,37 +161,6 @@ class Base:
             self.note(f"Memory ran short: {used} questions are now answered at a time.")
         return found
 
-    def answer(
-        self,
-        adapter: Adapter,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        plain: bool,
-        temperature: float,
-    ) -> Completion:
-        request = Request(
-            [self.text.read([prompt], 1, max_tokens)],
-            1,
-            max_tokens,
-            [seed],
-            sorted(self.text.stops),
-            temperature,
-            self.text.told(heard),
-        )
-
-        def rollout() -> Rollout:
-            return self.network.plain_rollout() if plain else self.network.rollout([adapter])
-
-        found, _ = sample(request, rollout, self.placement.device, 1)
-        return self.text.write(found[0])[0][0]
-
-    def decoder(self, adapter: Adapter, rows: int, tokens: int, plain: bool) -> TorchDecoder:
-        fitting = int(free_memory(self.placement.device) * 0.5) // self.network.row_bytes(tokens)
-        rollout = self.network.plain_rollout() if plain else self.network.rollout([adapter])
-        return TorchDecoder(rollout, max(1, min(rows, fitting)))
-
     def save(self, adapter: Adapter, folder: Path) -> None:
         adapter_files.save(adapter, folder, self.fingerprint, self.folder.name)
 
@@ -242,10 +211,20 @@ class TorchEngine(OnBase):
         plain: bool = False,
         temperature: float = 1.0,
     ) -> Completion:
-        return self._base.answer(self._adapter, prompt, max_tokens, seed, heard, plain, temperature)
+        text = self._base.text
+        tokens_P, stops = text.read([prompt], 1, max_tokens), sorted(text.stops)
+        request = Request([tokens_P], 1, max_tokens, [seed], stops, temperature, text.told(heard))
+        found, _ = sample(request, lambda: self._rollout(plain), self._base.placement.device, 1)
+        return text.write(found[0])[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
-        return self._base.decoder(self._adapter, rows, tokens, plain)
+        free = int(free_memory(self._base.placement.device) * 0.5)
+        fitting = free // self._base.network.row_bytes(tokens)
+        return TorchDecoder(self._rollout(plain), max(1, min(rows, fitting)))
+
+    def _rollout(self, plain: bool) -> Rollout:
+        network = self._base.network
+        return network.plain_rollout() if plain else network.rollout([self._adapter])
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.learner.score(self._adapter, sequences_S)

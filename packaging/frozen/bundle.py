@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class BuildError(Exception):
-    """The build cannot go on; one sentence says what is missing and what to do."""
+    """The build cannot continue; one sentence says what is missing and what to do."""
 
 
 # The Python that engine packs are made with on Windows and macOS, whose own systems bring none.

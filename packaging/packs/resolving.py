@@ -26,7 +26,7 @@ OLDEST_MACOS = "14.0"
 
 
 class ReleaseError(Exception):
-    """The release cannot go on; one sentence says what is missing and what to do."""
+    """The release cannot continue; one sentence says what is missing and what to do."""
 
 
 class ResolvedFile(NamedTuple):

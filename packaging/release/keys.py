@@ -20,7 +20,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class ReleaseError(Exception):
-    """The release cannot go on; one sentence says what is missing and what to do."""
+    """The release cannot continue; one sentence says what is missing and what to do."""
 
 
 def secret(file: Path | None = None) -> bytes:

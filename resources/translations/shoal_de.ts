@@ -3050,8 +3050,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>puzzles, each one checked here</source>
-   <translation>Rätsel, jedes hier geprüft</translation>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
   </message>
   <message>
    <source>{n} other is online</source>
@@ -4118,12 +4118,12 @@ answer: a*b</translation>
    <translation>Keine Schätzung</translation>
   </message>
   <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
-  </message>
-  <message>
    <source>{span} so far: a few answers, and one step of learning.</source>
    <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
+  </message>
+  <message>
+   <source>Testing …</source>
+   <translation>Testet …</translation>
   </message>
   <message>
    <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.lab.false_teachers import KINDS, Taught, Written, arrived, compared, make_honest_groups, taught
+from app.lab.false_teachers import (
+    KINDS,
+    Taught,
+    Written,
+    compare_defences,
+    count_taught,
+    deliver,
+    make_honest_groups,
+)
 from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import MIN
 from app.sapo.questions import generate
@@ -25,14 +33,16 @@ def known(sandbox: Sandbox) -> Known:
     written = {
         name: [make_honest_groups(n, {name: 1}, EACH) for n in range(2)] for name in (*NUMBERS, *LETTERS)
     }
-    return {name: (authors, arrived(authors, sandbox)) for name, authors in written.items()}
+    return {name: (authors, deliver(authors, sandbox)) for name, authors in written.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_of_the_keys_teach_nothing_of_their_own(kind: str, known: Known, sandbox: Sandbox) -> None:
     levels = LETTERS if kind in IN_LETTERS else NUMBERS
     honest, waiting = known[next(iter(levels))]
-    found = compared(kind, honest, [make_honest_groups(n, levels, EACH) for n in (2, 3)], sandbox, waiting)
+    found = compare_defences(
+        kind, honest, [make_honest_groups(n, levels, EACH) for n in (2, 3)], sandbox, waiting
+    )
     if kind not in ("plus in the result", "thousands", *IN_LETTERS):
         assert found["off"].marked, "the attack bites where nothing is checked"
     assert found["on"].marked <= (found["off"].marked / 2 if kind in UNCHECKED else 0)
@@ -43,15 +53,15 @@ def test_honest_answers_are_taught_and_one_key_of_three_keeps_nothing_out(
 ) -> None:
     for name, (honest, waiting) in known.items():
         plain = {(generate(one.at).text, text) for some in honest for one in some for text in one.right}
-        alone = taught(waiting, plain, defended=True)
+        alone = count_taught(waiting, plain, defended=True)
         assert alone.families == 1 and alone.honest >= MIN and not alone.marked
-        beside = compared("advertisement", honest, [make_honest_groups(2, {name: 1}, EACH)], sandbox, waiting)[
-            "on"
-        ]
+        beside = compare_defences(
+            "advertisement", honest, [make_honest_groups(2, {name: 1}, EACH)], sandbox, waiting
+        )["on"]
         assert beside == alone, "most keys are honest"
 
 
 def test_the_only_two_authors_of_a_family_advertise_nothing(sandbox: Sandbox) -> None:
     foes = [make_honest_groups(n, NUMBERS, EACH) for n in (2, 3)]
     for kind in ("advertisement behind", "emoji"):
-        assert compared(kind, [], foes, sandbox, [])["on"] == Taught(), kind
+        assert compare_defences(kind, [], foes, sandbox, [])["on"] == Taught(), kind

@@ -31,7 +31,7 @@ from app.ui.language import translating
 from app.ui.models.control import exported
 from app.ui.overview import fish as fish_pond
 from app.ui.overview import note
-from app.ui.overview.fish import Pond, describe, grown
+from app.ui.overview.fish import Pond, describe, make_fish
 from app.ui.overview.note import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage
@@ -88,12 +88,12 @@ def german(qapp: QCoreApplication) -> Iterator[None]:
 
 
 def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> None:
-    plain = grown(0.3, 2, 2)
-    assert grown(0.4, 2, 2).length > plain.length and grown(0.4, 2, 2).fins == plain.fins
-    assert grown(0.3, 3, 2).fins > plain.fins and grown(0.3, 2, 3).stripes > plain.stripes
-    assert grown(0.3, 2, 2) == plain
+    plain = make_fish(0.3, 2, 2)
+    assert make_fish(0.4, 2, 2).length > plain.length and make_fish(0.4, 2, 2).fins == plain.fins
+    assert make_fish(0.3, 3, 2).fins > plain.fins and make_fish(0.3, 2, 3).stripes > plain.stripes
+    assert make_fish(0.3, 2, 2) == plain
     for share in (None, 0.0, 0.5, 1.0, 7.0):
-        assert 0.4 < grown(share, 999, 999).length <= 1.0
+        assert 0.4 < make_fish(share, 999, 999).length <= 1.0
 
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:

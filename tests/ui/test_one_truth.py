@@ -179,7 +179,7 @@ def test_folder(
             again.desktop.window.go(page)
             texts = [label.text() for label in again.desktop.window._pages[page].findChildren(QLabel)]
             assert str(to) in texts, page
-        assert login.Login(to).starts_from_here() and again.shown("start_at_login")
+        assert login.AutostartSwitch(to).starts_from_here() and again.shown("start_at_login")
     finally:
         again.desktop.identity.close()
         again.desktop.control.close()
@@ -192,5 +192,5 @@ def test_start_at_login(seen: Seen, autostart: LinuxAutostart) -> None:
     seen.soon(lambda: autostart.command() is not None)
     autostart.turn_off()  # in the settings of the desktop
     seen.soon(lambda: seen.shown("start_at_login") is False)
-    login.Login(seen.desktop._home).turn(True)
+    login.AutostartSwitch(seen.desktop._home).turn(True)
     seen.soon(lambda: seen.shown("start_at_login") is True)

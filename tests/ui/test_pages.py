@@ -646,7 +646,7 @@ def test_a_skill_leads_to_its_answers(window: MainWindow, qtbot: QtBot) -> None:
     window.go("skills")
     page = window._pages["skills"]
     assert isinstance(page, Skills)
-    page.ask = replace(page.ask, show_family=lambda name: window.opened("live").show_family(name))
+    page.ask = replace(page.ask, show_family=lambda name: window.open_page("live").show_family(name))
     page._show_groups()
     title = FAMILIES["gcd"].title
     tile = next(one for one in page.findChildren(Tile) if one.accessibleName().startswith(title))

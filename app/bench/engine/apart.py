@@ -201,7 +201,7 @@ def card_name(device: str) -> str:
 
 
 def _found(model: str) -> str:
-    """The name of a shape, or the folder of an installed model. Raises BenchError."""
+    """Returns the name of a shape, or the folder of an installed model. Raises BenchError."""
     try:
         return model if model in SHAPES else str(locate(full_name(model), home()))
     except EngineError as error:

@@ -28,7 +28,7 @@ LIFE = 6
 
 
 async def live(url: str, folder: Path, number: int, kind: str) -> None:
-    """Runs one author; of the kind `renew`, under one key after the other."""
+    """Runs one author; the kind `renew` takes another key after every LIFE groups."""
     levels, life = dict(read_settings(locate("starter")).families), 0
     while True:
         seed = sha256(f"simulated {number} {life}".encode()).digest()

@@ -1,4 +1,4 @@
-"""What attackers of peer lessons teach, with the defences and without.
+"""Measures what attackers could teach through peer lessons, with and without the defences.
 
     ./shoal bench lessons [--archive FILE]
 
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app.bench import BenchError, Tell
-from app.lab.false_teachers import KINDS, arrived, compared, make_honest_groups, read, taught
+from app.lab.false_teachers import KINDS, compare_defences, count_taught, deliver, make_honest_groups, read
 from app.lab.starter.corpus import WORK
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
@@ -50,19 +50,19 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     honest, foes = authors[: args.honest], authors[args.honest : args.honest + args.foes]
     rows: dict[str, Any] = {}
     with Sandbox() as sandbox:
-        waiting = arrived(honest, sandbox)
+        waiting = deliver(honest, sandbox)
         plain = {(generate(one.at).text, text) for some in honest for one in some for text in one.right}
         rows["nobody"] = {
-            name: msgspec.to_builtins(taught(waiting, plain, name == "on")) for name in ("off", "on")
+            name: msgspec.to_builtins(count_taught(waiting, plain, name == "on")) for name in ("off", "on")
         }
         for kind in KINDS:
-            rows[kind] = msgspec.to_builtins(compared(kind, honest, foes, sandbox, waiting))
+            rows[kind] = msgspec.to_builtins(compare_defences(kind, honest, foes, sandbox, waiting))
             tell(f"{kind}: {rows[kind]}")
     return {"honest": args.honest, "foes": args.foes, "kinds": rows}
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:
-    """For people, in Markdown."""
+    """Formats the figures for people, as a Markdown table."""
     beside = f"{figures['foes']} keys beside {figures['honest']} honest ones write"
     rows = [
         f"| {beside} | marked, off | marked | honest, off | honest | families |",

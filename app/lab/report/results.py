@@ -82,7 +82,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
     """Computes the results of all arms with finished runs, the baseline first. `runs` maps an arm's key to its
-    runs. Raises ValueError if there are none."""
+    runs. Raises ValueError without any run."""
     present = baseline_first(arms, runs)
     if not present:
         raise ValueError("There is no finished run to summarise.")

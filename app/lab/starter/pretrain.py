@@ -240,7 +240,7 @@ def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
 
 
 class TeachingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How specialists are trained; together with the starter and a name it determines the result."""
+    """Settings for training specialists; together with the starter and a name they determine the result."""
 
     steps: int = 160
     batch: int = 64

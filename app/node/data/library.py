@@ -15,7 +15,8 @@ from engines.contract import EngineError
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model learned here, from HOME/models/NAME-MARK. It stays when the model itself is deleted."""
+    """A model's training on this computer, from HOME/models/NAME-MARK. It stays when the model itself is
+    deleted."""
 
     folder: str
     bytes: int

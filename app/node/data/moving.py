@@ -89,7 +89,7 @@ def _refuse(old: Path, to: Path) -> None:
 
 
 def _copy(old: Path, to: Path, tell: Tell) -> None:
-    """Copies everything of ours from the old folder into the new one. Raises MoveError."""
+    """Copies Shoal's files from the old folder into the new one. Raises MoveError."""
     try:
         if (to / UNFINISHED_MARK).exists():
             contents.remove(to)

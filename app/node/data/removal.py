@@ -142,7 +142,7 @@ def _remove_engine() -> str:
 
 
 def _unpacked() -> Path | None:
-    """Returns the folder that a single-file build unpacked and runs from; None if there is none."""
+    """Returns the folder that a single-file build unpacked and runs from; None for other installations."""
     folder = installed.unpacked()
     return folder if folder is not None and folder.is_dir() else None
 

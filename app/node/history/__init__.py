@@ -1,1 +1,1 @@
-"""The past of a node: checkpoints, the history in SQLite, and what is derived from it."""
+"""A node's stored past: checkpoints, the history in SQLite, and what is derived from it."""

@@ -45,7 +45,7 @@ class _Engine(msgspec.Struct):
 
 
 def newest(home: Path) -> Path | None:
-    """Returns the model folder whose history was written last; None if there is none."""
+    """Returns the model folder whose history was written last; None before the first."""
     found = [
         (max(path.stat().st_mtime for path in folder.glob(f"{FILE}*")), folder)
         for folder in home.glob("models/*")

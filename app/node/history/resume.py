@@ -107,7 +107,7 @@ def new_curve(last: Probe | None) -> str:
 
 def other_models(folder: Path) -> str | None:
     """Returns a sentence about the model that this data folder trained before, for the first start of a new
-    model; None if there is none."""
+    model; None if it trained no other."""
     found = [
         (checkpoints[0].stat().st_mtime, other.name, checkpoints[0].name)
         for other in (folder.parent.iterdir() if folder.parent.is_dir() else ())

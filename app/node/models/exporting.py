@@ -139,7 +139,7 @@ def base_of(model: str, folder: Path) -> card.BaseModel:
 
 
 def _written_licence(folder: Path) -> str:
-    """Returns the `license:` field of the README in a model's folder; empty if there is none."""
+    """Returns the `license:` field of the README in a model's folder; empty if it has none."""
     if not (folder / "README.md").is_file():
         return ""
     try:

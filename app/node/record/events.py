@@ -60,8 +60,8 @@ class IdentityNamed(_Event, frozen=True, tag="identity"):
 
 
 class LinkChanged(_Event, frozen=True, tag="link"):
-    """The connection to a relay changed: "connected", "lost", or "refused" (not established). The node trains
-    alone while there is none. `retry_s`: seconds until the next attempt."""
+    """The connection to a relay changed: "connected", "lost", or "refused" (not established). Without one the
+    node trains alone. `retry_s`: seconds until the next attempt."""
 
     state: Literal["connected", "lost", "refused"]
     url: str

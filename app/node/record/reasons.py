@@ -118,7 +118,7 @@ class Dial(Enum):
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the computer the trainer may use. It changes only the speed, not what is learned."""
+    """Share of the computer that the trainer may use. It changes only the speed, not what is learned."""
 
     rest: float
     """Seconds of rest per second of work, taken between steps; 1 halves heat and noise."""

@@ -224,7 +224,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def share(flags: Iterable[object]) -> float:
-    """Returns the share of true values; 0 if there are none.
+    """Returns the share of true values; 0 for no values.
 
     >>> share([1, 0, True, False]), share([])
     (0.5, 0.0)
@@ -241,7 +241,7 @@ def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
 
 
 class Speech(Enum):
-    """How well everyday language is preserved."""
+    """A measurement of how well everyday language is preserved."""
 
     KEPT = "kept"
     WORSE = "worse"

@@ -14,8 +14,8 @@ from engines.contract import EngineInfo
 
 
 class Phase(Enum):
-    """What the node is doing. The value is the phrase that views show, followed by the progress if there is
-    any."""
+    """The node's current activity. The value is the phrase that views show, followed by the progress if
+    known."""
 
     STARTING = "starting"
     LOADING = "loading the model"
@@ -87,7 +87,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[str, ...] = ()
     """Families of its latest groups, at most six, latest last."""
     since: float | None = None
-    """When its first group that arrived in this run was created."""
+    """Creation time of the first group by this peer that arrived in this run."""
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):

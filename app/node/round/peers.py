@@ -1,4 +1,4 @@
-"""Where a round's peer groups come from: the node sees a swarm only through `NodeSwarm`, and peers' groups
+"""The source of a round's peer groups: the node sees a swarm only through `NodeSwarm`, and peers' groups
 through its `PeerBuffer`, from which a round takes them."""
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""When to run: one pure function of the clock, the facts, the owner's settings and the previous decision.
+"""Decides when to run: one pure function of the clock, the facts, the owner's settings and the previous
+decision.
 
 The order of the checks is fixed (see Reason) and the first obstacle is reported, as in BOINC's client
 (client/cs_prefs.cpp). Unknown facts count as in use. Hysteresis prevents flapping: a load must last before it
 stops a running node, and a stopped node starts only after a quiet period, with limits a little lower than those
-that stopped it.
-"""
+that stopped it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from app.node.rules.orders import Moment, Orders, Snooze
 __all__ = ["Decision", "RuleSettings", "decide"]
 
 GAP_S = 30.0
-"""If `decide` was not called for longer than this, the computer was asleep, and whoever woke it is using it."""
+"""Seconds without a call of `decide` after which the computer counts as having been asleep: the person who woke
+it is using it."""
 
 
 class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next decision needs from this one. Times are on the monotonic clock."""
+    """State passed from one decision to the next. Times are on the monotonic clock."""
 
     at: float
     input_at: float = -inf
@@ -37,7 +38,7 @@ class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
     began: Mapping[Reason, float] = {}
     """Since when each cause has been continuously present or unknown."""
     last: Mapping[Reason, float] = {}
-    """When each cause last prevented a start."""
+    """Time when each cause last prevented a start."""
     snooze: Snooze | None = None
     snooze_end: float = -inf
     """End of the last snooze that was ordered, even if it is over."""

@@ -20,15 +20,15 @@ ANY_TIME, NEVER = "any", "never"
 DAY_MIN = 24 * 60
 _QUARTER_S = 15 * 60
 _AHEAD_S = 8 * 24 * 3600
-"""How far ahead the next change is searched: a week and a day, which contains every change."""
+"""Seconds ahead in which the next change is searched: a week and a day, which contain every change."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
 _OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
 class HourSpan(msgspec.Struct, frozen=True):
-    """From `start` up to `end` (exclusive), in minutes after midnight, in [0, 1440]. If the end is before the
-    start it is on the next day; if both are equal the span is empty."""
+    """A daily span from `start` up to `end` (exclusive), in minutes after midnight, in [0, 1440]. If the end is
+    before the start it is on the next day; if both are equal the span is empty."""
 
     start: int = 0
     end: int = DAY_MIN

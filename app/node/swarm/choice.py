@@ -171,7 +171,7 @@ def anywhere(
 
 
 def last_relay(home: Path) -> Invite | None:
-    """Returns the relay of another computer that this node used last; None if there is none."""
+    """Returns the relay of another computer that this node used last; None if it used no other."""
     last = KnownRelays(home / RELAYS).last()
     if last is None or last[1].relay in own_relays(home):
         return None

@@ -321,7 +321,7 @@ class SwarmMember:
         return self._families + tuple(one.wire for one in self._shared if one.family in self._own)
 
     def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
-        """Makes the intake refuse copies of groups that this node published, whoever signed them."""
+        """Makes the intake refuse copies of groups that this node published, under any signature."""
         for own in own_P:
             if len(self._given) == _GIVEN:
                 self.buffer.used.discard(self._given.popleft())

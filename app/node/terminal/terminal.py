@@ -35,7 +35,7 @@ _NARROW = 64
 _FIXED_LINES = 8
 """Lines for header, phase, two footers, the keys, and the two borders and title of the answers."""
 _LOW = 20
-"""In terminals with fewer lines the latest round is omitted to make room for the keys."""
+"""Minimum lines of a terminal that shows the latest round; in a lower one the keys take its place."""
 _ROOMY = 22
 """Minimum lines of a terminal in which refusals get a separate line."""
 _SHOWN_REASONS = 3

@@ -119,7 +119,7 @@ class Classroom:
         if key in self.pupils:
             self.shared[key] += 1
 
-    def given(self, author: bytes, asker: bytes, family: str) -> None:
+    def record_given(self, author: bytes, asker: bytes, family: str) -> None:
         """Records that a group of `author` was given to `asker`. Ignored unless both are in the class."""
         pupil = self.pupils.get(asker)
         if pupil is None or author not in self.pupils:
@@ -139,7 +139,7 @@ class Classroom:
 
     def _made_room(self, now: float) -> bool:
         """Removes a student silent for at least AWAY_S, preferably one without measurements, and its journeys.
-        Returns False if there is none."""
+        Returns False if no student qualifies."""
         away = [(key, one) for key, one in self.pupils.items() if now - one.latest >= AWAY_S]
         if not away:
             return False

@@ -119,8 +119,8 @@ class SignedInKey:
 
 
 def _no_question(body: Body) -> tuple[Code, str] | None:
-    """Why the relay has no such question (code and sentence), as far as that is known without generating it;
-    None otherwise."""
+    """Returns why the relay has no such question (code and sentence), as far as that is known without
+    generating it; None otherwise."""
     task = body.task
     if task.version != VERSION:
         return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."

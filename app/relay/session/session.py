@@ -118,8 +118,8 @@ class Session:
         return to_frame(self._hello)
 
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
-        """Handles one frame. Returns the answer, a coroutine of it, or None if there is none. No input of a
-        client raises."""
+        """Handles one frame. Returns the answer, a coroutine of it, or None if the frame has no answer. No
+        input of a client raises."""
         try:
             message, written = read_client(frame)
         except Refused as refused:
@@ -274,7 +274,7 @@ class Session:
         drawn = state.sampler.sample(ask, state.standings.weights)
         if state.classroom is not None:
             for group in drawn.groups:
-                state.classroom.given(group.key, key, group.family)
+                state.classroom.record_given(group.key, key, group.family)
         arrived = [group.arrived for group in drawn.groups]
         figures = BatchHeader(
             rid=sample.rid,
@@ -360,7 +360,7 @@ class Session:
         ids = [bytes.fromhex(id) for id in dict.fromkeys(report.ids)]
         if state.checker is not None:
             for id in ids:
-                state.checker.reported(key, id, report.reason)
+                state.checker.record_report(key, id, report.reason)
             return None
         for author in {group.key for id in ids if (group := state.window.find(id))}:
             state.standings.report(key, author)

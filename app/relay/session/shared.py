@@ -142,7 +142,7 @@ class RelayState:
 
     async def open(self) -> None:
         """Starts the backplane, which fills the window. Raises BackplaneError."""
-        await self.backplane.start(self._take, self._value, self.other_relays.heard)
+        await self.backplane.start(self._take, self._value, self.other_relays.record_summary)
         self.opened = True
         self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
         if self.archive is not None:

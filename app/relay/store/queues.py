@@ -166,6 +166,6 @@ class Author:
         self.families: dict[str, dict[int, GroupQueue]] = {}
 
     def queues(self, families: Iterable[str]) -> list[GroupQueue]:
-        """Its queues in these families, one per level. `families` must not repeat."""
+        """Returns the author's queues in these families, one per level. `families` must not repeat."""
         mine = self.families
         return [queue for family in families if family in mine for queue in mine[family].values()]

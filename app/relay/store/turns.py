@@ -289,8 +289,8 @@ def queues_of(author: Author, families: Families) -> list[GroupQueue]:
 
 
 def _any(queues: Sequence[GroupQueue], since: float, chance: float) -> StoredGroup | None:
-    """The group at a relative position (`chance` in [0, 1)) of these queues, from `since` on; None if it was
-    removed or there is none."""
+    """Returns the group at a relative position (`chance` in [0, 1)) of these queues, from `since` on; None if
+    it was removed or the queues are empty."""
     if len(queues) == 1:
         start, end = queues[0].span(since)
         return queues[0].slots[start + int(chance * (end - start))].group if start < end else None

@@ -46,7 +46,7 @@ def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]
 
 
 def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
-    """Returns a shortest route: the cells after the start, up to the goal; empty if there is none.
+    """Returns a shortest route: the cells after the start, up to the goal; empty if the goal cannot be reached.
 
     >>> route((0, 0), (1, 1), {(0, 1), (1, 1)})
     [(0, 1), (1, 1)]
@@ -122,8 +122,8 @@ def _shortest_route(entry: Entry) -> tuple[Cell, Cell, set[Cell], list[Cell]]:
 
 
 def _shortest_score(answer: str, entry: Entry) -> float:
-    """Scores 1 for the directions of any shortest path, separated by white space; `infeasible` if there is
-    none."""
+    """Scores 1 for the directions of any shortest path, separated by white space, or `infeasible` if no path
+    exists."""
     said = [word.lower() for word in reading.words(answer)]
     (r, c), goal, free, shortest = _shortest_route(entry)
     if not shortest:

@@ -101,7 +101,7 @@ class Sandbox:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the child, None if there is none."""
+        """Process id of the child; None while none is running."""
         child = self._child
         return None if child is None else child.process.pid
 

@@ -54,7 +54,7 @@ _ROWS_A_LABEL = 3
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answers of a set are checked."""
+    """The rule that checks the answers of a set."""
 
     check: Check = Check.TEXT
     accents: bool = True

@@ -60,7 +60,7 @@ _BINARY = {
 
 
 class SkipReason(StrEnum):
-    """Why a row was skipped; the value is shown to the user."""
+    """Reason for skipping a row; the value is shown to the user."""
 
     NO_QUESTION = "no question"
     NO_ANSWER = "no answer"

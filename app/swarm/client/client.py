@@ -160,7 +160,7 @@ class Client:
             self._wake.set()
 
     def room(self) -> int:
-        """How many more groups should be published now for the outbox to empty: see `Publisher.room`."""
+        """Returns how many more groups to publish now: see `Publisher.room`."""
         return self._publisher.room(time.monotonic())
 
     async def sample(

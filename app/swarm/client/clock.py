@@ -50,7 +50,7 @@ class RelayClock:
 
     @property
     def offset_ms(self) -> int:
-        """How far the relay's clock is ahead of this computer's in milliseconds, 0 if unknown.
+        """Milliseconds that the relay's clock is ahead of this computer's, 0 if unknown.
 
         >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
         >>> for told in (4_000, 4_020, 90_000): clock.record_time(told)

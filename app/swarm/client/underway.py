@@ -90,7 +90,7 @@ class Publisher:
             raise
 
     def room(self, now: float) -> int:
-        """How many groups should be published now: as many as the relay accepts, fewer while the outbox has a
+        """Returns how many groups to publish now: as many as the relay accepts, fewer while the outbox has a
         backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
@@ -261,7 +261,7 @@ class SampleLimiter:
         return rid, answer
 
     def settle(self, rid: int, batch: BatchReply | None) -> bool:
-        """Gives a request its answer, None if there is none. Returns False if it was settled before."""
+        """Completes a request with its answer, or with None. Returns False if it was completed before."""
         answer = self._open.pop(rid, None)
         if answer is None:
             return False

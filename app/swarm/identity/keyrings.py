@@ -122,7 +122,7 @@ def ask(find: Find, public_key: str, name: str) -> Identity:
 
 
 def found(find: Find) -> keyring.backend.KeyringBackend:
-    """The system's keyring. Raises KeyringLocked if there is none."""
+    """Returns the system's keyring. Raises KeyringLocked if the system has none."""
     backend = find()
     if backend is None:
         raise KeyringLocked("This computer has no keyring.")

@@ -53,7 +53,7 @@ PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the key of a folder is stored. `former`: the folder's earlier keys, as earlier versions listed
+    """The storage place of a folder's key. `former`: the folder's earlier keys, as earlier versions listed
     them."""
 
     where: Literal["keyring", "file", "plain"]

@@ -33,7 +33,7 @@ from app.swarm.wire.body import Envelope, SwarmId
 from app.swarm.wire.limits import BODY, SAFE_INTEGER, Quotas
 
 FILE = "archive.jsonl"
-"""In the data folder: the groups that its owner imported."""
+"""Name of the file in the data folder with the groups that its owner imported."""
 MAX_BYTES, MAX_GROUPS = 64_000_000, 20_000
 """Bytes of a file that are read, and groups of it; as many unreadable lines end the reading. The data folder
 keeps as much."""

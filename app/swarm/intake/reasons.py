@@ -95,7 +95,7 @@ _DELIBERATE = frozenset(
 
 
 def of_flaw(flaw: Flaw) -> IntakeReason:
-    """The reason with the flaw's name; WRONG_SHAPE if there is none."""
+    """Returns the reason with the flaw's name, else WRONG_SHAPE."""
     try:
         return IntakeReason(flaw.value)
     except ValueError:

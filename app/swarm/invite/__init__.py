@@ -1,1 +1,1 @@
-"""How to find and join a swarm: invites, words of private swarms, relays on the local network."""
+"""Finding and joining a swarm: invites, words of private swarms, relays on the local network."""

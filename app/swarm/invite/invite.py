@@ -1,14 +1,13 @@
-"""Where a swarm is: an address that a person enters, or an invite link that carries everything to join by.
+"""The address of a swarm: a URL that a person enters, or an invite link with everything needed to join.
 
     shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777
     shoal://join/wss/relay.example?swarm=shoal&relay=relay.example&token=t1.1800000000.any.Jx0..
 
-Where a relay is at an IPv4 address, as in a classroom, six words say the same aloud: 49 bits of address, port
-and room, and 17 that check them. They hide nothing.
+For a relay at an IPv4 address, as in a classroom, six words that can be read aloud carry the same: 49 bits of
+address, port and room, and 17 bits of checksum. They are not secret.
 
 Scheme, host, port and path of the relay's websocket, then what a client may check or show there. Every part
-has letters that stand for themselves in a link, so nothing is ever percent-encoded.
-"""
+has letters that stand for themselves in a link, so nothing is ever percent-encoded."""
 
 from __future__ import annotations
 

@@ -175,8 +175,9 @@ _bodies = msgspec.json.Decoder(Body)
 
 
 def public_model_name(model: str) -> str:
-    """A model's name for publication: "starter" and hub ids stay, anything that may be a local path becomes
-    "local". A local folder can have a name like a hub id: the caller must pass LOCAL_MODEL for such a model.
+    """Returns a model's name for publication: "starter" and hub ids stay, anything that may be a local path
+    becomes "local". A local folder can have a name like a hub id: the caller must pass LOCAL_MODEL for such a
+    model.
 
     >>> public_model_name("Qwen/Qwen2.5-0.5B"), public_model_name("/home/ann/cats"), public_model_name("a/../b")
     ('Qwen/Qwen2.5-0.5B', 'local', 'local')

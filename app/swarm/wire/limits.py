@@ -19,7 +19,8 @@ BATCH_BYTES = 512 * KB
 """Maximum bytes of envelopes that a client may request; the batch's other fields are added to that."""
 BATCH_FRAME = BATCH_BYTES + 4 * KB
 LARGE_GROUP = 5_000
-"""Bytes of a large group: a client asks for as many bytes as so many of these, or for a frame."""
+"""Bytes of a large group: a client that wants k groups requests k times this, at least a frame and at most
+BATCH_BYTES."""
 HANDOUT_CHARS = 384 * KB
 """Maximum characters of a question set that a class hands out; as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
@@ -113,7 +114,7 @@ _FINAL = frozenset({Code.ACCEPTED, Code.DUPLICATE, Code.STALE, Code.INVALID, Cod
 
 
 class Flaw(StrEnum):
-    """What exactly is wrong with a message. Every refusal has one; counters and logs are grouped by it."""
+    """The exact fault of a message. Every refusal has one; counters and logs are grouped by it."""
 
     TOO_LARGE = "too-large"
     NOT_JSON = "not-json"

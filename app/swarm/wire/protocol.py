@@ -318,7 +318,7 @@ FromRelay = (
 
 
 def agree(theirs: Sequence[str]) -> str:
-    """The highest version that both sides support. Raises Refused if there is none."""
+    """Returns the highest version that both sides support. Raises Refused if they have none in common."""
     common = set(theirs) & set(VERSIONS)
     if not common:
         raise Refused(

@@ -1,1 +1,1 @@
-"""Drawn figures: the curve, tiles, tables and the week."""
+"""Painted figures: the curve, tiles, tables and the week."""

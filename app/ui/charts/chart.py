@@ -33,18 +33,19 @@ from app.ui.widgets.pieces import smooth
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 14, 30
 _DOTS = 80
-"""Up to this many visible points each have a dot."""
+"""Maximum visible points that are drawn with a dot each."""
 _ZOOM = 1.25
 _COLUMN = 4.0
-"""Minimum pixels per place of a dense line, halved at most."""
+"""Minimum pixels per drawn point of a dense line; at most halved."""
 _DENSE = 160
-"""More places than this are drawn with a thin pen: wide strokes cost most of a frame."""
+"""Number of drawn points above which the pen is thin: wide strokes take most of a frame."""
 _MIN = 4.0
 """Minimum rounds shown at full zoom."""
 
 
 class Chart(QWidget):
-    """Shares in [0, 1] over rounds. `hovered` emits the index of the point under the pointer, -1 for none."""
+    """A line chart of shares in [0, 1] over rounds. `hovered` emits the index of the point under the pointer,
+    -1 for none."""
 
     hovered = Signal(int)
     view_changed = Signal()
@@ -89,7 +90,7 @@ class Chart(QWidget):
         self.redraw()
 
     def set_smooth(self, around: int) -> None:
-        """Means of this many points on either side; 0 for the points themselves."""
+        """Averages over this many points on either side; 0 shows the points themselves."""
         self._smooth = around
         self.redraw()
 
@@ -112,7 +113,7 @@ class Chart(QWidget):
         self.view_changed.emit()
 
     def show_range(self, left: float, right: float) -> None:
-        """Shows these rounds, limited to the existing ones."""
+        """Zooms to these rounds, limited to the existing ones."""
         first, last = self._whole()
         width = min(max(right - left, _MIN), last - first)
         left = min(max(left, first), last - width)
@@ -172,7 +173,7 @@ class Chart(QWidget):
         painter.end()
 
     def line(self) -> Sequence[ChartPoint]:
-        """The whole curve, thinned and smoothed as it is shown."""
+        """Returns the whole curve, thinned and smoothed as it is shown."""
         return self._series.line(*self._whole(), _DENSE, self._smooth)
 
     def _paint_still(self, painter: QPainter) -> None:
@@ -186,7 +187,7 @@ class Chart(QWidget):
             self._paint_line(painter, plot, top, line)
 
     def _line(self, plot: QRectF) -> tuple[list[ChartPoint], float]:
-        """The drawn places, and the upper end of their axis."""
+        """Returns the drawn points and the upper end of their axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
         return line, drawing.top(highest)
@@ -247,7 +248,7 @@ class Chart(QWidget):
         return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]
 
     def reading(self, at: int) -> list[str]:
-        """The text of the label beside a point."""
+        """Returns the text of the label beside a point."""
         error = self._series.errors[at]
         own = percent(self._series.ys[at], 1)
         value = tr("{value} ± {error}", value=own, error=number(100 * error, 1)) if error else own
@@ -295,7 +296,8 @@ class Chart(QWidget):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows look from point to point, plus and minus zoom, Home and End jump, 0 or Escape shows all."""
+        """Arrows move from point to point, plus and minus zoom, Home and End jump, 0 or Escape shows
+        everything."""
         last = len(self._series) - 1
         if last < 0:
             return super().keyPressEvent(event)
@@ -337,7 +339,7 @@ class Chart(QWidget):
 
 
 def _heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
-    """Lines from 0 to `top`, a share, with percents beside them."""
+    """Draws grid lines from 0 to `top`, a share, with their percentages."""
     metrics = QFontMetricsF(painter.font())
     for mark in drawing.linear(0, top, min(10, max(2, round(plot.height() / 64)))):
         y = plot.bottom() - mark / top * plot.height()
@@ -351,8 +353,7 @@ def _heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
 def _rounds(
     painter: QPainter, theme: Theme, plot: QRectF, right: float, places: Sequence[tuple[float, str]]
 ) -> None:
-    """Numbers of rounds at their `places`, as far as they leave room for the axis title, which ends at
-    `right`."""
+    """Draws the round numbers at `places` that leave room for the axis title, which ends at `right`."""
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.colour("text_faint"))
     name = tr("rounds")
@@ -365,7 +366,7 @@ def _rounds(
 
 
 def _label(painter: QPainter, theme: Theme, plot: QRectF, at: QPointF, texts: Sequence[str]) -> None:
-    """Lines in a box beside a point of the curve, on whichever side has room."""
+    """Draws lines of text in a box beside a point of the curve, on the side that has room."""
     painter.setFont(font(SMALL))
     metrics = QFontMetricsF(painter.font())
     width = max(metrics.horizontalAdvance(text) for text in texts) + 20

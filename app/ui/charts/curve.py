@@ -31,7 +31,7 @@ from app.ui.widgets.selecting import Segments
 SAID_MS = 5000
 PROBE, TRAINING = "probe", "training"
 _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
-"""Points on either side that each step of the slider averages."""
+"""Points averaged on either side, by step of the slider."""
 
 
 class Curve(Card):
@@ -109,7 +109,7 @@ class Curve(Card):
         self.chart.setAccessibleName(self.summary())
 
     def summary(self) -> str:
-        """The curve in words, for those who cannot see it."""
+        """Returns the curve in words, for screen readers."""
         points = self._points()
         if not points:
             return tr("The curve has no points yet.")
@@ -167,7 +167,7 @@ class Curve(Card):
     # ---- export
 
     def csv(self) -> str:
-        """Every point of the curve shown, one row each."""
+        """Returns every measured point of the curve shown as CSV, one row each."""
         text = io.StringIO()
         write = csv.writer(text, lineterminator="\n").writerow
         if self._what == PROBE:
@@ -192,7 +192,8 @@ class Curve(Card):
             self._say_saved(path, self.picture().save(str(path)))
 
     def picture(self) -> QPixmap:
-        """The curve for others, as on a result's page: whose model, how it stands, and when."""
+        """Returns a picture of the curve to share, as on a result's page: the model, its value, and the
+        date."""
         error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
         stands = " ".join(filter(None, (self._figure.text(), error)))
         view = self._view
@@ -220,7 +221,7 @@ class Curve(Card):
 
 
 def _doubt(probe: Probe) -> str:
-    """The standard error; if none or all of the puzzles were solved, which has none, the 95 % bound."""
+    """Returns the standard error as text; if none or all of the puzzles were solved, the 95 % bound instead."""
     if probe.stderr or not probe.questions:
         return f"± {number(100 * probe.stderr, 1)}"
     low, high = wilson(probe.share, probe.questions, z=1.96)

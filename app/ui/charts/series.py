@@ -1,7 +1,7 @@
-"""The numbers behind a curve, at any zoom: 100,000 points cost no more to draw than there are columns.
+"""The values of a curve at any zoom: drawing 100,000 points takes no longer than drawing one per column.
 
-Every level above the points joins two neighbours of the one below into a mean with the lowest and highest
-value, so a peak is never lost. Points are appended; the levels grow with them. Pure: no Qt."""
+Each level joins two neighbours of the level below into a mean with the lowest and highest value, so peaks are
+kept. Points can be appended. Pure: no Qt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class ChartPoint(NamedTuple):
-    """One place of the drawn line: its x, the mean value, and the error or spread around it."""
+    """A point of the drawn line: its x, the mean value, and the error or spread around it."""
 
     x: float
     y: float
@@ -21,7 +21,7 @@ class ChartPoint(NamedTuple):
 
 
 class Series:
-    """x must not decrease. `error` is one standard error of each value, 0 if there is none."""
+    """Values over x, which must not decrease. `error` is one standard error of each value, 0 if unknown."""
 
     def __init__(self, points: Iterable[tuple[float, float, float]] = ()) -> None:
         self._levels: list[tuple[array[float], array[float], array[float], array[float]]] = [_level()]
@@ -59,11 +59,12 @@ class Series:
             low, high, depth = min(lows[-1], lows[-2]), max(highs[-1], highs[-2]), depth + 1
 
     def span(self, left: float, right: float) -> tuple[int, int]:
-        """Indices of the points between two x, and one more on each side, so that lines reach the edge."""
+        """Returns the indices of the points between two x, and of one more on each side, so that lines reach
+        the edge."""
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
     def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[ChartPoint]:
-        """The curve between two x, in about `columns` places, at most twice as many; each is a mean over
+        """Returns the curve between two x in about `columns` points, at most twice as many; each is a mean over
         `smooth` points on either side."""
         first, last = self.span(left, right)
         depth = 0
@@ -87,12 +88,12 @@ class Series:
         return made
 
     def mean(self, at: int, around: int) -> float:
-        """The mean of the existing points from `at - around` to `at + around`."""
+        """Returns the mean of the existing points from `at - around` to `at + around`."""
         first, last = max(0, at - around), min(len(self), at + around + 1)
         return (self._sums[last] - self._sums[first]) / (last - first)
 
     def nearest(self, x: float) -> int | None:
-        """The index of the point closest to x."""
+        """Returns the index of the point closest to x; None if there are no points."""
         if not len(self):
             return None
         at = bisect_left(self.xs, x)

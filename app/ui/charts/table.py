@@ -17,7 +17,7 @@ _ROOT = QModelIndex()
 
 
 class Column(msgspec.Struct, frozen=True):
-    """`text` is what is shown, `key` what is sorted by (the text itself if None)."""
+    """A column of a table: `text` returns the cell's text, `key` the value to sort by (None: the text)."""
 
     title: str
     text: Callable[[Any], str]
@@ -27,7 +27,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class TableRows(QAbstractTableModel):
-    """Rows as values; which of them and in which order is decided here, in one pass over all."""
+    """The rows of a table. Filters and sorts them in one pass."""
 
     def __init__(self, columns: Sequence[Column], sort: int = 0, descending: bool = True) -> None:
         super().__init__()
@@ -106,10 +106,10 @@ class TableRows(QAbstractTableModel):
 
 
 class Table(QTableView):
-    """A quiet table: rows with hairlines, no grid, no row numbers."""
+    """A table with hairlines between rows, without grid and row numbers."""
 
     opened = Signal(object)
-    """Emits a row's value when it was clicked, or Enter pressed on it."""
+    """Emits a row's value when it is clicked, or Enter is pressed on it."""
 
     def __init__(self, rows: TableRows, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -147,7 +147,7 @@ class Table(QTableView):
             super().keyPressEvent(event)
 
     def show_row(self, wanted: Callable[[Any], bool]) -> None:
-        """Selects the first such row and scrolls to it."""
+        """Selects the first row that matches and scrolls to it."""
         at = next((at for at, row in enumerate(self.rows.shown) if wanted(row)), None)
         if at is not None:
             self.selectRow(at)

@@ -1,4 +1,5 @@
-"""A family of puzzles at a glance: how much of it is solved and how sure that is, its level, and since when."""
+"""A tile with the state of one puzzle family: the share solved and its uncertainty, its level, and since
+when."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class Band(QWidget):
 
 
 class Spark(QWidget):
-    """The curve so far, as a thumbnail."""
+    """A thumbnail of the curve so far."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Spark(QWidget):
 
 
 class Pips(QWidget):
-    """Levels as dots; reached ones are filled."""
+    """Levels as dots; the levels reached are filled."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -106,7 +107,7 @@ class Pips(QWidget):
 
 
 class Tile(Card):
-    """One family."""
+    """The tile of one family."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -196,7 +197,7 @@ class Tiles(QWidget):
         self._grid.setSpacing(16)
 
     def tiles(self, count: int) -> list[Tile]:
-        """This many tiles, created or hidden as needed."""
+        """Returns this many tiles, creating or hiding some as needed."""
         while len(self._tiles) < count:
             self._tiles.append(Tile(self._theme))
             self._columns = 0
@@ -206,8 +207,8 @@ class Tiles(QWidget):
         return self._tiles[:count]
 
     def minimumSizeHint(self) -> QSize:
-        """The width of one column, whatever their number is now: otherwise the page could grow but never
-        shrink."""
+        """Returns the width of a single column, whatever their number is now: otherwise the page could grow but
+        never shrink."""
         return QSize(self._least, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: object) -> None:

@@ -21,23 +21,22 @@ from app.ui.view.settings import Choices
 from app.ui.view.view import lacking
 
 AWAY_S = 180
-"""Seconds after the page was left for which the model stays in memory."""
+"""Seconds after leaving the page during which the model stays in memory."""
 STOP_S = 5
-"""Seconds that an answer may take to stop; after that its process is ended, for it may be reading a long
-question."""
+"""Seconds for an answer to stop; after that its process is ended, because it may be reading a long question."""
 
 
 class ChatStage(Enum):
     AWAY = "away"
-    """No process runs, so no memory is used."""
+    """No process is running, so no memory is used."""
     LOADING = "loading"
     READY = "ready"
     BUSY = "busy"
 
 
 class ChatControl(QObject):
-    """`changed`: the stage has changed. `replied` passes on a reply. `broke` says in a sentence that there will
-    be no more replies to what was asked."""
+    """Controls the chat process. Signals: `changed` when the stage changes, `replied` with each reply, `broke`
+    with a sentence when pending requests will get no more replies."""
 
     changed = Signal()
     replied = Signal(object)
@@ -74,11 +73,11 @@ class ChatControl(QObject):
 
     @property
     def waited_s(self) -> float:
-        """Seconds since the stage began."""
+        """Seconds since the current stage began."""
         return self._clock() - self._since
 
     def ask(self, home: str, make: Callable[[int], Request]) -> int:
-        """Sends a request and returns its number; starts the process if there is none or another model was
+        """Sends a request and returns its number. Starts the process if none is running or another model was
         chosen."""
         options = self._wanted(home)
         if not self._job.running or (options != self._options and not self._open):
@@ -106,18 +105,18 @@ class ChatControl(QObject):
         self._lost(tr("Stopped."))
 
     def come(self) -> None:
-        """The page is visible."""
+        """Records that the page is visible: keeps the model in memory."""
         self._away = False
         self._leave.stop()
 
     def go_away(self) -> None:
-        """The page is not visible any more."""
+        """Records that the page was left: ends the process after AWAY_S."""
         self._away = True
         if self._job.running:
             self._leave.start()
 
     def close(self) -> None:
-        """For the window's end: returns when the process has ended."""
+        """Ends the process and returns when it has ended. Called when the window closes."""
         self._leave.stop()
         self._deaf.stop()
         self.blockSignals(True)

@@ -1,5 +1,5 @@
-"""Try it: a conversation with the model as it came and with what it has become, side by side or with one of
-them; puzzles with the verdict, for the model and for anyone who sits in front of it."""
+"""The page Try it: a conversation with the model before training, the trained one, or both side by side; and
+puzzles with a verdict, for the models or the person."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TryIt(Page):
 
     @property
     def pid(self) -> int:
-        """Process id of the chat process with the model, 0 without one."""
+        """Process id of the chat process once it has loaded the model, else 0."""
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:
@@ -114,14 +114,14 @@ class TryIt(Page):
         self._show_stage()
 
     def _give(self, exchange: Exchange, teach: bool, share: bool) -> None:
-        """The owner confirmed the text that is shown."""
+        """Teaches or shares the example that is shown, after the user has confirmed it."""
         puzzle = exchange.puzzle
         assert puzzle is not None
         given = partial(messages.Give, puzzle=puzzle.puzzle, teach=teach, share=share)
         self._giving[self._send(given)] = exchange
 
     def _end_race(self) -> None:
-        """Removes the race's card and stops its work."""
+        """Removes the race's card and stops the race."""
         if self._racing:
             self._chatting.stop()
         if self._race is not None:
@@ -186,11 +186,11 @@ class TryIt(Page):
         self._show_stage()
 
     def _send(self, make: Callable[..., messages.Request]) -> int:
-        """Sends a request that `make` makes of its number; returns the number."""
+        """Sends a request that `make` creates from its number; returns the number."""
         return self._chatting.ask(self._home, lambda number: make(number=number))
 
     def _exchange(self, text: str, puzzle: PuzzleDrawn | None) -> Exchange:
-        """The card of this question: the existing one for a puzzle, else a new one, at the top."""
+        """Returns the card of this question: a puzzle's existing one, else a new one, at the top."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
         made = Exchange(self.theme, text, puzzle)

@@ -1,5 +1,5 @@
-"""The two cards of Try it. One draws a puzzle or takes typed words, and checks the owner's own answer; the
-other shows the race of the model as it came against what it has become."""
+"""The two cards at the top of Try it. One draws a puzzle or accepts a typed question, and checks the person's
+own answer; the other shows the race between the model before and after training."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, fi
 from app.ui.widgets.selecting import Picker, Segments
 
 MAX_WORK = 1000
-"""Characters of a person's working."""
+"""Maximum characters of a person's working."""
 _HIGH = 88
-"""Height in pixels of the box for a question."""
+"""Height in pixels of the question's text box."""
 
 
 class QuestionCard(Card):
-    """Knows which puzzle is in its box; the page decides what happens with it."""
+    """The card with the question. It knows which puzzle is in its box; the page decides what happens with
+    it."""
 
     asked = Signal()
     drawn = Signal(str)
-    """Asks for a puzzle of this kind."""
+    """Requests a puzzle for this purpose: "test" or "practice"."""
     judged = Signal()
-    """The owner wants their own answer checked."""
+    """Requests a check of the person's own answer."""
     changed = Signal()
-    """The text in the box or who has to answer has changed."""
+    """Emitted when the text in the box, or the choice of who answers, has changed."""
 
     def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
         super().__init__()
@@ -64,7 +65,7 @@ class QuestionCard(Card):
 
     @property
     def answering(self) -> Sides:
-        """Who is to answer."""
+        """Which models are to answer."""
         return cast(Sides, self.sides.value)
 
     def take(self, puzzle: PuzzleDrawn) -> None:
@@ -80,7 +81,7 @@ class QuestionCard(Card):
         self._complaint.tell(sentence)
 
     def show_stage(self, opened: ModelOpened | None, busy: bool) -> None:
-        """`opened` is the model, if it is loaded."""
+        """Shows the stage of the chat; `opened` is the loaded model, if any."""
         self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
         self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
         for one in (self._draw_one, self._teach_one, self._check):
@@ -95,7 +96,7 @@ class QuestionCard(Card):
         self._show_puzzle(busy)
 
     def wanted(self) -> tuple[str | None, int | None]:
-        """Family and level of the next puzzle; None leaves them to the model."""
+        """Returns family and level of the next puzzle; None lets the model decide."""
         return self.family.currentData(), self.level.currentData()
 
     def _drawing(self, theme: Theme) -> QHBoxLayout:
@@ -116,7 +117,7 @@ class QuestionCard(Card):
         return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:
-        """The owner's answer, with the working if there is any."""
+        """Builds the fields for the person's own answer and working."""
         self.own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
         self.own.setMaxLength(MAX_ANSWER)
         self.work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
@@ -150,14 +151,14 @@ class QuestionCard(Card):
             self._sort.say(tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice"))
 
     def _edited(self) -> None:
-        """The text was edited, so it is no longer a puzzle."""
+        """Forgets the puzzle, because its text was edited."""
         if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
 
 
 class QuestionField(QPlainTextEdit):
-    """A field for a question. Enter asks it, Shift+Enter begins a new line, Tab moves on."""
+    """A text field for a question. Enter sends it, Shift+Enter starts a new line, Tab moves on."""
 
     def __init__(self, ask: Callable[[], object]) -> None:
         super().__init__()
@@ -192,7 +193,7 @@ class RaceCard(Card):
         self.setLayout(self._inside)
 
     def begin(self, curve: Sequence[Probe] = ()) -> None:
-        """Shows the puzzles without answers; `curve` is the figure measured on many more puzzles."""
+        """Shows the puzzles without answers; `curve` has the share measured on many more puzzles."""
         self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
         self._about.say(
@@ -213,7 +214,7 @@ class RaceCard(Card):
         self._say()
 
     def lap(self, lap: Lap) -> None:
-        """Both models have answered one more puzzle."""
+        """Shows the answers of both models to one more puzzle."""
         self._after.say(counted("After {n} round", "After {n} rounds", lap.learned))
         self.result = self.result.plus(lap.before.solved, lap.after.solved)
         puzzle = Elided("")
@@ -224,7 +225,7 @@ class RaceCard(Card):
         self._say()
 
     def done(self, sentence: str = "") -> None:
-        """The race is over; `sentence` says why if it ended early."""
+        """Shows the final result; `sentence` says why if the race ended early."""
         self._running, self._complaint = False, sentence
         self._say()
 
@@ -239,7 +240,7 @@ class RaceCard(Card):
             n=result.puzzles,
         )
         self._score.say(self._complaint or (score(result) if over else so_far))
-        self._sure.tell(" ".join(filter(None, (sure(result), measured(self._curve)))) if over else "")
+        self._sure.tell(" ".join(filter(None, (significance(result), measured(self._curve)))) if over else "")
         self.setAccessibleName(f"{self._score.text()} {self._sure.text()}".strip())
 
 
@@ -270,8 +271,9 @@ def score(result: Result) -> str:
     )
 
 
-def sure(result: Result) -> str:
-    """What the result means, by the exact sign test on the puzzles that only one of both solved."""
+def significance(result: Result) -> str:
+    """Returns a sentence on whether the result is significant, by the exact sign test on the puzzles that only
+    one model solved."""
     if result.sure and result.lead > 0:
         return tr("Chance hardly explains that: it really learned.")
     if result.sure:
@@ -282,7 +284,8 @@ def sure(result: Result) -> str:
 
 
 def measured(curve: Sequence[Probe]) -> str:
-    """The first and the latest measurement on the same held-out puzzles; empty before there are two."""
+    """Returns a sentence with the first and the latest measurement on the same held-out puzzles; empty before
+    there are two."""
     if len(curve) < 2 or not curve[-1].questions:
         return ""
     first, last = curve[0], curve[-1]

@@ -1,1 +1,1 @@
-"""What all pages share: the frame around them, and the actions they may ask for."""
+"""Shared by all pages: the frame around them, and the actions they can request."""

@@ -39,11 +39,11 @@ def _hub() -> str:
 
 @dataclass(frozen=True)
 class ModelActions:
-    """`name` is an argument of --model. `get` must only be called after the person was told what it means and
-    agreed."""
+    """Actions on models, requested by pages. `name` is an argument of --model. `get` must only be called after
+    the person was told what it means and agreed."""
 
     refresh: Callable[[], None] = _nothing
-    """Reads the library again; View.models follows."""
+    """Reads the library again; the result arrives in View.models."""
     get: Callable[[str], None] = _nothing
     cancel: Callable[[str], None] = _nothing
     retry: Callable[[str], None] = _nothing
@@ -52,7 +52,7 @@ class ModelActions:
     choose: Callable[[str], None] = _nothing
     """Chooses the model that learns; a running node switches to it."""
     learn: Callable[[str], None] = _nothing
-    """The same, and starts learning if nothing runs."""
+    """Chooses the model that learns, like `choose`, and starts learning if no node is running."""
     add_folder: Callable[[str], None] = _nothing
     export: Callable[[str, str, str], None] = _nothing
     """Writes what a model has learned, in a format of `./shoal export`, into a new folder."""
@@ -61,32 +61,32 @@ class ModelActions:
     start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
     serve: Callable[[bool], None] = _nothing
-    """Whether other programs on this computer may use the chosen model."""
+    """Starts or stops serving the chosen model to other programs on this computer."""
     result: Callable[[Callable[[str, bool], None]], None] = _nothing
-    """Saves a signed result of the chosen model to a place that the person picks; the function is told the
-    outcome, and whether it is good."""
+    """Saves a signed result of the chosen model to a place that the person picks. The callback gets a sentence
+    and whether it succeeded."""
     host: Callable[[], str] = _hub
-    """Where models are downloaded from: the hub, or the mirror of the settings."""
+    """Returns where models are downloaded from: the hub, or the mirror in the settings."""
 
 
 @dataclass(frozen=True)
 class IdentityActions:
-    """`words`, `restore` and `renew` must only be called after the person was told what they mean and
-    agreed."""
+    """Actions on the identity. `words`, `restore` and `renew` must only be called after the person was told
+    what they mean and agreed."""
 
     refresh: Callable[[], None] = _nothing
-    """Looks again; View.persona follows."""
+    """Reads the identity again; the result arrives in View.persona."""
     words: Callable[[Callable[[str], None]], None] = _nothing
-    """Passes the recovery words to this function; if they are not available, View.persona says why."""
+    """Passes the recovery words to the callback; if they are not available, View.persona says why."""
     restore: Callable[[str], None] = _nothing
-    """Restores the identity of these words. Learning pauses meanwhile."""
+    """Restores the identity that these words belong to. Learning pauses until it is done."""
     renew: Callable[[], None] = _nothing
-    """Makes a new name. Learning pauses meanwhile."""
+    """Creates an identity with a new name. Learning pauses until it is done."""
 
 
 @dataclass(frozen=True)
 class UpdateActions:
-    """Their results are in View.update_view."""
+    """Actions on new versions of Shoal; results arrive in View.update_view."""
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
@@ -96,17 +96,18 @@ class UpdateActions:
     show: Callable[[], None] = _nothing
     """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
-    """Whether it may check once a day."""
+    """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing
     """Stops showing this version on the overview."""
 
 
 @dataclass(frozen=True)
 class EngineActions:
-    """`install` and `remove` must only be called after the person was told what they mean and agreed."""
+    """Actions on engines. `install` and `remove` must only be called after the person was told what they mean
+    and agreed."""
 
     refresh: Callable[[], None] = _nothing
-    """Looks again; View.pack follows."""
+    """Looks for engines again; the result arrives in View.pack."""
     install: Callable[[str, str], None] = _nothing
     """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
@@ -115,16 +116,16 @@ class EngineActions:
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
     put_elsewhere: Callable[[str], None] = _nothing
-    """Stores engines in this folder from now on."""
+    """Sets the folder for engines installed from now on."""
     not_now: Callable[[str], None] = _nothing
-    """Does not offer this version again unasked."""
+    """Stops offering this version unasked."""
 
 
 HOUR_S = 3600.0
 
 
 def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
-    """Fills a menu with the lengths of pauses that end by themselves."""
+    """Adds the lengths of temporary pauses to a menu."""
     for text, seconds in (
         (tr("For 1 hour"), HOUR_S),
         (tr("For 3 hours"), 3 * HOUR_S),
@@ -134,30 +135,30 @@ def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
 
 
 WIDEST = 1240
-"""Wider windows leave room at the right instead of stretching lines."""
+"""Maximum width of a page's content in pixels; wider windows leave room at the right."""
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What a page may ask for."""
+    """Actions that pages can request."""
 
     start: Callable[[], None]
-    """Contributes from now on, as the rules allow."""
+    """Ends every pause: learns from now on whenever the rules allow."""
     contribute: Callable[[bool], None]
-    """Whether it learns whenever nobody uses the computer."""
+    """Turns learning whenever nobody uses the computer on or off."""
     insist: Callable[[], None]
-    """Learns for a while whatever else runs on this computer."""
+    """Learns for a while even if other programs are busy."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
     """Pauses for this many seconds, or until tomorrow."""
     finish: Callable[[], None]
-    """Pauses after the round in flight."""
+    """Pauses after the current round."""
     learn: Callable[[str], None]
     """Learns "alone" or with "others" from now on."""
     alone: Callable[[], None]
-    """Learns alone from now on; a pause stays a pause."""
+    """Stops learning with others; a pause stays in force."""
     join: Callable[[str], None]
-    """Joins by an invite, or with "" any swarm that is found."""
+    """Joins the swarm of an invite; "" joins any swarm that is found."""
     join_private: Callable[[str], None]
     """Joins the private swarm of these six words. Raises OSError if they cannot be stored."""
     go: Callable[[str], None]
@@ -171,28 +172,29 @@ class Actions:
     show_help: Callable[[str], None]
     """Shows the help page with this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
-    """Asks for the texts of these questions; they come with a View."""
+    """Requests the texts of these questions, which arrive in a later View."""
     set_choice: Callable[[str, object], None]
-    """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
+    """Changes a setting of the window. Raises OSError if it cannot be saved, and AutostartError for starting at
+    login."""
     set_rule: Callable[[str, object], None]
-    """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
+    """Changes a rule. Raises PreferenceError for an invalid value, OSError if it cannot be saved."""
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
     """Closes the window and opens it again."""
     move_data: Callable[[Path], None]
-    """Moves the data to this folder, with the window closed, and opens it again."""
+    """Closes the window, moves the data to this folder, and opens the window again."""
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
     skip: Callable[[], None] = lambda: None
-    """Starts learning without the rest of the first look."""
+    """Skips the rest of the placement and starts learning."""
     harder: Callable[[], None] = lambda: None
     """Asks harder puzzles from the next round on."""
     race: Callable[[], None] = lambda: None
     """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Learns these question sets (hashes of their contents) from now on; the share is their part of each
-    round."""
+    """Learns these question sets (hashes of their contents) from now on; the second argument is their share of
+    each round."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
@@ -203,14 +205,14 @@ T = TypeVar("T", Actions, ModelActions, EngineActions, UpdateActions, IdentityAc
 
 
 def offered(kind: type[T], by: object, **others: object) -> T:
-    """The actions that are methods of `by` with the same names, and `others`, which go before those."""
+    """Builds a set of actions from `others` and, for the rest, from the methods of `by` with the same names."""
     names = (one.name for one in fields(kind))
     found = {name: getattr(by, name) for name in names if hasattr(by, name)}
     return kind(**{**found, **others})
 
 
 def open_milestone(one: Milestone, actions: Actions) -> None:
-    """Shows the answers of that round. A measurement keeps no answers, so its curve is shown."""
+    """Shows the answers of the milestone's round, or the curve for a measurement, which keeps no answers."""
     if one.kind is MilestoneKind.MEASURED_HALF:
         actions.go("skills")
     else:
@@ -221,7 +223,8 @@ class Page(QScrollArea):
     """A page; its creator fills `body`. `key` names it permanently, `title` is for people."""
 
     lasting = True
-    """Whether it holds state its owner would miss: a search, a conversation, a place in a list."""
+    """Whether the page has state that a person would miss if it were destroyed: a search, a conversation, a
+    place in a list."""
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
@@ -249,13 +252,13 @@ class Page(QScrollArea):
         raise NotImplementedError
 
     def enter(self) -> None:
-        """The page is shown."""
+        """Called when the page is shown."""
 
     def leave(self) -> None:
-        """The page is no longer shown."""
+        """Called when the page is hidden."""
 
     def close_down(self) -> None:
-        """The window ends: ends whatever this page has started."""
+        """Ends everything that this page has started; called when the window closes."""
 
     def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
         if isinstance(item, QWidget):
@@ -265,8 +268,8 @@ class Page(QScrollArea):
 
 
 class _Outside(QWidget):
-    """The scrolling part. Its height follows from its width alone: the minimum height of wrapped text is the
-    one at minimum width, and would leave a page's end empty."""
+    """The scroll area of a page. Its height follows from its width alone: the minimum height of wrapped text is
+    that at minimum width, and would leave a page's end empty."""
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()

@@ -1,5 +1,5 @@
-"""Installs or repairs the engine of an installed app: what it costs, one button, its progress, and what to do
-if that fails. The first run shows it as a step, the overview as a card."""
+"""The panel that installs or repairs the engine of an installed app: cost, one button, progress, and what to do
+after a failure. The first run shows it as a step, the overview as a card."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from app.ui.widgets.selecting import Option, OptionGroup
 
 
 class EnginePanel(QWidget):
-    """Shows one EnginePack and asks for things only through `ask`. The caller places its `buttons`; those that
-    make sense now are visible."""
+    """Shows one EnginePack and requests actions only through `ask`. The caller places its `buttons`, of which
+    the applicable ones are visible."""
 
     def __init__(self, theme: Theme, ask: EngineActions, large: bool = False) -> None:
         super().__init__()
@@ -152,8 +152,8 @@ def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
 
 
 class InstallFacts(QWidget):
-    """What an installation means, before it begins: what is downloaded, how much space it needs, and where it
-    goes."""
+    """What an installation takes, shown before it begins: what is downloaded, how much space it needs, and
+    where it goes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class InstallFacts(QWidget):
 
 
 class EngineCard(Card):
-    """On the overview, in place of the card of the current activity."""
+    """A card on the overview, in place of the card with the current activity."""
 
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class EngineCard(Card):
 
 
 class NewerEngine(Card):
-    """A line on the overview: this version of Shoal has another engine."""
+    """A line on the overview that offers the engine of this version of Shoal."""
 
     def __init__(self, ask: EngineActions) -> None:
         super().__init__("news")

@@ -1,5 +1,5 @@
-"""The window's control of an installed app's engine: looking, installing, repairing, going back, removing. Each
-is a job (./shoal pack); downloads are kept, and the next job resumes them."""
+"""The window's control of an installed app's engine: checking, installing, repairing, rolling back, removing.
+Each is a job (./shoal pack); partial downloads are kept, and the next job resumes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.ui.view.view import EnginePack, PackActivity, Problem
 
 
 class EngineControl(JobControl[EnginePack]):
-    """`ready`: another engine, or a repaired one, is in use."""
+    """Controls the engine. `ready` is emitted when another engine, or a repaired one, is in use."""
 
     ready = Signal()
 
@@ -31,8 +31,8 @@ class EngineControl(JobControl[EnginePack]):
         self._failure = ""
 
     def install(self, name: str, folder: str = "") -> None:
-        """Installs a pack and uses it, from a folder if one is named. The owner has agreed. With only a folder,
-        a broken engine is repaired from it."""
+        """Installs a pack and uses it, from `folder` if one is given; with only a folder, repairs a broken
+        engine from it. Call it only after the person has agreed."""
         offline = ["--offline", folder] if folder else []
         if self.state.broken and not name:
             self._do(["repair", *offline])
@@ -50,12 +50,13 @@ class EngineControl(JobControl[EnginePack]):
         self._do(["remove", *([pack] if pack else []), "--yes"])
 
     def retry(self) -> None:
-        """Tries what failed again, from where it stopped."""
+        """Repeats the last failed action, from where it stopped."""
         if self._command:
             self._do(self._command)
 
     def put_elsewhere(self, folder: str) -> None:
-        """Stores engines in this folder from now on. What had failed is tried again there."""
+        """Sets the folder for engines installed from now on, and repeats an action that failed in the old
+        one."""
         try:
             place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:
@@ -74,7 +75,7 @@ class EngineControl(JobControl[EnginePack]):
             self._look_again(doing=None)
 
     def obstacle(self) -> Problem | None:
-        """Why nothing can be learned at the moment, looked up now."""
+        """Returns why nothing can be learned at the moment, checked now; None if nothing prevents it."""
         self._notice_loss()
         if self.state.there:
             return None
@@ -85,7 +86,7 @@ class EngineControl(JobControl[EnginePack]):
         )
 
     def check(self) -> None:
-        """Learning has failed: finds out in the background whether the engine is at fault."""
+        """Finds out in the background whether the engine made a node fail."""
         self._notice_loss()
         if self.state.there and self.state.doing is None and not self._checker.running:
             self._checker.start(["pack", "check", "--json"], self._log)
@@ -130,12 +131,12 @@ class EngineControl(JobControl[EnginePack]):
             self._look_again(broken=spoken(event.sentence) if isinstance(event, job.Failed) else "")
 
     def _look_again(self, **fields: object) -> None:
-        """Something has changed: looks at what is on the disk."""
+        """Reads again which engines are on the disk."""
         self._change(**{**fields, **_looked_up()})
         self.refresh()
 
     def _notice_loss(self) -> None:
-        """Looks whether the engine was removed, or put there, by others."""
+        """Checks whether another process has removed or installed the engine."""
         if (place.python() is not None) != self.state.there:
             self._look_again(broken="")
 
@@ -145,12 +146,12 @@ class EngineControl(JobControl[EnginePack]):
 
 
 def _looked_up() -> dict[str, Any]:
-    """What is known without asking another process."""
+    """Returns the fields of EnginePack that need no other process."""
     return {"there": place.python() is not None, "named": bool(place.current(place.folder()).current)}
 
 
 def _filled(folder: Path) -> bool:
-    """Whether the folder already has something else in it."""
+    """Whether the folder exists and is not empty."""
     try:
         return any(folder.iterdir())
     except OSError:

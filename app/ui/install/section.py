@@ -1,5 +1,5 @@
-"""Engine and updates in the settings: which engine is installed and what can be done with it; a new version of
-Shoal, what is new, and the progress of its download. The overview shows one line of it."""
+"""The section "Engine and updates" of the settings: the installed engine and the actions on it; a new version
+of Shoal, its release notes and download. The overview shows one line of it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ _STEPS = 1000
 
 
 class UpdateCard(QWidget):
-    """Under Settings, below the switch."""
+    """The card about new versions in the settings, below the switch for checking."""
 
     def __init__(self, ask: UpdateActions) -> None:
         super().__init__()
@@ -196,8 +196,8 @@ class UpdateCard(QWidget):
 
 
 class UpdateLine(Card):
-    """On the overview: one quiet line, either that a new version is there, or, once, whether to look for
-    them."""
+    """A line on the overview: either that a new version exists or, once, the question whether to check for new
+    versions."""
 
     def __init__(self, ask: UpdateActions, look: object) -> None:
         super().__init__("news")
@@ -213,7 +213,7 @@ class UpdateLine(Card):
         self.hide()
 
     def show_update(self, now: UpdateView, question: bool) -> None:
-        """`question`: whether this is a good moment to ask something."""
+        """Shows the state of updates. `question`: whether this is a good moment to ask something."""
         self._update_view = now
         there = now.offer is not None and now.offer.version != now.hidden
         asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
@@ -246,7 +246,7 @@ def update_title(now: UpdateView) -> str:
 
 
 def update_about(now: UpdateView) -> str:
-    """Details that the title leaves out."""
+    """Returns the details below the title."""
     if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
     if now.stage is UpdateStage.ASKING:
@@ -274,7 +274,7 @@ def update_about(now: UpdateView) -> str:
 
 
 def update_news(offer: UpdateOffer | None) -> str:
-    """The release notes, in the person's language."""
+    """Returns the release notes in the person's language."""
     if offer is None:
         return ""
     lines = notes_in(offer.notes, [QLocale().name().split("_")[0]])
@@ -282,7 +282,7 @@ def update_news(offer: UpdateOffer | None) -> str:
 
 
 def update_progress(now: UpdateView) -> str:
-    """The progress of the download, or what the installer does."""
+    """Returns the progress of the download, or what the installer does."""
     if now.note or now.offer is None:
         return now.note
     if now.stage is UpdateStage.INSTALLING:

@@ -31,8 +31,8 @@ ones."""
 
 
 class UpdateControl(JobControl[UpdateView]):
-    """The system's installer runs between `resting` and `awake`; if it installed something, `handed` comes
-    instead of `awake`, with "restart" or "quit"."""
+    """Controls new versions of Shoal. The system's installer runs between `resting` and `awake`; if it
+    installed something, `handed` comes instead of `awake`, with "restart" or "quit"."""
 
     handed = Signal(str)
 
@@ -82,7 +82,7 @@ class UpdateControl(JobControl[UpdateView]):
         self._start(UpdateStage.FETCHING, "--fetch")
 
     def install(self) -> None:
-        """Passes the file to the system's installer; learning pauses meanwhile."""
+        """Passes the downloaded file to the system's installer; learning pauses until that is done."""
         if self.state.stage is UpdateStage.IDLE:
             self.resting.emit()
             self._start(UpdateStage.INSTALLING, "--install")
@@ -94,7 +94,7 @@ class UpdateControl(JobControl[UpdateView]):
             self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
     def left_company(self) -> None:
-        """It learns alone from now on: a check that nobody pressed a button for is ended."""
+        """Ends a running automatic check, because the node now learns alone."""
         if self.state.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
 
@@ -112,7 +112,7 @@ class UpdateControl(JobControl[UpdateView]):
         self._change(hidden=version)
 
     def close(self) -> None:
-        """A download ends and is kept; a started installer continues."""
+        """Ends a download, keeping its files; a started installer continues."""
         if self.state.stage is UpdateStage.INSTALLING:
             self._jobs.remove(self._doer)
         super().close()
@@ -167,7 +167,7 @@ class UpdateControl(JobControl[UpdateView]):
                 self.awake.emit()
 
     def _remembered(self) -> dict[str, Any]:
-        """What the files say."""
+        """Returns the fields of UpdateView that are stored in files."""
         seen, memory = asking.read_known(self._home), self._choices.memory
         offer = seen.offer
         if offer is not None and installed.ordered(offer.version) <= installed.ordered(installed.version()):

@@ -1,1 +1,1 @@
-"""Every text that people read, and its language."""
+"""Texts for people, and their translation."""

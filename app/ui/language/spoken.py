@@ -1,9 +1,9 @@
-"""The sentences of node, trainer, downloads and engines, in the person's language.
+"""Translates sentences of the node, trainer, downloads and engines.
 
-They speak English and know no translation: that is what logs, terminals and the history keep. `./shoal
-translations` collects each of their sentences from the source with the places of its values, as "Round {n} is
-safe."; here a sentence is recognised by its words, and its values are put into the translation. Text of peers
-and relays only ever fills a place: it chooses no more than which known sentence is shown."""
+They are produced in English, which is what logs, terminals and the history store. `./shoal translations`
+collects every such sentence from the source with places for its values, like "Round {n} is safe."; here a
+sentence is recognised by its words, and its values are put into the translation. Text of peers and relays can
+only be a value: it cannot do more than select one of the known sentences."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from app.ui.language.texts import tr
 
 FILE = Path(__file__).parents[3] / "resources" / "translations" / "learner.json"
 MAX = 2000
-"""Maximum characters of a text that is looked at; a longer one stays as it is."""
+"""Maximum characters of a text that is translated; longer ones stay unchanged."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _END = re.compile(r"(?<=[.!?]) (?=\S)|(?<=:) (?=[a-z])")
 UNITS = re.compile(r"(?<=:) (?=[a-z])")
-"""A message's two halves, what happened and what to do, are recognised separately, because many messages share
-the second half."""
+"""Splits a message into what happened and what to do, which are recognised separately, because many messages
+share the second half."""
 _DEPTH = 3
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """A sentence with its values."""
+    """A recognised sentence with its values."""
 
     template: str
     values: dict[str, str]
 
 
 def spoken(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
-    """The text with every known sentence translated; others stay as they are. `most` limits the number of
-    sentences."""
+    """Returns the text with every known sentence translated and all others unchanged. `most` limits the number
+    of sentences."""
     parts = recognised(text, "sentences")[:most]
     return " ".join(part if isinstance(part, str) else _translated(part, depth) for part in parts)
 
@@ -70,7 +70,7 @@ def _match(text: str, kind: str) -> Sentence | None:
 
 @cache
 def _known(kind: str) -> list[tuple[str, re.Pattern[str]]]:
-    """The known sentences, those with the most words of their own first."""
+    """Returns the known sentences, those with the most fixed words first."""
     templates: list[str] = msgspec.json.decode(FILE.read_bytes(), type=dict[str, list[str]])[kind]
     if kind == "sentences":
         templates += [reason.sentence for reason in Reason]
@@ -94,7 +94,7 @@ def _translated(said: Sentence, depth: int) -> str:
 
 
 def _word(value: str, depth: int) -> str:
-    """Names of families and settings, what else is known as a part of sentences, and sentences in sentences."""
+    """Translates a value: the name of a family or setting, a known part of a sentence, or a sentence."""
     names = value.split(", ")
     if all(name in _names() for name in names):
         return ", ".join(tr(_names()[name]) for name in names)
@@ -105,6 +105,6 @@ def _word(value: str, depth: int) -> str:
 
 @cache
 def _names() -> dict[str, str]:
-    """The names of families, as they stand in a line of text, and of settings."""
+    """Returns the translated names of families, as they appear within a sentence, and of settings."""
     families = {family.title.lower(): family.title for family in FAMILIES.values()}
     return families | {setting.label: setting.label for setting in SETTINGS}

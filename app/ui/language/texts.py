@@ -23,19 +23,19 @@ def mark(text: str) -> str:
 
 
 def tr(text: str, /, **values: object) -> str:
-    """The text in the person's language, with `{name}` filled in from `values`."""
+    """Returns the text in the person's language, with `{name}` filled in from `values`."""
     said = QCoreApplication.translate(CONTEXT, text)
     return said.format(**values) if values else said
 
 
 def family_titles(names: Iterable[str]) -> tuple[str, ...]:
-    """The titles of puzzle families."""
+    """Returns the titles of puzzle families."""
     return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
 
 
 def counted(one: str, many: str, n: int, /, **values: object) -> str:
-    """A text with a number in it: `one` for exactly one, else `many`; translations have their own plurals. The
-    number is filled in as `{n}`, with thin spaces between thousands."""
+    """Returns a text with a number in it: `one` for exactly one, else `many`; translations have their own
+    plurals. The number is filled in as `{n}`, with thin spaces between thousands."""
     said = QCoreApplication.translate(CONTEXT, many, None, n)
     if said == many and n == 1:
         said = QCoreApplication.translate(CONTEXT, one)
@@ -43,7 +43,7 @@ def counted(one: str, many: str, n: int, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 0) -> str:
-    """A number with thin spaces between thousands and the language's decimal sign.
+    """Formats a number with thin spaces between thousands and the language's decimal sign.
 
     >>> number(1234567), number(0.256, 1)
     ('1\\u2009234\\u2009567', '0.3')
@@ -60,7 +60,7 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes for people, in powers of 1000.
+    """Formats a number of bytes in powers of 1000.
 
     >>> size(0), size(999), size(2_340), size(15_600_000)
     ('0 B', '999 B', '2.3 kB', '15.6 MB')
@@ -73,7 +73,7 @@ _SPANS = {"s": mark("{n} s"), "min": mark("{n} min"), "h": mark("{n} h"), "days"
 
 
 def span(seconds: float) -> str:
-    """A length of time for people.
+    """Formats a length of time.
 
     >>> span(40.2), span(95), span(7300)
     ('40 s', '2 min', '2 h')
@@ -83,7 +83,8 @@ def span(seconds: float) -> str:
 
 
 def ago(at: float | None, now: float) -> str:
-    """How long ago a moment was; moments in the future, after a clock was set back, are "just now"."""
+    """Returns a text for how long ago a moment was; moments in the future, after a clock was set back, are
+    "just now"."""
     if at is None:
         return tr("never")
     if now - at < 5:
@@ -101,7 +102,7 @@ SOURCE = "en"
 
 
 def offered() -> list[tuple[str, str]]:
-    """(code, the language's own name) of every available language, English first."""
+    """Returns (code, the language's own name) of every available language, English first."""
     codes = sorted(path.stem.removeprefix(f"{CONTEXT}_") for path in FOLDER.glob(f"{CONTEXT}_*.qm"))
     return [(SOURCE, "English"), *((code, _capital(QLocale(code).nativeLanguageName())) for code in codes)]
 
@@ -111,7 +112,7 @@ def _capital(name: str) -> str:
 
 
 def choose(wanted: Iterable[str], there: Sequence[str]) -> str:
-    """The first wanted language that is available, also in another country's variant; else English.
+    """Returns the first wanted language that is available, also in another country's variant; else English.
 
     >>> choose(["de-AT", "de", "en"], ["en", "de"]), choose(["en-US", "en", "de"], ["en", "de"])
     ('de', 'en')

@@ -1,9 +1,9 @@
-"""From the source to the translators' files (Qt's .ts, an XML format, and the .qm compiled from it).
+"""Collects texts from the source into the translators' files (Qt's .ts, an XML format, and the .qm compiled
+from it).
 
-Texts are read from the source without running it: every constant given to `tr`, `mark` or `counted`. The rules'
-reasons and settings belong to the node, which knows no translation; they are taken from its tables. What else
-the learner says is found in its source by its look: a sentence there is a text like any other.
-"""
+The source is read without running it: every constant passed to `tr`, `mark` or `counted` is a text. The rules'
+reasons and settings belong to the node, which does not translate; they are taken from its tables. The node's
+other sentences are recognised in its source by their form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LEARNER = (
     "app/sapo/scoring/sandbox.py",
 )
 _PAGE = "app/node/models/result_page.py"
-"""Given the window's `tr`."""
+"""A file of the node that is passed the window's `tr`."""
 _UNSEEN = {
     _PAGE: "read as the window's",
     "app/chat/solving.py": "the terminal's",
@@ -72,25 +72,25 @@ _UNSEEN = {
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/common/signing.py": "a fault in the source",
 }
-"""Files of the node whose sentences no window shows."""
+"""Files of the node whose sentences no window shows, with the reason."""
 _PHRASES = ("engines/remedy.py", "app/node/rules/setting.py")
 """Files whose texts are parts of sentences."""
 _PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
-"""Other parts of sentences."""
+"""Other texts that are parts of sentences."""
 _SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
-"""The name of a source of facts."""
+"""Matches the name of a source of facts."""
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """`counted`: it has a number in it, and the language's own plural forms."""
+    """A text to translate. `counted`: it contains a number and has plural forms."""
 
     source: str
     counted: bool = False
 
 
 def collect() -> list[SourceText]:
-    """Every text of the window, once, in the order of the files."""
+    """Returns every text of the window once, in the order of the files."""
     found: dict[str, SourceText] = {}
     for path in (*sorted(_SOURCE.rglob("*.py")), _ROOT / _PAGE):
         for text in _in_source(path.read_text(encoding="utf-8")):
@@ -102,7 +102,7 @@ def collect() -> list[SourceText]:
 
 
 def id_of(source: str) -> str:
-    """A text's name in lists: it stays as long as the English does.
+    """Returns a text's id in lists, which stays the same as long as the English text does.
 
     >>> id_of("Learning.")
     'fdf6ea'
@@ -111,7 +111,7 @@ def id_of(source: str) -> str:
 
 
 def sentences() -> list[str]:
-    """Every sentence of the node that a window can show, with placeholders for its values, once."""
+    """Returns every sentence of the node that a window can show once, with placeholders for its values."""
     found = dict[str, None]()
     for room in _LEARNER:
         for path in sorted((_ROOT / room).rglob("*.py")) or [_ROOT / room]:
@@ -121,7 +121,7 @@ def sentences() -> list[str]:
 
 
 def phrases() -> list[str]:
-    """The parts that sentences are composed of."""
+    """Returns the texts that are parts of sentences."""
     found = dict.fromkeys(_PARTS)
     for name in _PHRASES:
         for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
@@ -133,13 +133,13 @@ def phrases() -> list[str]:
 
 
 def write_learner() -> None:
-    """Writes what the window needs to recognise sentences, because an installed app has no source to read."""
+    """Writes the file from which an installed app, which has no source to read, recognises sentences."""
     told = msgspec.json.encode({"sentences": sentences(), "phrases": phrases()})
     FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
 
 
 def said_in(source: str) -> Iterator[str]:
-    """The sentences of a file, one by one.
+    """Yields the sentences in a file's source.
 
     >>> list(said_in('say(f"Round {one.round} is safe. {more} All is lost: go back."); sql = "B FROM a"'))
     ['Round {round} is safe.', 'All is lost:', 'go back.']
@@ -151,8 +151,7 @@ def said_in(source: str) -> Iterator[str]:
 
 
 def _sentence(text: str) -> bool:
-    """Whether it is a sentence, or the placeholder of one: it ends as sentences do, or with a value after some
-    words."""
+    """Whether a text is a sentence: it ends as sentences do, or with a value after some words."""
     if re.fullmatch(r"\{\w+\}", text):
         return True
     ended = re.search(r"[.!?]$", text) or re.match(r"[A-Z{].*[a-z:] \{\w+\}$", text)
@@ -169,7 +168,7 @@ def _words(text: str) -> int:
 
 
 def _texts(source: str) -> Iterator[str]:
-    """Every string of a file except docstrings; values appear as {name}."""
+    """Yields every string of a file except docstrings; values appear as {name}."""
     tree = ast.parse(source)
     inside: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -198,7 +197,7 @@ def _with_places(text: ast.JoinedStr) -> str:
 
 
 def _name(value: ast.expr) -> str:
-    """The placeholder that a translator reads in place of a value.
+    """Returns the placeholder that translators see in place of a value.
 
     >>> [_name(ast.parse(text, mode="eval").body) for text in ("n", "error.strerror", "in_bytes(size)", "1")]
     ['n', 'strerror', 'size', 'value']
@@ -215,7 +214,7 @@ def _name(value: ast.expr) -> str:
 
 
 def files() -> list[Path]:
-    """The translators' files that are there."""
+    """Returns the existing translators' files."""
     return sorted(FOLDER.glob(f"{CONTEXT}_*.ts"))
 
 
@@ -228,7 +227,7 @@ def begin(code: str) -> Path:
 
 
 def read(path: Path) -> dict[str, list[str]]:
-    """The translations of a file: source to its forms, a single one unless it is counted."""
+    """Returns the translations in a file: source text to its plural forms, or to a single form."""
     done: dict[str, list[str]] = {}
     for message in ElementTree.parse(path).iter("message"):
         translation = message.find("translation")
@@ -241,14 +240,14 @@ def read(path: Path) -> dict[str, list[str]]:
 
 
 def update(path: Path, texts: list[SourceText]) -> int:
-    """Adds new texts, removes texts that are no longer used. Returns how many are not translated."""
+    """Adds new texts and removes unused ones. Returns how many are not translated."""
     done = read(path)
     _write(path, path.stem.removeprefix(f"{CONTEXT}_"), texts, done)
     return sum(text.source not in done for text in texts)
 
 
 def compile(path: Path) -> Path:
-    """Runs Qt's own compiler, which makes the file that the window loads. Raises CalledProcessError."""
+    """Runs Qt's compiler, which produces the .qm file that the window loads. Raises CalledProcessError."""
     to = path.with_suffix(".qm")
     tool = Path(sysconfig.get_path("scripts")) / f"pyside6-lrelease{'.exe' if sys.platform == 'win32' else ''}"
     subprocess.run([tool, "-silent", path, "-qm", to], check=True, stdin=subprocess.DEVNULL)

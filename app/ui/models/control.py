@@ -27,14 +27,14 @@ from app.ui.view.view import Fetch, Holdings, ServedDoor
 from app.ui.widgets.pieces import place_to_save
 
 NODE_ENDS_S = 20
-"""Seconds that a node may take to end, before what it learned is changed."""
+"""Seconds for a node to end before its training data is changed."""
 
 OLLAMA = "ollama"
-"""In place of a format: the whole model, handed to Ollama."""
+"""An export target beside the formats: hands the whole model to Ollama."""
 
 
 class ModelControl(JobControl[Holdings]):
-    """`past_changed`: what the chosen model learned was changed on the disk."""
+    """Controls models. `past_changed` is emitted when the chosen model's training was changed on disk."""
 
     past_changed = Signal()
 
@@ -54,7 +54,8 @@ class ModelControl(JobControl[Holdings]):
         self._second.timeout.connect(lambda: self.changed.emit(self.state))
 
     def get(self, name: str) -> None:
-        """Downloads a model, or imports a GGUF file, now or after the current one. The person has agreed."""
+        """Downloads a model, or imports a GGUF file, now or after the current download. Call it only after the
+        person has agreed."""
         state = self.state
         if name in state.queue or (state.fetch is not None and state.fetch.name == name):
             return
@@ -83,7 +84,7 @@ class ModelControl(JobControl[Holdings]):
         self._getter.start([*words, *(["--mirror", mirror] if mirror else [])], self._log)
 
     def cancel(self, name: str) -> None:
-        """Stops a download; what has arrived is kept."""
+        """Stops a download; the partial download is kept."""
         if name in self.state.queue:
             self._change(queue=tuple(one for one in self.state.queue if one != name))
         elif self.state.fetch is not None and self.state.fetch.name == name:
@@ -91,7 +92,7 @@ class ModelControl(JobControl[Holdings]):
             self._next()
 
     def remove(self, name: str) -> None:
-        """Deletes a model, or the part of it that was downloaded, or removes a folder from the list."""
+        """Deletes a model or a partial download, or removes a folder from the list."""
 
         def finish(code: int) -> None:
             if code:
@@ -117,8 +118,8 @@ class ModelControl(JobControl[Holdings]):
         self._run(["models", "token"], finish, line=token.strip().encode() + b"\n")
 
     def export(self, name: str, form: str, to: str) -> None:
-        """Writes what a model has learned, for other programs, into the new folder `to`. For Ollama that is a
-        temporary one: Ollama keeps a copy."""
+        """Exports what a model has learned into the new folder `to`. For Ollama the folder is temporary: Ollama
+        keeps a copy."""
         words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
         then = self._handed_to_ollama if form == OLLAMA else self._exported
 
@@ -144,8 +145,8 @@ class ModelControl(JobControl[Holdings]):
         self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
 
     def result(self, say: Callable[[str, bool], None]) -> None:
-        """Saves a signed file of what the chosen model learned, and a page beside it in the person's language.
-        `say` is told the outcome, and whether it is good."""
+        """Saves a signed file of what the chosen model learned, and beside it a page in the person's language.
+        `say` gets a sentence and whether it succeeded."""
         to = place_to_save(None, tr("Save a result"), "shoal-result.json")
         if to is None:
             return
@@ -157,7 +158,7 @@ class ModelControl(JobControl[Holdings]):
         self._run(words, lambda code: self._translate_result(say, code))
 
     def _translate_result(self, say: Callable[[str, bool], None], code: int) -> None:
-        """Writes the page in the person's language over the command's, which is English."""
+        """Replaces the page that the command wrote, which is English, by one in the person's language."""
         from app.node.models.result import ResultError, read  # only here: a window that saves none does without
         from app.node.models.result_page import page
 
@@ -172,7 +173,7 @@ class ModelControl(JobControl[Holdings]):
             say(tr("Saved, and {page} beside it.", page=to.name), True)
 
     def back(self, model: str) -> None:
-        """Puts the model back to its best round."""
+        """Resets the model to its best round."""
         self._change_past(model, "back")
 
     def start_over(self, model: str) -> None:
@@ -198,7 +199,7 @@ class ModelControl(JobControl[Holdings]):
         self._change(chosen=name, said="")
 
     def host(self) -> str:
-        """Where models are downloaded from."""
+        """Returns where models are downloaded from."""
         mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
         return urlsplit(mirror).hostname or mirror or "huggingface.co"
 
@@ -219,15 +220,14 @@ class ModelControl(JobControl[Holdings]):
             self._change(door=door, door_opening=False)
 
     def _served(self, code: int) -> None:
-        """The endpoint ended by itself."""
+        """Called when the endpoint ended by itself."""
         ended = tr("Other programs can't use your model: the server stopped. Turn it on again.")
         self._change(door=None, door_opening=False, door_problem=spoken(self._server.complaint) or ended)
 
     def _run(
         self, arguments: list[str], finish: Callable[[int], None], name: str = "", line: bytes = b""
     ) -> None:
-        """Runs a command, unless one runs already; it is about the model `name`, if that is given, and gets
-        `line` as its input."""
+        """Runs a command, unless one is running already. `name` is the model it concerns, `line` its input."""
         if self._doer.running:
             return
         self._finish, self._event = finish, {}

@@ -1,4 +1,4 @@
-"""Models: which are here, which can be had and whether they fit, what each takes, and which one learns."""
+"""The page Models: installed and available models, whether they fit, their size, and which one learns."""
 
 from __future__ import annotations
 
@@ -198,12 +198,12 @@ class ModelSection(QFrame):
 
 
 _SHOWN = 9
-"""Characters of the token that are shown."""
+"""Characters of the token that are visible."""
 
 
 class DoorCard(Card):
-    """Use it in other programs: a switch that opens the model to programs on this computer, and what those
-    need."""
+    """The card "Use it in other programs": a switch that opens the model to programs on this computer, and the
+    address and token that they need."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()

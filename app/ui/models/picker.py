@@ -1,5 +1,5 @@
-"""Choosing a model in little room, as in the first run: one row each with size and fit; a missing one is
-downloaded after a question, and chosen when it has arrived."""
+"""A compact list of models, as in the first run: one row each with size and fit. A model that is not installed
+is downloaded after a question, and chosen when it has arrived."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from app.ui.widgets.selecting import Radio
 
 
 class ModelPicker(QWidget):
-    """Every model but the starter. `picked` emits the name of a model that is here now and was chosen
-    through `ModelActions.choose`. Pass it each View's Holdings with `show_holdings`; it asks for the first
-    by itself."""
+    """Lists every model but the starter. `picked` emits the name of an installed model that was chosen through
+    `ModelActions.choose`. Pass each View's Holdings to `show_holdings`; the picker requests the first
+    itself."""
 
     picked = Signal(str)
 
@@ -45,7 +45,7 @@ class ModelPicker(QWidget):
             part.hide()
 
     def show_holdings(self, holdings: Holdings | None) -> None:
-        """None: not known yet."""
+        """Shows the models; None means that they are not known yet."""
         if holdings is None or holdings.library is None:
             if not self._asked:
                 self._asked = True
@@ -112,12 +112,14 @@ class ModelPicker(QWidget):
         self._ask.get(name)
 
     def _end(self) -> None:
-        """Stops the download; what has arrived of it is kept."""
+        """Stops the download; the partial download is kept."""
         self._wanted = ""
         if self._holdings.fetch is not None:
             self._ask.cancel(self._holdings.fetch.name)
 
     def _close(self) -> None:
+        if (chosen := self._group.checkedButton()) is not None and self._panel.isVisible():
+            chosen.setFocus()  # Qt would move it to the next button
         self._panel.hide()
 
 

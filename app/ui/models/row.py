@@ -1,4 +1,5 @@
-"""One model on its page: what it is, whether it fits, how far its download is, and what can be done with it."""
+"""The row of one model on the page Models: its description, whether it fits, its download, and the actions on
+it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _STEPS = 1000
 
 
 class ModelRow(Card):
-    """Shows one ModelEntry and asks for things only through `ask`."""
+    """Shows one ModelEntry and requests actions only through `ask`."""
 
     def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
         super().__init__()
@@ -97,7 +98,8 @@ class ModelRow(Card):
         self._close()
 
     def show_model(self, model: ModelEntry, holdings: Holdings, running: bool, learning: bool) -> None:
-        """`running`: a node learns with it, or will as soon as it may; `learning`: it learns right now."""
+        """Shows another state. `running`: a node learns with it, or will as soon as it may; `learning`: it
+        learns right now."""
         assert holdings.library is not None
         focused = self.focused()
         self._model, self._holdings, self._running = model, holdings, running
@@ -199,7 +201,7 @@ class ModelRow(Card):
         self._bar.setAccessibleDescription(self._far.text())
 
     def _try_again(self) -> None:
-        """Repeats what was agreed to before; only an access token may be missing."""
+        """Repeats a download that was agreed to before, asking only for a missing access token."""
         if self._model.gated:
             self._ask_get()
         else:
@@ -223,13 +225,13 @@ class ModelRow(Card):
             self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
 
     def _to_studio(self) -> None:
-        """LM Studio's folder for it: publisher, model, file."""
+        """Exports to LM Studio's folder for the model: publisher, model, file."""
         above = lm_studio()
         if above is not None and self._model.training is not None:
             self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
 
     def _to_ollama(self) -> None:
-        """Ollama keeps a copy, so the folder is one for the moment."""
+        """Exports to a temporary folder for Ollama, which keeps a copy."""
         if self._model.training is not None:
             above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
             self._ask.export(self.name, OLLAMA, str(above / self._file_name()))
@@ -272,7 +274,7 @@ class ModelRow(Card):
 
 
 class RowPanel(Card):
-    """A question in the row itself: what will happen, a field for the access token if one is needed, yes and
+    """A question within the row: what will happen, a field for the access token if one is needed, yes and
     no."""
 
     def __init__(self, close: Callable[[], None]) -> None:
@@ -339,6 +341,6 @@ class RowPanel(Card):
 
 
 def can_download(model: ModelEntry) -> bool:
-    """Whether it can be downloaded: not if the disk has no room or the model cannot learn. One too large for
-    the memory can: for another computer, or for later."""
+    """Whether a model can be downloaded: not if the disk has no room or the model cannot learn. One too large
+    for the memory can: for another computer, or for later."""
     return not model.problem and (model.fit is None or model.fit.verdict is not FitVerdict.NO_DISK)

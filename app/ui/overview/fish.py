@@ -1,8 +1,8 @@
-"""The model's fish on the overview: what it looks like, from what the model can do, how it is painted, and the
+"""The model's fish on the overview: its shape, computed from the model's abilities, how it is painted, and the
 pond in which it swims while the model learns.
 
-Only a model that can do less makes it smaller, only one that can do more makes it grow. It moves only where
-neither the setting nor the system asks for less motion; until that is known, it is still."""
+It shrinks only if the model can do less, and grows only if it can do more. It moves only if neither the setting
+nor the system asks for less motion, and not before that is known."""
 
 from __future__ import annotations
 
@@ -42,28 +42,29 @@ MAX_STRIPES = 6
 _FRY = 0.42
 """Length of the fish of a model that solves nothing, as a share of the longest."""
 _FINS = (1, 3, 6, 10)
-"""Levels climbed for each further fin."""
+"""Levels climbed at which another fin appears."""
 _MOSTLY = 0.5
 
 
 class Fish(msgspec.Struct, frozen=True, kw_only=True):
-    """`length` is a share of the longest; `fins` are those on its back, `stripes` those on its side."""
+    """A fish's shape: `length` is a share of the longest; `fins` are those on its back, `stripes` those on its
+    side."""
 
     length: float = _FRY
     fins: int = 0
     stripes: int = 0
 
 
-def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
-    """The fish of a model that solves this share of new puzzles, has climbed `levels` levels in all, and solves
-    at least half of the new puzzles of `mastered` families. The length shows the share, the fins the levels,
-    the stripes the families.
+def make_fish(solved: float | None, climbed: int, mastered: int) -> Fish:
+    """Returns the fish of a model that solves the share `solved` of new puzzles, has climbed `climbed` levels
+    in all, and solves at least half of the new puzzles of `mastered` families. Length, fins and stripes show
+    these three.
 
-    >>> grown(None, 0, 0)
+    >>> make_fish(None, 0, 0)
     Fish(length=0.42, fins=0, stripes=0)
-    >>> grown(0.5, climbed=4, mastered=3)
+    >>> make_fish(0.5, climbed=4, mastered=3)
     Fish(length=0.71, fins=2, stripes=3)
-    >>> grown(1.0, climbed=40, mastered=55)
+    >>> make_fish(1.0, climbed=40, mastered=55)
     Fish(length=1.0, fins=4, stripes=6)
     """
     return Fish(
@@ -74,23 +75,23 @@ def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
 
 
 def now(view: View) -> Fish:
-    """The fish of the model as it is now."""
-    return grown(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
+    """Returns the model's current fish."""
+    return make_fish(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
 
 def climbed(view: View) -> int:
-    """Levels reached beyond those at which its families began."""
+    """Returns the number of levels reached beyond those at which the families began."""
     return sum(milestone.level > 0 for family in view.families for milestone in family.milestones)
 
 
 def mastered(view: View) -> list[str]:
-    """Titles of the families of which it solves at least half, the best first."""
+    """Returns the titles of the families of which the model solves at least half, best first."""
     found = [family for family in view.families if family.latest is not None and family.latest >= _MOSTLY]
     return [family.title for family in sorted(found, key=lambda one: -(one.latest or 0.0))]
 
 
 def describe(view: View) -> str:
-    """The fish described in words."""
+    """Returns the fish described in words."""
     share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
     if share is None:
         return tr("A small fish. It grows once your model has been measured.")
@@ -112,8 +113,8 @@ _STROKES = 2 * math.pi
 def paint(
     painter: QPainter, theme: Theme, fish: Fish, nose: QPointF, length: float, phase: float = 0.0
 ) -> None:
-    """Paints it with its nose at this point, `length` pixels long, looking right. `phase` is the tail's
-    position in its stroke, in turns: 0 is a fish at rest."""
+    """Paints the fish looking right, `length` pixels long, with its nose at `nose`. `phase` is the position of
+    the tail's stroke in turns; 0 is at rest."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(nose)
@@ -142,13 +143,14 @@ def paint(
 
 
 def _bent(along: float, phase: float) -> QPointF:
-    """A point of the spine, from nose (0) to the root of the tail (1): the wave grows towards the tail."""
+    """Returns a point of the spine, from nose (0) to the root of the tail (1); the wave grows towards the
+    tail."""
     wave = math.sin(_STROKES * (phase - 0.55 * along)) * 0.055 * along**1.6 if phase else 0.0
     return QPointF(-0.8 * along, wave)
 
 
 def _half(along: float) -> float:
-    """Half of the body's height at this position: a drop, thickest in front of its middle."""
+    """Returns half of the body's height at this position, thickest in front of the middle."""
     return _THICK * math.sin(math.pi * along**0.66) ** 0.9 + 0.03 * along**3
 
 
@@ -162,7 +164,7 @@ def _outline(spine: list[QPointF]) -> QPainterPath:
 
 
 def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
-    """Tail, belly, and the fins on its back; behind the body, and lighter."""
+    """Paints tail, belly and back fins, behind the body and lighter."""
     fin = QColor(body)
     fin.setAlphaF(0.72)
     painter.setPen(Qt.PenStyle.NoPen)
@@ -222,22 +224,22 @@ def system() -> System:
 
 
 def still(choices: Choices) -> bool:
-    """Whether nothing may move."""
+    """Whether motion is turned off."""
     return choices["motion"] == "still" or system().still
 
 
 _WIDE, _HIGH = 172, 62
 _LONGEST, _ROUND = 92, 6
-"""Pixels of the longest fish, and of the room around it."""
+"""Length of the longest fish, and the margin around it, in pixels."""
 _LAP = 190
 """Frames from one side of the water to the other and back."""
 _STROKE = 11
-"""Frames of a stroke of its tail."""
+"""Frames of one stroke of the tail."""
 
 
 class Pond(QWidget):
-    """`press` is called by a click, Space or Enter. `timer` ticks once per frame, while the fish swims and can
-    be seen."""
+    """The water with the fish. `press` is called by a click, Space or Enter. `timer` ticks once per frame while
+    the fish swims and is visible."""
 
     def __init__(self, theme: Theme, choices: Choices, press: Callable[[], object]) -> None:
         super().__init__()
@@ -317,7 +319,7 @@ class Pond(QWidget):
         painter.end()
 
     def _picture(self, moves: bool) -> QPixmap:
-        """The fish at this moment of its stroke; painted once per moment, because all strokes are alike."""
+        """Returns the fish at this moment of its stroke, cached because all strokes are alike."""
         stroke = 1 + self._frame % _STROKE if moves else 0
         if stroke not in self._drawn:
             ratio = self.devicePixelRatioF()
@@ -333,7 +335,7 @@ class Pond(QWidget):
         return self._drawn[stroke]
 
     def _plants(self, painter: QPainter, room: QRectF) -> None:
-        """Plants on the ground, waving a little."""
+        """Paints slowly waving plants on the ground."""
         colour = self._theme.colour("good", 0.42)
         painter.setPen(QPen(colour, 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         for at, (place, high) in enumerate(((0.07, 20), (0.11, 13), (0.86, 16), (0.9, 25), (0.94, 12))):

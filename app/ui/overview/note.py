@@ -1,6 +1,6 @@
-"""What the overview says beside its figures, one thing at a time, none twice and none late: one short line
-beside the title (a milestone, or the first race), and a card of what to do next when the curve has been flat.
-Both can be dismissed; the line moves nothing else and takes no focus."""
+"""Notes on the overview, one at a time and each only once: a short line beside the title (a milestone, or the
+first race), and a card with suggestions when the curve has been flat. Both can be dismissed; the line moves
+nothing else and takes no focus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RACE_AT, RACE_UNTIL = 20, 60
 FRESH_S = 24 * 3600.0
 """Seconds during which a milestone may be announced."""
 AGAIN = 200
-"""Rounds after which "what next" is asked again, if the curve is still flat."""
+"""Rounds after which the card "what next" is shown again if the curve is still flat."""
 
 
 Chosen = Choices | Mapping[str, Any]
@@ -36,7 +36,7 @@ Chosen = Choices | Mapping[str, Any]
 
 
 def model(view: View) -> str:
-    """Identifies a model; one that was started over counts as another."""
+    """Returns an id of the model's training; starting over gives another id."""
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
@@ -46,13 +46,13 @@ def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
 
 
 def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
-    """The latest milestone that was not announced yet."""
+    """Returns the latest milestone if it was not announced yet, else None."""
     last = view.milestones[-1] if view.milestones and choices["notes"] else None
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
 def is_next_note_due(view: View, seen: PutAway, choices: Chosen) -> bool:
-    """Whether the curve is flat and the question "what next" was not dismissed lately."""
+    """Whether the curve is flat and the card "what next" was not dismissed lately."""
     if not choices["notes"] or not flat.has_plateaued(view.curve):
         return False
     last = view.curve[-1].round
@@ -78,14 +78,15 @@ class NoteLine(Card):
         self.hide()
 
     def fit(self, room: int) -> None:
-        """Fits it into this many pixels; if they are too few, the note is only in the diary."""
+        """Makes the line at most this many pixels wide, or hides it if they are too few; the note is in the
+        diary too."""
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))
         self.setVisible(self._due and room >= beside + _MIN)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
-        """`quiet`: the page already asks something else."""
+        """Shows the note of this View. `quiet`: the page already asks something else."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
         race = not quiet and race_due(view, seen, choices)
@@ -128,7 +129,7 @@ def remember(actions: Actions, **fields: object) -> None:
 
 
 _LATELY = 50
-"""Rounds for which the node's own reason for lack of progress counts as recent."""
+"""Rounds during which the node's own explanation of a flat curve counts as recent."""
 
 
 class NextCard(Card):
@@ -173,7 +174,8 @@ class NextCard(Card):
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
 
     def _make_harder(self) -> None:
-        """Keeps the card in order to confirm it: nothing else on the page changes before the next round."""
+        """Makes the puzzles harder. The card stays to confirm it: nothing else on the page changes before the
+        next round."""
         self._do(self._actions.harder)
         self._told = self._view.safe_round
         self._title.say(tr("Harder puzzles"))
@@ -192,8 +194,9 @@ class NextCard(Card):
 
 
 def why(view: View) -> str:
-    """How long it has been flat, the node's own recent reason if there is one, and the kind of puzzle that is
-    solved most by guessing: a model that guesses has nothing left to learn there."""
+    """Returns sentences: how long the curve has been flat, the node's own recent explanation if there is one,
+    and the kind of puzzle that is solved most by guessing, in which a guessing model has nothing left to
+    learn."""
     from app.learning.flat import CURVE_POINTS
 
     steady = view.curve[-CURVE_POINTS:]
@@ -222,7 +225,7 @@ def larger(view: View) -> ModelEntry | None:
 
 
 def about(model: ModelEntry) -> str:
-    """Its name, and how fast it learns here."""
+    """Returns a model's name and how fast it learns here."""
     pace = model_words.pace(model)
     said = tr("{title} fits here.", title=model.title)
     return tr("{title} fits here: {pace}.", title=model.title, pace=pace) if pace else said

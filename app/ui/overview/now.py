@@ -1,4 +1,4 @@
-"""The card at the top of the overview: what happens now, why, and everything that changes it."""
+"""The card at the top of the overview: what the node does, why, and all controls that change it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
 SPARED = {cause.reason for cause in ALWAYS_BLOCKING}
-"""Reasons to wait that apply even to an owner who insists."""
+"""Reasons to wait that apply even if the person insists."""
 
 
 class Now(Card):
@@ -168,7 +168,7 @@ class Now(Card):
 
     @staticmethod
     def _named(switch: Switch) -> tuple[QWidget, QLabel]:
-        """A switch with its name, which can be clicked too."""
+        """Returns a switch with a label that can be clicked too."""
         label = Label(switch.accessibleName(), "soft")
         label.setBuddy(switch)
         label.mousePressEvent = lambda _: switch.click()  # type: ignore[method-assign]
@@ -176,6 +176,7 @@ class Now(Card):
 
 
 def _first_look(view: View) -> bool:
-    """Before the first round; families that were too hard are looked at again later."""
+    """Whether the placement is running that precedes the first round, not a later one of families that were too
+    hard."""
     looks = view.step in (Step.PLACING, Step.GATHERING)
     return looks and view.state is NodeStatus.LEARNING and not view.safe_round

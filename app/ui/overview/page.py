@@ -1,4 +1,4 @@
-"""Overview: is it learning, how well, and is everything safe. What most people look at, most of the time."""
+"""The page Overview: whether the model is learning, how well, and whether everything is saved."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 
 SETTLED_S = 2 * 3600.0
-"""Seconds after the very first start during which Shoal asks only what it has to."""
+"""Seconds after the very first start during which only necessary questions are asked."""
 _POND_FROM = 880
-"""Minimum width of the page in pixels for the fish: on a narrower page it would push the figures aside."""
+"""Minimum width of the page in pixels that shows the fish; on a narrower page it would push the figures
+aside."""
 _AROUND = 110
 """Pixels of margins and gaps in the title's line."""
 _HIGH = 780
-"""Minimum height of the page in pixels for the day's figures below "what next"."""
+"""Minimum height of the page in pixels that shows the day's figures below "what next"."""
 _LONGEST = 40
 """Maximum characters of a model's name beside the title."""
 
@@ -115,7 +116,7 @@ class Overview(Page):
         self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
-        """Only in an installed app: what prevents learning, or the engine of a newer Shoal."""
+        """Shows, in an installed app, what prevents learning, or the engine of a newer Shoal."""
         pack = view.pack
         self._engine.setVisible(lacking)
         if lacking:
@@ -168,6 +169,6 @@ class Overview(Page):
 
 
 def _settled(view: View, now: float) -> bool:
-    """Whether the owner may be asked about new versions: only if the answer matters, and not shortly after the
+    """Whether the person may be asked about new versions: only if the answer matters, and not shortly after the
     first start."""
     return not view.solo and bool(view.runs) and now - view.runs[0].started > SETTLED_S

@@ -1,4 +1,4 @@
-"""The pages. Each is a function of one View (`show_view`) and asks for things only through `Actions`."""
+"""The pages. Each shows one View (`show_view`) and requests actions only through `Actions`."""
 
 from app.ui.frame.frame import Actions, Page
 

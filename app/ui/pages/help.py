@@ -1,4 +1,4 @@
-"""Help: the pages of resources/help, all searched together, and what Shoal is made of."""
+"""The page Help: the pages of resources/help with a search over all, and one about Shoal itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.ui.widgets.pieces import Empty, boxed, column, row, search, stack
 
 _LIST = 236
 _HEADINGS, _ABOVE = {1: TITLE, 2: HEADING, 3: LEAD}, {2: 16, 3: 12}
-"""Sizes of headings and the room above them, by level, in pixels."""
+"""Font sizes of headings and the space above them in pixels, by level."""
 _PLAIN = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 
 
@@ -47,7 +47,7 @@ class MarkdownReader(QTextBrowser):
         return None
 
     def write(self, text: str, words: str) -> None:
-        """Shows another page, from its top or from the first of these words."""
+        """Shows another page, scrolled to the top or to the first occurrence of the words."""
         made = QTextDocument(self)  # shaped before it is shown: else every change lays it out again
         made.setDocumentMargin(14)
         made.setDefaultFont(font(BODY))
@@ -77,7 +77,7 @@ class MarkdownReader(QTextBrowser):
             self.setTextCursor(first)
 
     def _shape(self, made: QTextDocument) -> None:
-        """Sets the space between lines, and tables in the colours of the theme."""
+        """Sets line spacing, and the theme's colours of tables."""
         line = self._theme.colour("line")
         for table in made.rootFrame().childFrames():
             if isinstance(table, QTextTable):

@@ -32,7 +32,7 @@ _MOMENTS = ("at", "started", "ended")
 
 
 def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """A header of field names and one line per row; only the header if there are no rows."""
+    """Returns a header of field names and one line per row, also if there are no rows."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
@@ -44,7 +44,7 @@ def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
 
 
 def as_json(lists: Mapping[str, Sequence[msgspec.Struct]]) -> str:
-    """Every list under its name."""
+    """Returns the lists as one JSON object by name."""
     plain = {name: [_plain(one) for one in rows] for name, rows in lists.items()}
     return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
 
@@ -163,7 +163,7 @@ class HistoryPage(Page):
         return self._tables[str(self._which.value)]
 
     def exported(self, kind: str, everything: bool = False) -> str:
-        """The list shown, as it is searched and sorted; or everything."""
+        """Returns the content of an export: the list shown, filtered and sorted as it is, or everything."""
         if everything:
             return as_json(
                 {
@@ -178,7 +178,7 @@ class HistoryPage(Page):
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
 
     def diary(self) -> str:
-        """The diary as text to share: when, and what."""
+        """Returns the diary as text to share."""
         lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
         lines = [f"{words.day(one.at)}: {words.milestone(one)}" for one in self._view.milestones]
         return "\n".join([lead, "", *lines]) + "\n"
@@ -210,7 +210,8 @@ def _number(title: str, value: Callable[[Any], float]) -> Column:
 
 
 def _listed(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are. Of a lesson's families, those that gained come first."""
+    """Returns the first `most` names and how many more there are. Of a lesson's families, those that gained
+    come first."""
     first, more = ", ".join(names[:most]), len(names) - most
     return tr("{names} and {n} more", names=first, n=number(more)) if more > 0 else first
 
@@ -270,7 +271,7 @@ def _runs() -> Table:
 
 
 def _dated(name: str, what: str, said: Callable[[Any], str]) -> Table:
-    """Rows with a moment, a round and a sentence."""
+    """Builds a table with a time, a round and a sentence in each row."""
     columns: list[Column] = [
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         _number(tr("Round"), lambda one: one.round),

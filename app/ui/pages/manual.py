@@ -22,21 +22,21 @@ PAGES = (
     *("start", "yours", "questions", "course", "swarm", "clubs", "models", "programs", "when"),
     *("commands", "relay", "experiment", "developing"),
 )
-"""In the order in which people read them."""
+"""Keys of the pages in reading order."""
 _PICTURE = re.compile(r"!\[([^]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
 _MARKUP = re.compile(r"[*`#|]+|^[-: |]+$", re.MULTILINE)
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """One page. `key` is what links name it by, `text` its Markdown with links of `inside` alone."""
+    """A help page. `key` names it in links, `text` is Markdown whose links satisfy `inside` or `outside`."""
 
     key: str
     title: str
     text: str
 
     def hits(self, words: str) -> int:
-        """How often these words occur, 0 unless all of them do.
+        """Returns how often these words occur, 0 unless all of them do.
 
         >>> Topic("a", "A", "# A\\n\\nA **relay** is no relay.").hits("Relay no")
         3
@@ -47,7 +47,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def topics(language: str, folder: Path = FOLDER) -> list[Topic]:
-    """Every page, in this language if there is a translation, else in English."""
+    """Returns every page, in this language if there is a translation, else in English."""
     found = []
     for key in PAGES:
         path = next(
@@ -60,8 +60,8 @@ def topics(language: str, folder: Path = FOLDER) -> list[Topic]:
 
 
 def readable(text: str) -> str:
-    """Markdown for the window: pictures become their captions; links stay only if they lead to another page or
-    into the browser, not to files of the source.
+    """Prepares Markdown for the window: pictures become their captions; links stay only if they lead to another
+    page or into the browser, not to source files.
 
     >>> readable("![a curve](x.png) [a page](start.md) [code](../app/a.py) [web](https://a.org/b)")
     '*a curve* [a page](start.md) code [web](https://a.org/b)'
@@ -72,8 +72,8 @@ def readable(text: str) -> str:
 
 
 def inside(target: str) -> str:
-    """The key of the page that a link leads to, "" if it leads to no page. A translated page may link to one
-    that exists only in English.
+    """Returns the key of the page that a link leads to, "" if it leads to none. A translated page may link to
+    one that exists only in English.
 
     >>> inside("when.md"), inside("../relay.md"), inside("../../app/swarm/PROTOCOL.md"), inside("file:///when.md")
     ('when', 'relay', '', '')
@@ -88,7 +88,7 @@ def outside(target: str) -> bool:
 
 
 def matching(found: Sequence[Topic], words: str) -> list[tuple[Topic, int]]:
-    """Pages in which all words occur, with how often; every page if there are no words."""
+    """Returns the pages in which all words occur, with how often; every page if there are no words."""
     counted = [(topic, topic.hits(words)) for topic in found]
     return [(topic, hits) for topic, hits in counted if hits or not words.strip()]
 
@@ -99,7 +99,7 @@ _LICENCE = "https://www.apache.org/licenses/LICENSE-2.0"
 
 
 def about(home: str) -> Topic:
-    """What Shoal is made of: version, licences, and where the data is. `home` is the data folder."""
+    """Builds the page about Shoal: version, licences, and where the data is. `home` is the data folder."""
     title = tr("About Shoal")
     lines = [
         f"# {title}",
@@ -119,7 +119,7 @@ def about(home: str) -> Topic:
 
 
 def packages() -> list[tuple[str, str, str]]:
-    """(name, version, licence) of every Python package that is installed beside Shoal, by name."""
+    """Returns (name, version, licence) of every Python package installed with Shoal, sorted by name."""
     found = {}
     for one in metadata.distributions():
         known = cast(Message, one.metadata)
@@ -130,7 +130,8 @@ def packages() -> list[tuple[str, str, str]]:
 
 
 def licence(known: Message) -> str:
-    """A package's licence in one line, as the package states it; some put the whole text in that field."""
+    """Returns a package's licence in one line, as the package states it; some put the whole text in that
+    field."""
     named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
     if 0 < len(named) < 60:
         return named
@@ -139,12 +140,12 @@ def licence(known: Message) -> str:
 
 
 def _code(text: str) -> str:
-    """The text as Markdown code, whatever is in it."""
+    """Returns any text as Markdown code."""
     return "`" + text.replace("`", "'").replace("|", "/") + "`"
 
 
 def shortcuts() -> list[tuple[str, str]]:
-    """(key, what it does) for the keys of the window, written as on this system."""
+    """Returns (key, what it does) for the window's keys, written as on this system."""
     known = [
         ("Ctrl+1 … Ctrl+9", tr("Go to a page")),
         ("Ctrl+P", tr("Pause or resume")),

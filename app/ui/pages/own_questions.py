@@ -1,5 +1,5 @@
-"""Your own questions: drop, paste or type a table, check the preview, and learn it. It stays on this
-computer."""
+"""The card for a person's own questions: drop, paste or type a table, check the preview, and learn it. The
+questions stay on this computer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _KINDS = {
 
 
 class OwnQuestions(Card):
-    """The card on Skills. Files are read in a thread: a large one takes seconds."""
+    """A card on the page Skills that adds and manages the person's own question sets. Files are read in a
+    thread: a large one takes seconds."""
 
     _read = Signal(object)
 
@@ -99,7 +100,7 @@ class OwnQuestions(Card):
             self._show_sets()
 
     def offer(self, path: str) -> None:
-        """Shows what a chosen or dropped file would become."""
+        """Shows a preview of the set that a chosen or dropped file would become."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
@@ -182,7 +183,7 @@ class OwnQuestions(Card):
         self._problem.tell(sentence)
 
     def _look(self, content: bytes, name: str, rule: Rule | None = None) -> None:
-        """Starts reading; `_show_read` follows."""
+        """Starts reading in the thread, which then calls `_show_read`."""
         self._source = content, name
         self._reading += 1
         turn = self._reading
@@ -273,7 +274,7 @@ class OwnQuestions(Card):
             part.setVisible(bool(sets))
 
     def _offer_row(self, one: KeptSet) -> QWidget:
-        """A set that a class hands out: it is looked at like any other file."""
+        """Builds the row of a set that a class hands out, previewed like any other file."""
         made = one.made
         said = counted(
             "Your class offers {name}, {n} question.",
@@ -310,7 +311,7 @@ class OwnQuestions(Card):
         return boxed(column(rule(), row(said, *parts, gap=16, fill=0), gap=10))
 
     def _share_button(self, one: KeptSet) -> QWidget:
-        """The owner's yes to share a set in the private swarm, and its end."""
+        """Builds the button that starts or stops sharing a set in the private swarm."""
 
         def turn() -> None:
             with suppress(OSError):
@@ -337,7 +338,7 @@ class OwnQuestions(Card):
 
 
 def changed(home: Path) -> int:
-    """Changes whenever a class offers a set."""
+    """Returns a number that changes whenever a class offers a set."""
     try:
         return (home / question_sets.FOLDER / question_sets.OFFERED_FOLDER).stat().st_mtime_ns
     except OSError:
@@ -345,14 +346,14 @@ def changed(home: Path) -> int:
 
 
 def read(content: bytes, name: str, rule: Rule | None) -> Preview:
-    """A table, a template, or an exported set. Raises SetError."""
+    """Reads a table, a template, or an exported set. Raises SetError."""
     found = tables.read(content, name, rule)
     question_sets.check(found.made)
     return found
 
 
 def notes(found: Preview) -> list[str]:
-    """What the owner should know before adding a set."""
+    """Returns sentences that the person should read before adding a set."""
     said = [spoken(note) for note in found.notes]
     share, answer = found.made.constant_share()
     if share >= 0.2:

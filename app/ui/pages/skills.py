@@ -41,7 +41,7 @@ from app.ui.widgets.pieces import (
 )
 
 SEARCHED = 9
-"""Number of families from which on there is a search field."""
+"""Minimum number of families for a search field to be shown."""
 _SHOWN = 12
 """Maximum flips listed of each kind."""
 GAINED, LOST = "gained", "lost"
@@ -122,7 +122,8 @@ class KindSection(QWidget):
 
 
 def since(family: FamilyView) -> str:
-    """The peer it learned the family from; else the latest level reached, and when."""
+    """Returns a sentence: the peer that the model learned the family from, else the latest level reached, and
+    when."""
     if family.learned_from:
         others = len(family.learned_from) - 1
         name = family.learned_from[0]

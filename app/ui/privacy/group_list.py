@@ -1,4 +1,4 @@
-"""The words for a group of answers, the list of groups, and how a row of it is drawn."""
+"""Texts about a group of answers, the list of groups, and how a row of it is drawn."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LONGEST_ANSWER = 24
 
 
 def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
-    """The group with its question, if that is known."""
+    """Returns the group with its question's text, if that is known."""
     if group.question is not None or group.coordinates not in texts:
         return group
     return msgspec.structs.replace(group, question=texts[group.coordinates])
 
 
 def parts(text: str) -> tuple[str, str]:
-    """Working and answer of a completion. One without an answer, or with a long one, is working alone.
+    """Splits a completion into working and answer. One without an answer, or with a long one, is all working.
 
     >>> parts("7-3=4 4+9=13 #13"), parts("no idea"), parts("<answer>5</answer>")
     (('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5'))
@@ -46,20 +46,20 @@ def parts(text: str) -> tuple[str, str]:
 
 
 def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
-    """(text, right, how often) of every different answer, in order of first occurrence."""
+    """Returns (text, right, count) of every different answer, in order of first occurrence."""
     counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
     return [(text, right, times) for (text, right), times in counts.items()]
 
 
 def question(group: GroupRow) -> str:
-    """The question's text, empty while it is not known, or why it cannot be made here."""
+    """Returns the question's text; empty while it is not known, or why it cannot be generated here."""
     if group.question is None and group.coordinates.version != VERSION:
         return tr("A puzzle of another version of Shoal: its text cannot be made again.")
     return group.question or ""
 
 
 def gist(group: GroupRow) -> str:
-    """The question on one line."""
+    """Returns the question on one line."""
     return safe_line(question(group))
 
 
@@ -69,8 +69,8 @@ def verdict(group: GroupRow) -> str:
 
 
 def counts(group: GroupRow) -> str:
-    """How much a right and a wrong answer count, from their advantages by the default recipe. Of peers'
-    groups, whose weights depend on more, nothing is said."""
+    """Returns a sentence on the weight of a right and a wrong answer, from their advantages by the default
+    recipe; empty for peers' groups, whose weights depend on more."""
     if group.peer is not None:
         return ""
     if len(set(group.rewards_G)) < 2:
@@ -86,7 +86,7 @@ def counts(group: GroupRow) -> str:
 
 
 def exact_counts(group: GroupRow) -> str:
-    """The same in figures: the advantages themselves."""
+    """Like `counts`, with the advantages as numbers."""
     if group.peer is not None or len(set(group.rewards_G)) < 2:
         return ""
     right, wrong = (number(value, 3) for value in _advantages(group))
@@ -99,7 +99,8 @@ def exact_counts(group: GroupRow) -> str:
 
 
 def _advantages(group: GroupRow) -> tuple[float, float]:
-    """The advantage of a right answer, and the negative one of a wrong answer; the group has both."""
+    """Returns the advantage of a right answer and the negative one of a wrong answer; the group must have
+    both."""
     by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
     return by_reward[1], -by_reward[0]
 
@@ -118,7 +119,7 @@ _ROOT = QModelIndex()
 
 
 class Groups(QAbstractListModel):
-    """Groups, newest first."""
+    """The list of groups, newest first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +180,7 @@ class GroupPainter(QStyledItemDelegate):
         painter.restore()
 
     def _left(self, painter: QPainter, area: QRectF, text: str, colour: str, style: QFont) -> None:
-        """A line at the top of the area, cut to its width."""
+        """Draws a line at the top of the area, cut to its width."""
         painter.setFont(style)
         painter.setPen(self._theme.colour(colour))
         fitted = QFontMetricsF(style).elidedText(text, Qt.TextElideMode.ElideRight, area.width())
@@ -187,7 +188,7 @@ class GroupPainter(QStyledItemDelegate):
         painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), fitted)
 
     def _right(self, painter: QPainter, area: QRectF, down: float, text: str) -> float:
-        """A faint line at the right end of the area, at most half as wide; returns its width."""
+        """Draws a faint line at the right end of the area, at most half as wide; returns its width."""
         painter.setFont(font(SMALL))
         painter.setPen(self._theme.colour("text_faint"))
         metrics = QFontMetricsF(painter.font())

@@ -1,4 +1,5 @@
-"""Live: questions and answers as they arrive, each with its verdict; the model's own and its peers'."""
+"""The page Live: questions and answers as they arrive, the model's own and its peers', each with its
+verdict."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class Live(Page):
         self._narrow("", round)
 
     def _narrow(self, family: str = "", round: int = 0) -> None:
-        """Shows the answers of one family, or one round, or all."""
+        """Filters the list by one family or one round, or shows all."""
         self._round = round
         self._source.choose(ALL)
         self._family.setCurrentIndex(max(0, self._family.findData(family)))
@@ -143,7 +144,7 @@ class Live(Page):
 
 
 class Detail(Card):
-    """One question with all its answers."""
+    """The panel with one question and all its answers."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -236,7 +237,7 @@ class AnswerRow(Card):
 
 
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
-    """The group's row now, 0 if it is gone."""
+    """Returns the group's current row, 0 if it is gone."""
     known = (group.round, group.coordinates, group.peer)
     found = (at for at, one in enumerate(among) if (one.round, one.coordinates, one.peer) == known)
     return next(found, 0)

@@ -1,8 +1,8 @@
-"""A message of the protocol as people read it: what it is for, whose answers it carries, on request its exact
+"""A message of the protocol in readable form: its purpose, whose answers it carries, and on request its exact
 text.
 
-The text is a peer's or a relay's: it is parsed for display only, within limits. What cannot be parsed is left
-out."""
+The text comes from a peer or a relay: it is parsed for display only, within limits. What cannot be parsed is
+left out."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from app.ui.widgets.exchange import breakable
 from app.ui.widgets.pieces import Card, Elided, Label, button, column, row
 
 _GROUPS, _ANSWERS = 8, 16
-"""The groups of a message, and answers of a group, that are shown; word for word there is more."""
+"""Maximum groups of a message, and answers of a group, that are shown; the exact text has all of them."""
 
 
 def meaning(message: LineMessage) -> str:
-    """What a message of the protocol is for (app/swarm/PROTOCOL.md); for an unknown kind, its name."""
+    """Returns the purpose of a message (app/swarm/PROTOCOL.md); for an unknown kind, its name."""
     return {
         "hello": tr("the relay introduces itself"),
         "auth": tr("signs in"),
@@ -61,8 +61,8 @@ def meaning(message: LineMessage) -> str:
 
 
 class MessageRow(Card):
-    """One message: its meaning, and on request the exact text that was sent. `opened` emits when somebody
-    starts or stops reading it."""
+    """One message: its meaning, and on request the exact text that was sent. `opened` is emitted when the
+    person opens or closes that text."""
 
     opened = Signal()
 
@@ -120,7 +120,8 @@ class MessageRow(Card):
         self.opened.emit()
 
     def _toggle_exact(self) -> None:
-        """The text field is created on demand: twenty of them would take more memory than the page."""
+        """Shows or hides the exact text. The field is created on demand: twenty of them would take more memory
+        than the page."""
         if self._verbatim is not None:
             self._verbatim.hide()
             self._verbatim.deleteLater()
@@ -132,7 +133,7 @@ class MessageRow(Card):
 
 
 class GroupPart(QWidget):
-    """A question and the answers to it, as people read them."""
+    """A question and its answers in readable form."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ class GroupPart(QWidget):
 
 
 def _gist(read: Sequence[GroupRow]) -> str:
-    """What the groups are about, in a line."""
+    """Returns one line about the groups."""
     if len(read) == 1:
         group = read[0]
         return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
@@ -164,7 +165,7 @@ def _gist(read: Sequence[GroupRow]) -> str:
 
 
 def _claimed(group: GroupRow) -> str:
-    """A peer's verdict is its own claim; this computer checks before it learns."""
+    """Returns the verdict; that of a peer as its own claim, because this computer checks it before learning."""
     said = verdict(group)
     return said if group.peer is None else tr("{verdict}, it says", verdict=said)
 
@@ -191,7 +192,7 @@ class _Body(msgspec.Struct):
 
 
 def groups(message: LineMessage) -> list[GroupRow]:
-    """The groups in a message; of a long one, those at its beginning."""
+    """Returns the groups in a message; of a long one, those at its beginning."""
     if message.kind == "pub":
         wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
     elif message.kind == "batch" and (at := message.text.find(_ITEMS)) >= 0:
@@ -202,7 +203,7 @@ def groups(message: LineMessage) -> list[GroupRow]:
 
 
 def _values(text: str, at: int) -> Iterator[object]:
-    """JSON values separated by commas, up to the first that is not valid."""
+    """Yields JSON values separated by commas, up to the first invalid one."""
     while True:
         try:
             value, at = _decoder.raw_decode(text, at)

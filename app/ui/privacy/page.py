@@ -1,4 +1,4 @@
-"""Privacy: what leaves this computer, word for word, and the switch that stops it."""
+"""The page Privacy: the exact text that leaves this computer, and the switch that stops it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Privacy(Page):
 
 
 def shared_summary(view: View) -> tuple[str, str]:
-    """What leaves this computer, in a word or two, and why."""
+    """Returns, in a few words, what leaves this computer, and a sentence why."""
     swarm = view.swarm
     doing = view.pack.doing if view.pack is not None else None
     if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
@@ -201,7 +201,8 @@ def _never() -> QFrame:
 
 
 class UpdatesCard(Card):
-    """The one other request that Shoal may make unasked, word for word, and its switch."""
+    """The card about checks for new versions, the only other request that Shoal may send unasked: its exact
+    text, and its switch."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()

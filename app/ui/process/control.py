@@ -1,7 +1,8 @@
-"""Between the node and the pages: reads its lines, produces one View per tick, and does what buttons ask for.
+"""Between the node and the pages: reads the node's lines, produces one View per tick, and carries out what
+buttons request.
 
-Whether the node learns is the node's own decision (app.node.rules.rules): its process stays while it waits or
-is paused, and only its trainer ends. This side starts the process, passes on orders, and ends it with the
+The node itself decides whether it learns (app.node.rules.rules): its process keeps running while it waits or is
+paused, and only its trainer ends. This side starts the process, passes on commands, and ends it with the
 window."""
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ TICK_MS = 200
 """Minimum milliseconds between two Views."""
 MINUTE_MS = 60_000
 INSIST_S = 600.0
-"""Seconds for which an owner who insists is obeyed, as at the very first start: so that anyone can see it learn
+"""Seconds for which `insist` and the very first start override the rules, so that a person can see it learn
 without leaving the computer or closing other apps."""
 
 
 class Control(QObject):
-    """`view` is current; `changed` comes at most once a tick. Commands return immediately."""
+    """Controls the node. `view` is current; `changed` is emitted at most once a tick. Commands return
+    immediately."""
 
     changed = Signal(object)
     failed = Signal(object)
@@ -50,7 +52,7 @@ class Control(QObject):
         clock: Callable[[], float] = time.time,
         obstacle: Callable[[], Problem | None] = lambda: None,
     ) -> None:
-        """`obstacle` is asked before a node is started: why it could not learn."""
+        """`obstacle` is called before a node is started and returns why it could not learn, if so."""
         super().__init__()
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
         self._obstacle, self._words = obstacle, PrivateWords(home)
@@ -90,8 +92,8 @@ class Control(QObject):
         return self._fold.view
 
     def open(self, learn: bool = True) -> None:
-        """Reads the past in the background, and starts the node if its owner wants that; an earlier pause stays
-        in force."""
+        """Reads the history in the background, and starts the node if the person wants that; an earlier pause
+        stays in force."""
         self._recall()
         if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()
@@ -102,25 +104,25 @@ class Control(QObject):
 
     def join(self, invite: str) -> None:
         """Learns with others, by this invite or address; without one, in a swarm that the node finds or hosts.
-        The node remembers its relay, so the invite is not stored here. A private swarm is left permanently."""
+        The node remembers its relay, so the invite is not stored here. Ends membership in a private swarm."""
         self._words.put("")
         self._change(words="")
         self._go(invite, "others")
 
     def join_private(self, words: str) -> None:
-        """Learns only with those who have these six words; creates their swarm if there is none. Raises OSError
-        if the words cannot be stored."""
+        """Learns only in the private swarm of these six words, creating it if needed. Raises OSError if the
+        words cannot be stored."""
         self._words.put(words)
         self._change(words=words)
         self._go("", "others")
 
     def leave(self) -> None:
-        """Closes every connection permanently. Learning continues alone; a pause stays a pause."""
+        """Closes every connection, also for later starts. Learning continues alone; a pause stays in force."""
         with contextlib.suppress(OSError):
             self.keep_company("alone")
 
     def keep_company(self, company: str) -> None:
-        """ "alone" or "others", applied now if the node runs, else at its next start. Raises OSError."""
+        """Sets "alone" or "others", now if a node runs, else for its next start. Raises OSError."""
         self._choices.put("company", company)
         self._invite = ""
         if self._link.wanted:
@@ -138,13 +140,13 @@ class Control(QObject):
             self.pause()
 
     def start(self) -> None:
-        """Contributes from now on, as the rules allow: ends every pause."""
+        """Ends every pause: learns from now on whenever the rules allow."""
         self._be_willing()
         self._launch()
         self._link.tell(command="resume")
 
     def insist(self) -> None:
-        """Learns for a while whatever else runs on this computer."""
+        """Learns for INSIST_S even if other programs are busy."""
         self._be_willing()
         self._launch()
         self._link.tell(command="insist", seconds=INSIST_S)
@@ -156,15 +158,15 @@ class Control(QObject):
             self._change(state=NodeStatus.STOPPING)
 
     def snooze(self, seconds: float | None) -> None:
-        """Pauses for this long, or until tomorrow."""
+        """Pauses for this many seconds, or until tomorrow."""
         self._order(command="snooze", **({"tomorrow": True} if seconds is None else {"seconds": seconds}))
 
     def finish(self) -> None:
-        """Pauses after the round in flight."""
+        """Pauses after the current round."""
         self._order(command="finish")
 
     def skip(self) -> None:
-        """Starts learning without the rest of the first look."""
+        """Skips the rest of the placement and starts learning."""
         self._link.tell(command="skip")
 
     def harder(self) -> None:
@@ -182,17 +184,17 @@ class Control(QObject):
         self._change(rules={**self.view.rules, key: value})
 
     def show(self, part: str, value: object) -> None:
-        """Something else than the node was found out: `part` is the name of its field in View."""
+        """Sets a field of the View that another control found out; `part` is the field's name."""
         self._change(**{part: value})
 
     def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
-        """Learns these question sets, now if the node runs; with none, puzzles again."""
+        """Learns these question sets, now if a node runs; with none, puzzles again."""
         self._remember(questions=marks, questions_share=share)
         if self._link.wanted:
             self._launch()
 
     def rest(self) -> None:
-        """Ends the node without a lasting pause: `wake` resumes what was learning."""
+        """Ends the node until `wake`, without recording a pause."""
         self._resting = self._link.wanted
         self._link.stop()
 
@@ -202,7 +204,7 @@ class Control(QObject):
             self._launch()
 
     def engine_changed(self) -> None:
-        """Another engine is in use: a running node is restarted with it, and one that failed is tried again."""
+        """Restarts a running node, or one that failed, because another engine is in use."""
         if self._link.wanted:
             self._link.renew()
         elif self._resting:
@@ -211,9 +213,9 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Another model was chosen, or what the chosen one learned was changed while no node ran: its past is
-        read again and shown, and a running node is restarted with it. What the old one still reports is not
-        shown any more."""
+        """Reads the chosen model's history again and shows it, and restarts a running node: another model was
+        chosen, or its training was changed while no node ran. What the old node still reports is no longer
+        shown."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
@@ -226,8 +228,8 @@ class Control(QObject):
         self._soon()
 
     def close(self) -> None:
-        """Ends the node and returns when it has ended. What was learning resumes at the next start. No signals
-        come after this: the window may be gone."""
+        """Ends the node and returns when it has ended. Learning resumes at the next start. No signals are
+        emitted after this: the window may be gone."""
         self._link.stop_and_wait()
         self.blockSignals(True)
         self._tick.stop()
@@ -262,7 +264,7 @@ class Control(QObject):
         self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:
-        """Passes a command to a running node; one that is about to be restarted does not get it."""
+        """Passes a command to a running node, unless it is about to be restarted."""
         if self._link.running:
             self._link.tell(**command)
         else:
@@ -281,7 +283,7 @@ class Control(QObject):
         ]
 
     def _questions(self) -> list[str]:
-        """Sets that were switched on and still exist."""
+        """Returns the question sets that are switched on and still exist."""
         memory, folder = self._choices.memory, self._home / question_sets.FOLDER
         marks = [mark for mark in memory.questions if (folder / f"{mark}.json").is_file()]
         named = [word for mark in marks for word in ("--questions", mark)]
@@ -318,7 +320,7 @@ class Control(QObject):
         self.failed.emit(problem)
 
     def _at_rest(self, state: NodeStatus, **fields: object) -> None:
-        """No node runs any more."""
+        """Called when no node runs any more."""
         if self.view.swarm is not None:
             fields["swarm"] = msgspec.structs.replace(self.view.swarm, connected=False, sentence="")
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)

@@ -1,14 +1,14 @@
-"""The window's one driver of child processes.
+"""The window's only way to run child processes.
 
-A `Job` runs one command of ours at a time. What it prints comes line by line as `line`, and `ended` comes once
-for every start. Its standard error goes to a log; the last sentence there that is for people is `complaint`. A
-job never outlives the window: closing its standard input ends it (commands started with --attached), and what
-does not end by itself is killed. A job that dies is not restarted; NodeProcess (app.ui.process.node) does that
-for the node.
+A `Job` runs one command of ours at a time. Its output arrives line by line as `line`, and `ended` is emitted
+once for every start. Standard error goes to a log; the last sentence there that is for people is `complaint`. A
+job never outlives the window: closing its standard input ends it (commands started with --attached), and a
+process that does not end by itself is killed. A job that dies is not restarted; NodeProcess
+(app.ui.process.node) does that for the node.
 
-A `JobControl` has some jobs and one frozen value, `state`, with all that they have found out. The pages show
-that value, and call the control's methods. There is one for models, for the engine, for new versions of Shoal
-and for the identity. What a job prints is declared in app.common.job."""
+A `JobControl` has some jobs and one frozen value, `state`, with all that they have found out. Pages show that
+value and call the control's methods. There is one for models, for the engine, for new versions of Shoal and for
+the identity. The messages that jobs print are declared in app.common.job."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ COMMAND = ("-m", "app.cli")
 MAX_LINE = 2**22
 """Maximum bytes of a line on standard output; a process that prints a longer one is killed."""
 GRACE_MS = 1500
-"""Milliseconds that a process may take to end by itself; then it is killed."""
+"""Milliseconds for a process to end by itself before it is killed."""
 NOT_STARTED = -2
-"""In place of an exit code: the system refused to start the program."""
+"""Replaces an exit code if the system refused to start the program."""
 TICK_MS = 250
-"""Minimum milliseconds between two reports of progress."""
+"""Minimum milliseconds between two progress reports."""
 _TAIL = 2**14
-"""Bytes at the end of standard error in which `complaint` is looked for."""
+"""Bytes at the end of standard error searched for `complaint`."""
 
 
 class Job(QObject):
-    """`line` is one line of standard output. `ended` comes with the exit code, -1 if the process died, or
-    NOT_STARTED; not after `end` or `kill`."""
+    """Runs one command at a time. `line` emits each line of standard output. `ended` emits the exit code, -1 if
+    the process died, or NOT_STARTED; not after `end` or `kill`."""
 
     line = Signal(bytes)
     ended = Signal(int)
@@ -77,11 +77,11 @@ class Job(QObject):
 
     @property
     def complaint(self) -> str:
-        """The last sentence that the latest run said for people; empty if there is none."""
+        """The last sentence that the latest run wrote for people; empty if it wrote none."""
         return last_sentence(self._errors)
 
     def start(self, arguments: Sequence[str], log: Path | None = None) -> None:
-        """Runs the command with these arguments; a run before is ended first. Standard error is added to
+        """Runs the command with these arguments, ending a previous run first. Standard error is appended to
         `log`."""
         self.end()
         self._log, self._errors = log, b""
@@ -98,14 +98,15 @@ class Job(QObject):
             self._process.write(line)
 
     def stop(self) -> None:
-        """Closes its input, which asks it to end. `ended` follows: it is killed if that takes too long."""
+        """Closes the standard input, which asks the process to end, and kills it if that takes too long. Emits
+        `ended`."""
         if self._process is not None:
             self._process.closeWriteChannel()
             self._grace.start()
 
     def end(self, wait: bool = False) -> None:
-        """The same, but nothing is heard of it any more. `wait`: returns when it has ended, killed if need
-        be."""
+        """Ends the process like `stop`, but emits no more signals. `wait`: returns when it has ended, killed if
+        need be."""
         process = self._forget()
         if process is None:
             return
@@ -115,7 +116,7 @@ class Job(QObject):
             process.waitForFinished(self._grace.interval())
 
     def kill(self, wait: bool = False) -> None:
-        """Kills it; nothing is heard of it any more. `wait`: returns when it has ended."""
+        """Kills the process and emits no more signals. `wait`: returns when it has ended."""
         process = self._forget()
         if process is not None:
             process.kill()
@@ -163,8 +164,8 @@ MakeJob = Callable[[], Job]
 
 
 class JobControl(QObject, Generic[StateT]):
-    """`changed` emits every new `state`. A control that changes what a node works with emits `resting` first:
-    no node may run then; at `awake` what ran before may run again."""
+    """Runs jobs and keeps their results in `state`; `changed` emits every new one. A control that changes what
+    a node works with emits `resting` first: no node may run until `awake`."""
 
     changed = Signal(object)
     resting = Signal()
@@ -173,8 +174,8 @@ class JobControl(QObject, Generic[StateT]):
     def __init__(
         self, home: Path, state: StateT, log: str, make: MakeJob = Job, reads: Sequence[str] = ()
     ) -> None:
-        """`log` is the name of the log in HOME/logs, empty for none. `refresh` runs the command `reads`, whose
-        lines `_read` takes."""
+        """`log` is the name of the log in HOME/logs, empty for none. `refresh` runs the command `reads`, and
+        `_read` gets its lines."""
         super().__init__()
         self._home, self.state = home, state
         self._log_name, self._make, self._reads = log, make, list(reads)
@@ -185,14 +186,15 @@ class JobControl(QObject, Generic[StateT]):
         self._reader = self._job(self._read, self._has_read)
 
     def refresh(self) -> None:
-        """Reads everything again, in the background: once more if that is being done, for what was read may
-        have changed since."""
+        """Reads everything again in the background. If that is being done, does it once more afterwards,
+        because values already read may have changed."""
         self._again = self._reader.running
         if self._reads and not self._again:
             self._reader.start(self._reads, self._log)
 
     def close(self) -> None:
-        """For the window's end: returns when every job has ended. No signal comes after this."""
+        """Ends every job and returns when all have ended; no signals are emitted after this. Called when the
+        window closes."""
         self.blockSignals(True)
         for timer in self.findChildren(QTimer):
             timer.stop()
@@ -200,7 +202,7 @@ class JobControl(QObject, Generic[StateT]):
             job.end(wait=True)
 
     def _job(self, line: Callable[[bytes], None], ended: Callable[[int], None]) -> Job:
-        """Another job of this control."""
+        """Creates another job of this control."""
         job = self._make()
         job.line.connect(line)
         job.ended.connect(ended)
@@ -209,11 +211,11 @@ class JobControl(QObject, Generic[StateT]):
 
     @property
     def _log(self) -> Path | None:
-        """None before there is a data folder, which a log must not create."""
+        """Path of the log; None before there is a data folder, which a log must not create."""
         return self._home / "logs" / self._log_name if self._log_name and self._home.is_dir() else None
 
     def _read(self, line: bytes) -> None:
-        """A line of the command `reads`."""
+        """Handles a line of the command `reads`."""
 
     def _has_read(self, code: int) -> None:
         if self._again:
@@ -225,14 +227,14 @@ class JobControl(QObject, Generic[StateT]):
         self.changed.emit(self.state)
 
     def _change_soon(self, **fields: object) -> None:
-        """For progress: pages show it within TICK_MS."""
+        """Changes the state for progress reports, which pages show within TICK_MS."""
         self.state = msgspec.structs.replace(self.state, **fields)
         if not self._tick.isActive():
             self._tick.start()
 
 
 def heard(transfer: TransferT, event: Progress | Waiting) -> TransferT:
-    """The transfer after this event."""
+    """Returns the transfer updated with this event."""
     if isinstance(event, Waiting):
         at = time.time() + event.seconds
         return msgspec.structs.replace(
@@ -243,7 +245,7 @@ def heard(transfer: TransferT, event: Progress | Waiting) -> TransferT:
 
 
 def decoded(line: bytes, kind: type[T]) -> T | None:
-    """A line as this type; None for what is not of it, such as the line of a newer version."""
+    """Decodes a line as this type; None for other lines, such as those of a newer version."""
     try:
         return msgspec.json.decode(line, type=kind)
     except msgspec.MsgspecError:
@@ -251,7 +253,8 @@ def decoded(line: bytes, kind: type[T]) -> T | None:
 
 
 def last_sentence(errors: bytes) -> str:
-    """The last line of standard error that a command of ours wrote for people, without the command's name.
+    """Returns the last line of standard error that a command of ours wrote for people, without the command's
+    name.
 
     >>> last_sentence(b"A note.\\nshoal models: It is gone: look.\\nTraceback\\n"), last_sentence(b"Killed")
     ('It is gone: look.', '')

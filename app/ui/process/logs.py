@@ -1,5 +1,5 @@
-"""The log files: their names, their last lines, and the window's own. They are for people looking for a fault;
-no program reads state from them."""
+"""The log files: names, last lines, and the window's own. They are for people looking for a fault; no program
+reads state from them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 LOGS = ("node.log", "trainer.log", "window.log", "relay.log")
 WINDOW = "window.log"
 PACK = "pack.log"
-"""Output of downloading and building an installed app's engine; shown in the diagnostics alone."""
+"""Log of downloading and building an installed app's engine; shown in the diagnostics alone."""
 MAX_BYTES = 2**20
 _HARMLESS = ("This plugin does not support propagateSizeHints()",)
 
 
 def tail(path: Path, most: int) -> str:
-    """The last `most` bytes of a log, from the start of a line; empty if there is none."""
+    """Returns the last `most` bytes of a log, from the start of a line; empty if the log is missing."""
     try:
         with path.open("rb") as file:
             start = max(0, os.fstat(file.fileno()).st_size - most)
@@ -35,8 +35,8 @@ def tail(path: Path, most: int) -> str:
 
 
 def keep_window_log(home: Path) -> None:
-    """From now on Qt's messages and this process's errors are written to HOME/logs/window.log; exceptions also
-    go to standard error, as before. If the disk refuses, only the log is lost."""
+    """Writes Qt's messages and this process's errors to HOME/logs/window.log from now on; exceptions also go to
+    standard error. If the disk refuses, only the log is lost."""
     try:
         (home / "logs").mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(
@@ -68,7 +68,7 @@ def keep_window_log(home: Path) -> None:
 
 
 def close_window_log() -> None:
-    """Closes the file, so that its folder can be moved."""
+    """Closes the log, so that its folder can be moved."""
     for handler in logging.getLogger("shoal.window").handlers:
         handler.close()
     logging.getLogger("shoal.window").handlers.clear()

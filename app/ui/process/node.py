@@ -24,15 +24,15 @@ from engines import remedy
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 GRACE_MS = 8_000
-"""Milliseconds that a node may take to end by itself; then it is killed."""
+"""Milliseconds for a node to end by itself before it is killed."""
 SWARM = ("--solo", "--private", "--relay", FROM_STDIN)
-"""The options that decide with whom a node learns."""
+"""The options that determine with whom a node learns."""
 CRASHES = 5
-"""A node that dies this many times in a row without finishing a round is not restarted automatically."""
+"""Number of crashes in a row without a finished round after which a node is not restarted automatically."""
 
 
 class NodeProcess(QObject):
-    """Runs one node at a time. Signals: `line` for every message, `stopped` when it ended as ordered, `again`
+    """Runs one node at a time. Signals: `line` for every message, `stopped` when it ended as requested, `again`
     with a sentence and the seconds until the restart, `failed` with a Problem when it is not restarted."""
 
     line = Signal(bytes)
@@ -68,7 +68,7 @@ class NodeProcess(QObject):
 
     @property
     def closing(self) -> bool:
-        """Whether the running node was told to end, so that what it still reports is out of date."""
+        """Whether the running node was told to end, so that its reports are out of date."""
         return self.running and self._closing
 
     def runs_with(self, options: Sequence[str], secret: str) -> bool:
@@ -77,8 +77,8 @@ class NodeProcess(QObject):
         return self.running and not self._closing and same
 
     def leaves_for(self, options: Sequence[str]) -> bool:
-        """Whether the running node differs from these options in its swarm alone: then `start` lets it finish
-        the round, measurement or placement in flight."""
+        """Whether the running node differs from these options only in its swarm: then `start` lets it finish
+        the current round, measurement or placement."""
         return self.running and not self._closing and _own(options) == _own(self._options)
 
     @property
@@ -102,7 +102,7 @@ class NodeProcess(QObject):
             self._close()
 
     def renew(self) -> None:
-        """Restarts it with the same options, because something it uses has changed."""
+        """Restarts the node with the same options, because something it uses has changed."""
         self._crashes = 0
         self._restart.stop()
         if not self.running:
@@ -111,9 +111,9 @@ class NodeProcess(QObject):
             self._close()
 
     def tell(self, **command: object) -> None:
-        """Gives the node a command, now or, if it is about to be started, as soon as it is. A node that is
-        leaving may end before it reads it, so the next one gets it as well; "finish" applies to the present
-        round, "harder" to later ones."""
+        """Sends the node a command, now or as soon as it has started. A node that is leaving may end before it
+        reads the command, so the next one gets it as well; "finish" applies to the current round, "harder" to
+        later ones."""
         line = json.dumps(command).encode() + b"\n"
         there, name = self.running and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):
@@ -122,7 +122,7 @@ class NodeProcess(QObject):
             self._job.write(line)
 
     def stop(self) -> None:
-        """Ends the node: its pipe closes, and it saves its state. `stopped` follows."""
+        """Ends the node by closing its pipe; it saves its state. Emits `stopped`."""
         self._wanted = False
         self._later.clear()
         self._restart.stop()
@@ -136,13 +136,13 @@ class NodeProcess(QObject):
         self._job.stop()
 
     def stop_and_wait(self) -> None:
-        """For the end of the window: returns when the node has ended."""
+        """Ends the node and returns when it has ended. Called when the window closes."""
         self._wanted = False
         self._restart.stop()
         self._job.end(wait=True)
 
     def finished_something(self) -> None:
-        """A round is done: earlier deaths no longer count."""
+        """Resets the count of crashes, because a round was finished."""
         self._crashes = 0
         self._reached_start = True
 
@@ -191,8 +191,9 @@ class NodeProcess(QObject):
         self.failed.emit(cannot)
 
     def _died(self, code: int) -> None:
-        """A refusal by the node itself (exit code 1 or 2 and a sentence) is final, unless it came before the
-        start, when an earlier node may just be ending. Everything else is a crash, and leads to a restart."""
+        """Handles an unexpected end. A refusal by the node itself (exit code 1 or 2 and a sentence) is final,
+        unless it came before the start, when an earlier node may just be ending. Everything else is a crash,
+        and leads to a restart."""
         self._crashes += 1
         sentence = str(self._end_event.get("sentence", "")) or self._job.complaint
         refused = code in (1, 2) and bool(sentence)
@@ -211,7 +212,7 @@ def _own(options: Sequence[str]) -> list[str]:
 
 
 def problem(sentence: str) -> Problem:
-    """A node's last sentence ("what: what to do.") as title, sentence and remedy."""
+    """Splits a node's last sentence ("what: what to do.") into title, sentence and remedy."""
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
         what = tr("Learning keeps crashing. What it learned is safe.")

@@ -1,6 +1,8 @@
-"""What is read beside the window's own work: a model's past, because a large history takes a moment, and the
-texts of questions of which only the coordinates are known. Those are regenerated in a child process, so that
-the library stays out of the window's memory; it ends when it has not been used for a while."""
+"""Reads in the background: a model's history, because a large one takes a moment, and the texts of questions of
+which only the coordinates are known.
+
+The texts are regenerated in a child process, which keeps the library out of the window's memory and ends when
+it has not been used for a while."""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
 READING_S = 5.0
-"""Seconds that the window's end waits for a history that is still being read."""
+"""Maximum seconds that closing the window waits for a history that is still being read."""
 
 
 class HistoryReader(QObject):
-    """`read` emits the History of the model that was asked for, and `other` where it has none yet a sentence
-    about the model that learned before."""
+    """Reads histories. `read` emits the History of the requested model and, if it has none yet, `other`: a
+    sentence about the model that learned before."""
 
     read, other = Signal(object), Signal(str)
 
@@ -33,7 +35,7 @@ class HistoryReader(QObject):
         self._readers: list[threading.Thread] = []
 
     def look(self, model: str) -> None:
-        """Reads it again in the background. Returns immediately."""
+        """Starts reading in the background and returns immediately."""
 
         def work() -> None:
             folder = history_of(self._home, model)
@@ -52,7 +54,7 @@ class HistoryReader(QObject):
         self._readers[-1].start()
 
     def close(self) -> None:
-        """Waits for the reading thread, which must not be the last to hold this object."""
+        """Waits for the reading thread, which must not hold the last reference to this object."""
         for reader in self._readers:
             reader.join(READING_S)
 
@@ -64,14 +66,14 @@ IDLE_MS = 20_000
 
 
 class Questions(QObject):
-    """`changed` emits all known texts. Questions that cannot be made, for example of another version, stay
-    unknown and are not tried again."""
+    """Regenerates questions. `changed` emits all known texts. Questions that cannot be generated, for example
+    of another version, stay unknown and are not tried again."""
 
     changed = Signal(object)
     _made = Signal(object)
 
     def __init__(self, home: Path) -> None:
-        """`home` has the owner's question sets."""
+        """`home` contains the person's question sets."""
         super().__init__()
         self._sets = home / question_sets.FOLDER
         self._texts: dict[Coordinates, str] = {}
@@ -84,7 +86,7 @@ class Questions(QObject):
         self._made.connect(self._take)
 
     def want(self, places: Iterable[Coordinates]) -> None:
-        """Asks for texts, the most wanted first; returns at once."""
+        """Requests texts, the most wanted first, and returns at once."""
         new = [place for place in dict.fromkeys(places) if place not in self._asked]
         if not new:
             return
@@ -94,7 +96,7 @@ class Questions(QObject):
             self._next()
 
     def close(self) -> None:
-        """Returns when the child has ended."""
+        """Ends the child process and returns when it has ended."""
         self.blockSignals(True)
         self._wanted.clear()
         self._rest()

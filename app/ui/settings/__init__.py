@@ -1,1 +1,1 @@
-"""The page Settings: editors, identity, storage and diagnostics."""
+"""The page Settings: settings, identity, storage and diagnostics."""

@@ -20,12 +20,12 @@ from engines import remedy
 
 DOCTOR = ("-m", "app.cli", "doctor", "--json")
 _DOCTOR_MS = 90_000
-"""Milliseconds that doctor may take."""
+"""Maximum milliseconds for doctor to run."""
 
 
 class BundleDialog(QDialog):
-    """Runs doctor in a process of its own, because it loads the engines; its output is added when it is
-    ready."""
+    """Shows the bundle's files and saves them. Runs doctor in a separate process, because it loads the engines,
+    and adds its output when it is ready."""
 
     def __init__(self, parent: QWidget | None, view: View, doctor: Sequence[str] = DOCTOR) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
 """Diagnostics that help to find a fault, as a few text files: versions and state, doctor's output, the
 settings, the last events, the ends of the logs.
 
-Nothing that people or models wrote is in them, and `cleaned` removes private data: invites, tokens, keys,
+They contain nothing that people or models wrote, and `cleaned` removes private data: invites, tokens, keys,
 secret words, addresses of computers, and the person's user name. They are shown before they are saved, and
 never sent."""
 
@@ -56,8 +56,8 @@ _FEWEST_WORDS = 6
 
 
 def cleaned(text: str, home: Path | None = None, user: str | None = None, computer: str | None = None) -> str:
-    """The text without private data. The person's home folder is written as ~, also where their name is in
-    another path."""
+    """Returns the text without private data. The person's home folder becomes ~, and their name is removed from
+    other paths."""
     home = home or Path.home()
     user = _user() if user is None else user
     computer = socket.gethostname() if computer is None else computer
@@ -75,7 +75,7 @@ def cleaned(text: str, home: Path | None = None, user: str | None = None, comput
 
 
 def _without_words(run: str) -> str:
-    """Hides every run of six or more words from the list that recovery words and private swarms use."""
+    """Replaces every run of six or more words from the list that recovery words and private swarms use."""
     parts = re.split(r"([ ,_-]+)", run)
     known = _words()
     at, made = 0, ""
@@ -112,15 +112,15 @@ ROUNDS = 20
 
 
 class BundleFile(msgspec.Struct, frozen=True):
-    """One file of the bundle; `text` is exactly what is saved."""
+    """One file of the bundle; `text` is its exact content."""
 
     name: str
     text: str
 
 
 def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
-    """The whole bundle. `doctor` is the output of `./shoal doctor --json`, or a sentence saying why there is
-    none."""
+    """Returns the files of the bundle. `doctor` is the output of `./shoal doctor --json`, or a sentence saying
+    why it is missing."""
     home = Path(view.home)
     made = [
         BundleFile("about.txt", _about(view)),
@@ -135,7 +135,7 @@ def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
 
 
 def save(bundle: Sequence[BundleFile], path: Path) -> None:
-    """As a zip file, whole or not at all. Raises OSError."""
+    """Writes the bundle as a zip file, completely or not at all. Raises OSError."""
     with staged(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
         for one in bundle:
             archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
@@ -166,7 +166,7 @@ def _about(view: View) -> str:
 
 
 def _pack(view: View) -> str:
-    """The engine pack of an installed app."""
+    """Describes the engine pack of an installed app."""
     if view.pack is None:
         return ""
     used = [f"{pack.pack} ({pack.use or 'spare'}, Python {pack.python or '?'})" for pack in view.pack.packs]
@@ -174,7 +174,7 @@ def _pack(view: View) -> str:
 
 
 def _swarm(view: View) -> str:
-    """Figures alone, because it is private whom somebody learns with."""
+    """Describes the swarm in figures alone: with whom somebody learns is private."""
     swarm = view.swarm
     if swarm is None:
         return ""
@@ -184,7 +184,8 @@ def _swarm(view: View) -> str:
 
 
 def _settings(home: Path) -> str:
-    """Both tables, with the current values. Of lists that somebody wrote, only their length."""
+    """Lists the rules' and the window's settings with their values; of lists that somebody wrote, only the
+    length."""
     chosen = settings.Choices(home)
     values = dict(preferences.Preferences(home).values)
     for setting in preferences.SETTINGS:
@@ -207,7 +208,8 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """How far apart sampler and learner were in the last rounds, if they are two programs."""
+    """Returns how far the log probabilities of sampler and learner differed in the last rounds, if they are two
+    programs."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

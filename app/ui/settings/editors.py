@@ -17,12 +17,12 @@ from app.ui.widgets.selecting import Picker, Segments, Switch
 Put = Callable[[Any], None]
 _WIDE = 260
 _STEP_MIN, _USUAL_MIN = 30, 8 * 60
-"""Between two times in a list, and how long a span is before its end has been chosen."""
+"""Minutes between two times in a list, and the length of a new span of hours."""
 
 
 class Editor:
-    """`widget`, and `show`, which displays another value without emitting. `busy` tells whether somebody is
-    using it now."""
+    """A control for one setting: its `widget`, and `show`, which displays another value without emitting.
+    `busy` tells whether the person is using it."""
 
     def __init__(
         self, widget: QWidget, show: Callable[[Any], None], busy: Callable[[], bool] | None = None
@@ -37,7 +37,7 @@ class Editor:
 
 
 def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
-    """The editor of a setting with this value; `put` is called with every change."""
+    """Creates the editor of a setting with this value; `put` is called with every change."""
     match setting.kind:
         case "switch":
             made = _switch(theme, setting, name, put)
@@ -61,7 +61,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
 
 
 def chosen_elsewhere(name: str, value: Any, write: Callable[[Any], str], go: Callable[[], None]) -> Editor:
-    """The value in words, and a button that leads to where it is chosen."""
+    """Creates an Editor that shows the value in words, with a button that leads to where it is chosen."""
     said, change = Label(write(value), "soft"), button(tr("Change"), go)
     change.setAccessibleName(f"{change.text()}: {name}")
     widget = boxed(row(said, change, gap=12))
@@ -70,7 +70,7 @@ def chosen_elsewhere(name: str, value: Any, write: Callable[[Any], str], go: Cal
 
 
 class HoursEditor(QWidget):
-    """Any time, never, or from one time of day to another. `put` is called with the text of the span."""
+    """Chooses any time, never, or a daily span of hours. `put` is called with the span as text."""
 
     def __init__(self, theme: Theme, name: str, put: Put) -> None:
         super().__init__()
@@ -147,12 +147,12 @@ def _segments(setting: Setting, name: str, put: Put) -> Editor:
 
 
 def _never() -> bool:
-    """For controls that are never in use for longer than a click."""
+    """Returns False, for controls that are never in use for longer than a click."""
     return False
 
 
 def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
-    """A drop-down list; a value that is not on it, because somebody edited the file, is added."""
+    """Creates a drop-down list; a value that is not on it, because somebody edited the file, is added."""
     box = Picker(theme, name)
     for option, text in setting.options:
         box.addItem(tr(text), option)

@@ -19,11 +19,11 @@ from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
 
 WAIT_S = 15
-"""Seconds that a node may take to end before another identity is used."""
+"""Maximum seconds to wait for a node to end before another identity is used."""
 
 
 class IdentityControl(JobControl[Persona]):
-    """Without a log: what these jobs print may be secret."""
+    """Controls the identity. Its jobs have no log, because their output may be secret."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home, Persona(), log="", reads=["identity", "--json", "--home", str(home)])
@@ -32,19 +32,20 @@ class IdentityControl(JobControl[Persona]):
         self._then: Callable[[str], None] | None = None
 
     def words(self, then: Callable[[str], None]) -> None:
-        """Passes the recovery words to `then`. The person has agreed to see them."""
+        """Passes the recovery words to `then`. Call it only after the person has agreed to see them."""
         if not self._teller.running:
             self._then = then
             self._change(failed="")
             self._teller.start(["identity", "show", "--yes", "--home", str(self._home)])
 
     def restore(self, words: str) -> None:
-        """Restores the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
+        """Restores the identity of these words, or of the passphrase of a sealed key. Call it only after the
+        person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 
     def renew(self) -> None:
-        """Makes a new name. The person has agreed."""
+        """Creates an identity with a new name. Call it only after the person has agreed."""
         self._replace("new", b"")
 
     def _replace(self, verb: str, said: bytes) -> None:
@@ -226,7 +227,7 @@ class RestoreDialog(QDialog):
 
 
 def key_location(persona: Persona) -> str:
-    """Where the key is."""
+    """Returns a sentence on where the private key is stored."""
     if persona.busy:
         return tr("Changing your identity …")
     if not persona.asked:
@@ -249,7 +250,7 @@ def key_location(persona: Persona) -> str:
 
 
 def losing(name: str) -> str:
-    """What happens to the present name when another one is used."""
+    """Returns a sentence on what happens to the current name when another one is used."""
     return tr(
         "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
         "what it learned. Only its recovery words bring {name} back: write them down first.",

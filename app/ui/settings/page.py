@@ -1,5 +1,4 @@
-"""Settings: built from their declarations, searchable, each with its help; below them storage and
-diagnostics."""
+"""The page Settings: every declared setting with its help, searchable; below them storage and diagnostics."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from engines import remedy
 
 SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
-"""A setting that the system stores; it is asked only while the page is visible."""
+"""Key of a setting that the system stores; it is read only while the page is visible."""
 LOGIN_MS = 500
 
 
@@ -143,8 +142,7 @@ class SettingsPage(Page):
         self._show_other_cards()
 
     def _show_other_cards(self) -> None:
-        """Shows the cards that match the search, by what can be done there. An engine can be changed only in an
-        installed app."""
+        """Shows the cards of identity and, in an installed app, of the engine, if they match the search."""
         engine = self._found(tr("engine pack install repair remove go back pytorch"))
         self._engine.setVisible(self._view.pack is not None and engine)
         if not self._engine.isHidden():
@@ -200,7 +198,7 @@ class SettingsPage(Page):
 
 class SettingRow(QWidget):
     """One setting: its name, its help, and the control that changes it. `words` are its search words. `put` may
-    refuse a value, with a sentence that is shown here."""
+    refuse a value with a sentence, which is shown here."""
 
     def __init__(
         self,
@@ -211,7 +209,7 @@ class SettingRow(QWidget):
         reopen: Callable[[], None] | None = None,
         by: Editor | None = None,
     ) -> None:
-        """`reopen` reopens the window, for a setting that applies only then. `by`: instead of the editor made
+        """`reopen` reopens the window, for a setting that takes effect only then. `by` replaces the editor made
         from the declaration."""
         super().__init__()
         self.key = setting.key
@@ -237,7 +235,8 @@ class SettingRow(QWidget):
         self.setLayout(column(rule(), inside, gap=14))
 
     def opened_with(self, value: Any) -> None:
-        """The value the window was opened with, whatever was chosen since."""
+        """Sets the value that the window was opened with; the button to reopen it is shown while the current
+        value differs."""
         self._first = value
         if self._reopen is not None:
             self._reopen.setVisible(self._kept != value)

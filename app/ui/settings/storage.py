@@ -1,4 +1,4 @@
-"""The data folder: where it is, its size by kind, moving it, and removing everything."""
+"""The card about the data folder: its place, its size by kind, moving it, and removing everything."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _LABELS = {
 
 
 class Storage(QWidget):
-    """The space that a data folder uses. Measuring a large one takes a moment, so it is done in the
-    background."""
+    """The card about the space that the data folder uses, measured in the background because a large one takes
+    a moment."""
 
     _counted = Signal(object)
 
@@ -105,7 +105,7 @@ class Storage(QWidget):
 
 
 def target(chosen: Path) -> Path:
-    """Where the data goes for this chosen folder: into it if it is empty, else into a new folder inside."""
+    """Returns where to put the data: the chosen folder if it is empty, else a new folder inside."""
     with suppress(OSError):
         if not any(chosen.iterdir()):
             return chosen
@@ -113,7 +113,7 @@ def target(chosen: Path) -> Path:
 
 
 def removal_text(plan: removal.RemovalPlan) -> str:
-    """What is removed and what stays, for people."""
+    """Returns sentences for the confirmation: what is removed and what stays."""
     goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
     if plan.key:
         goes.append(tr("the key of {name} in the keyring", name=plan.key))
@@ -140,7 +140,7 @@ def removal_text(plan: removal.RemovalPlan) -> str:
 
 
 def _program(plan: removal.RemovalPlan) -> str:
-    """A sentence that the program itself stays, and how to remove it."""
+    """Returns a sentence that the program itself stays, and how to remove it."""
     match plan.form:
         case "deb":
             return tr("the program itself; the package manager removes it: {command}", command=plan.removal)

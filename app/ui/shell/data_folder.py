@@ -1,4 +1,5 @@
-"""Moving the data folder, or removing everything: what the window does around it.
+"""Moves the data folder or removes everything: stops learning, shows the progress, and ends the window, which
+opens again after a move.
 
 It stops learning, shows the progress, and then ends; after a move it opens again."""
 
@@ -19,7 +20,7 @@ _PARTS = 1000
 
 
 class Stopped(NodeError):
-    """The owner cancelled; nothing has changed."""
+    """The person cancelled the move; nothing has changed."""
 
 
 class _FolderWork(QObject):
@@ -28,7 +29,7 @@ class _FolderWork(QObject):
 
 
 def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgressDialog) -> object:
-    """Runs it in a thread while the window shows the progress. Returns its result, or the exception that it
+    """Runs `work` in a thread while the window shows the progress. Returns its result, or the exception that it
     raised."""
     link, loop = _FolderWork(), QEventLoop()
     found: list[object] = []
@@ -60,7 +61,8 @@ def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgre
 
 
 def move(parent: QWidget, home: Path, to: Path) -> bool:
-    """Moves the data folder; False, with the reason shown, if it stays where it was. No node may run."""
+    """Moves the data folder. Returns False, after showing the reason, if it stays where it was. No node may
+    run."""
     dialog = _dialog(parent, tr("Copying to {folder} and checking …", folder=to))
     dialog.setCancelButtonText(tr("Stop"))
     result = _aside(lambda tell: moving.move(to, tell, current=home), dialog)

@@ -1,4 +1,4 @@
-"""The window with everything around it: node, models, engine, tray, updates, and how they end together."""
+"""The running window with its node, models, engine, tray and updates, and the order in which they end."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from app.ui.widgets.pieces import PlainTips
 
 
 def adopt(home: Path, choices: Choices) -> None:
-    """If no model was ever chosen in a window and another than the starter learned last, that one is chosen. So
-    every page shows the same model, and `Start learning` continues with it."""
+    """Chooses the model that learned last, if it is not the starter and none was ever chosen in a window. So
+    every page shows this model, and `Start learning` continues with it."""
     if choices.memory.asked or choices["model"] != STARTER:
         return
     starter, newest = history_of(home, STARTER), history.newest(home)
@@ -57,7 +57,7 @@ def adopt(home: Path, choices: Choices) -> None:
 
 
 _AT_REST = (NodeStatus.NEW, NodeStatus.PAUSED, NodeStatus.FAILED)
-"""Closing the window then ends nothing that its owner wants to continue."""
+"""States in which closing the window ends nothing that the person wants to continue."""
 
 
 class Desktop:
@@ -112,11 +112,11 @@ class Desktop:
             self.control,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
-            show_family=lambda name: self.window.opened("live").show_family(name),
-            show_round=lambda round: self.window.opened("live").show_round(round),
-            show_rule=lambda key: self.window.opened("settings").show_setting(key),
-            show_help=lambda key: self.window.opened("help").show_topic(key),
-            race=lambda: self.window.opened("tryit").race(),
+            show_family=lambda name: self.window.open_page("live").show_family(name),
+            show_round=lambda round: self.window.open_page("live").show_round(round),
+            show_rule=lambda key: self.window.open_page("settings").show_setting(key),
+            show_help=lambda key: self.window.open_page("help").show_topic(key),
+            race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
             move_data=self.move_data,
@@ -143,8 +143,8 @@ class Desktop:
         return self._link.pid
 
     def open(self, background: bool = False, join: str | None = None, link: str = "") -> None:
-        """In the background only the tray shows; without one, a minimised window. `join` is an invite to follow
-        immediately, `link` one to ask about."""
+        """Shows the window, or in the background only the tray; without a tray, a minimised window. `join` is
+        an invite to join immediately, `link` one to ask about."""
         if not background:
             self.window.show()
         elif not self.tray.there:
@@ -173,7 +173,8 @@ class Desktop:
         self._application.quit()
 
     def move_data(self, to: Path) -> None:
-        """Stops learning, moves the data folder, and opens again, with the new folder or the old."""
+        """Stops learning, moves the data folder, and opens the window again, whether or not the move
+        succeeded."""
         self._uproot()
         self.again, ours = home_option(self._home), self._login.starts_from_here()
         if data_folder.move(self.window, self._home, to) and ours:
@@ -188,7 +189,7 @@ class Desktop:
         self._application.quit()
 
     def _uproot(self) -> None:
-        """From here on nothing is learned, remembered or written to the data folder."""
+        """Ends the node and stops all writing to the data folder."""
         self._remember()
         self._leaving = True
         self.tray.hide()
@@ -197,7 +198,7 @@ class Desktop:
         close_window_log()
 
     def _close_all(self) -> None:
-        """Returns when every process of this window has ended."""
+        """Ends every process of this window and returns when they have ended."""
         for one in (self.models, self.updates, self.identity, self.questions, self.engine, self.control):
             if one is not None:
                 one.close()
@@ -219,8 +220,8 @@ class Desktop:
             self.bring(link)
 
     def _renewed(self, then: str) -> None:
-        """Another version is installed, another language chosen, or an installer waits for this process to
-        end."""
+        """Restarts or quits: another version is installed, another language chosen, or an installer waits for
+        this process to end."""
         if then == "restart":
             self.again = home_option(self._home)
         self.quit()
@@ -229,14 +230,14 @@ class Desktop:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updates.folder())))
 
     def _attend_engine(self, control: EngineControl) -> None:
-        """A node's failure may be the engine's, and another engine may fix it."""
+        """Checks the engine after a failure of the node, which another engine may fix."""
         self.control.show("pack", control.state)
         control.changed.connect(partial(self.control.show, "pack"))
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
 
     def _remove_engine(self, pack: str) -> None:
-        """Ends a trainer that uses the engine first, because it would keep its files open."""
+        """Ends a trainer that uses the engine, because it would keep files open, and removes the engine."""
         assert self.engine is not None
         if not pack or (self.engine.state.current is not None and self.engine.state.current.pack == pack):
             self.control.rest()
@@ -288,7 +289,8 @@ class Desktop:
         self._show(self.control.view)
 
     def _closing(self) -> bool:
-        """Closing the window keeps the tray; without a tray it asks. The window never becomes unreachable."""
+        """Decides whether the window may close: with a tray it is hidden, without one the person is asked. The
+        window never becomes unreachable."""
         if self._leaving:
             return True
         self._remember()
@@ -306,7 +308,8 @@ class Desktop:
         return False
 
     def _tell_tray(self) -> None:
-        """Says once that Shoal is still running: a closed window looks like a program that has ended."""
+        """Says once that Shoal is still running, because a closed window looks like a program that has
+        ended."""
         if not self.choices.memory.tray_told:
             self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
             with contextlib.suppress(OSError):

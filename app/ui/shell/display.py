@@ -1,5 +1,5 @@
-"""Whether a window can be shown here, found out without Qt: Qt ends the whole process when it cannot reach the
-display it was promised. So the display is asked first, over its own protocol, with nothing drawn on it."""
+"""Finds out without Qt whether a window can be shown here: Qt ends the whole process if it cannot reach its
+display. So the display is asked first, in its own protocol, without drawing anything."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WAYLAND = (
 
 
 def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
-    """Libraries that this session needs."""
+    """Returns the libraries that this session needs."""
     if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
         return EVERYWHERE
     if environment.get("WAYLAND_DISPLAY") and not environment.get("DISPLAY"):
@@ -60,7 +60,7 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
 def missing(
     environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
 ) -> tuple[system.SystemLibrary, ...]:
-    """The needed libraries that are not installed."""
+    """Returns the needed libraries that are not installed."""
     return tuple(library for library in wanted(environment) if not present(library.file))
 
 
@@ -83,7 +83,8 @@ def provide(
 PATIENCE_S = 20.0
 """Seconds after which a display that does not answer counts as missing."""
 BESIDE_S = 5.0
-"""The same for a Wayland display if there is also an X display."""
+"""Seconds after which a Wayland display that does not answer counts as missing, if there is also an X
+display."""
 SOON_S = 2.0
 """Seconds after which the person is told which display does not answer."""
 HIDDEN = ("offscreen", "minimal", "minimalegl")
@@ -92,9 +93,9 @@ _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
 def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool = False) -> str:
-    """Why no window can be shown, as the first half of a sentence; empty if one can. `unseen`: an invisible
-    platform will do, for tests and pictures. Installs Qt's system libraries if that needs no password. Makes Qt
-    use the X display if the Wayland one doesn't answer."""
+    """Returns why no window can be shown, as the first half of a sentence; empty if one can. `unseen`: an
+    invisible platform will do, for tests and pictures. Installs Qt's system libraries if that needs no
+    password, and makes Qt use the X display if the Wayland one doesn't answer."""
     if platform in ("win32", "darwin"):
         return ""
     named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
@@ -120,7 +121,7 @@ def has_display(environment: Mapping[str, str]) -> bool:
 
 
 def answers(environment: MutableMapping[str, str]) -> bool:
-    """Whether one of the displays that Qt would try accepts us; Qt then tries that one first."""
+    """Whether one of the displays that Qt would try accepts us; makes Qt try that one first."""
     named = environment.get("QT_QPA_PLATFORM", "")
     wayland = "" if named.startswith("xcb") else environment.get("WAYLAND_DISPLAY", "")
     x11 = "" if named.startswith("wayland") else environment.get("DISPLAY", "")
@@ -137,12 +138,13 @@ def answers(environment: MutableMapping[str, str]) -> bool:
 
 
 SYNC = struct.pack("=IHHI", 1, 0, 12, 2)
-"""Wayland's wl_display.sync: object 1, opcode 0, 12 bytes, and object 2 as the callback. A compositor answers
-it at once (wayland.xml, wl_display)."""
+"""Wayland's request wl_display.sync: object 1, opcode 0, 12 bytes, and object 2 as the callback. A compositor
+answers it at once (wayland.xml, wl_display)."""
 
 
 def _listens(path: str) -> bool:
-    """Whether a Wayland compositor answers there. A socket that takes the connection may never answer."""
+    """Whether a Wayland compositor answers at this socket. One that accepts the connection may still never
+    answer."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         connection.connect(path)
@@ -167,8 +169,8 @@ def _takes_us(name: str) -> bool:
 
 
 def _within(seconds: float, ask: Callable[[], bool], display: str) -> bool:
-    """The result of `ask`, or False if it takes too long; it is then abandoned. Says which display it waits
-    for."""
+    """Returns the result of `ask`, or False if it takes longer than `seconds`; it is then abandoned. Says which
+    display it waits for."""
     said: list[bool] = []
     asking = threading.Thread(target=lambda: said.append(ask()), daemon=True)
     asking.start()

@@ -59,7 +59,7 @@ class AutostartSwitch:
 
 
 def program_of(command: list[str]) -> list[str]:
-    """The words of a command that are paths of a program: those before its subcommand.
+    """Returns the words of a command that are paths of a program: those before its subcommand.
 
     >>> program_of(["/usr/bin/shoal", "window", "--background"]), program_of(["python", "shoal", "window"])
     (['/usr/bin/shoal'], ['python', 'shoal'])
@@ -68,7 +68,7 @@ def program_of(command: list[str]) -> list[str]:
 
 
 def home_option(home: Path) -> list[str]:
-    """The options with which a command finds this data folder; empty if it would find it anyway."""
+    """Returns the options with which a command finds this data folder; empty if it would find it anyway."""
     try:
         return [] if home == place.usual() else ["--home", str(home)]
     except place.HomeError:

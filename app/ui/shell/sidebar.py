@@ -1,4 +1,4 @@
-"""The side bar: the list of pages, and below it what the node does, visible on every page."""
+"""The side bar: the list of pages, and below it the node's state, visible on every page."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _BESIDE = 48
 """Width in pixels of a page's icon and margins beside its name."""
 _KEYS = tuple(QKeySequence(f"Ctrl+{n}").toString(QKeySequence.SequenceFormat.NativeText) for n in range(1, 10))
 _LONGEST_WORD = 18
-"""Maximum characters of a word, for example a path, that fit into a line."""
+"""Maximum characters of a word, for example a path, that fit into one line."""
 
 
 class SidebarEntry(QAbstractButton):
-    """One page: an icon and its name. Arrow keys move to the next."""
+    """The button of one page: an icon and its name. Arrow keys move to the next."""
 
     def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
         super().__init__()
@@ -57,8 +57,8 @@ class SidebarEntry(QAbstractButton):
         super().focusInEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """Shows the focus ring to people who navigate by keyboard: the key that led here is released here.
-        Shortcuts lead elsewhere."""
+        """Shows the focus ring to people who navigate by keyboard: the key that moved the focus here is
+        released here. Shortcuts move it elsewhere."""
         if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Down, Qt.Key.Key_Up):
             self._by_key = True
             self.update()
@@ -95,7 +95,7 @@ class SidebarEntry(QAbstractButton):
 
 
 class Dot(QWidget):
-    """The state as a small sign: a filled dot, a ring, bars, an exclamation mark."""
+    """The node's state as a small sign: a filled dot, a ring, bars, an exclamation mark."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class Dot(QWidget):
 
 
 class Sidebar(QWidget):
-    """`chosen` emits the key of the page that was asked for."""
+    """The side bar. `chosen` emits the key of the page that was selected."""
 
     chosen = Signal(str)
 

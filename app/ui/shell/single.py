@@ -1,5 +1,5 @@
 """One window per data folder: a second start raises the first one's window, passes on its link, and ends. An
-installer asks it in the same way to quit."""
+installer asks the window to quit in the same way."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SOCKET = "window.socket"
 
 
 class Single(QObject):
-    """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind
-    by a killed process is taken over: Qt checks whether its owner still lives. `listens` is False in a first
-    process that others cannot reach."""
+    """Makes sure that a data folder has one window. `taken` is True in the first process; in a second one
+    `raise_other` shows the first. The lock of a killed process is taken over: Qt checks whether its owner still
+    lives. `listens` is False in a first process that others cannot reach."""
 
     asked = Signal(str)
-    """Emitted by another start, with the link that it was given, or "" for the window alone."""
+    """Emitted when another start passes on its link, or "" to raise the window alone."""
     asked_to_end = Signal()
 
     def __init__(self, home: Path) -> None:
@@ -79,7 +79,7 @@ class Single(QObject):
         self._listen()  # one may have spoken, and left, before anybody listened
 
     def _listen(self) -> None:
-        """Reads one line from each caller."""
+        """Reads one line from each connection."""
         for caller in list(self._callers):
             spoken = caller.canReadLine()
             if spoken:
@@ -97,13 +97,14 @@ class Single(QObject):
 
 
 def end_other(home: Path) -> bool:
-    """Asks the window of this data folder to save and quit. Whether it heard; False if there is none."""
+    """Asks the window of this data folder to save and quit. Returns whether it received the request; False if
+    there is no window."""
     return _say(home, QUIT.encode())
 
 
 def _names(home: Path) -> Iterator[str]:
-    """Socket names to listen at: in the data folder or, if the disk or the path's length forbids that, in this
-    user's temporary folder. In a folder that others can write to, somebody else could listen first."""
+    """Yields socket names to listen at: in the data folder or, if the disk or the path's length forbids that,
+    in this user's temporary folder. In a folder that others can write to, somebody else could listen first."""
     digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     if os.name == "nt":
         yield f"shoal-{digest}"
@@ -125,8 +126,8 @@ def _own(folder: Path) -> bool:
 
 
 def _same_user(peer: QLocalSocket) -> bool:
-    """Whether the process at the other end runs as this user. Only Linux is asked; elsewhere the folder's
-    rights, or on Windows the pipe's, say it."""
+    """Whether the process at the other end runs as this user. Only Linux reports it; elsewhere the permissions
+    of the folder, or on Windows of the pipe, ensure it."""
     if sys.platform != "linux":
         return True
     with suppress(OSError), socket.socket(fileno=os.dup(int(peer.socketDescriptor()))) as same:

@@ -1,6 +1,7 @@
-"""Puts the window together and runs it: application, settings, theme, node, tray. The system asks the
-application to follow a link, to come to the front and to quit: macOS passes a link, and a click on the icon in
-its Dock, to the running program instead of starting another."""
+"""Creates the window with its application, settings, theme, node and tray, and runs it.
+
+The system can ask the application to follow a link, to come to the front and to quit: macOS passes a link, and
+a click on the icon in its Dock, to the running program instead of starting another."""
 
 from __future__ import annotations
 
@@ -34,12 +35,11 @@ SCHEME = "shoal"
 FIRST_LINK_MS = 700
 """Milliseconds to wait for a link that macOS passes with the first events, not as an argument."""
 LAUNCH_MS = 3000
-"""Milliseconds after the start during which being activated by macOS does not mean that somebody wants a
-window."""
+"""Milliseconds after the start during which an activation by macOS is not a request to show a window."""
 
 
 class Application(QApplication):
-    """`asked` is a link that somebody opened. One that comes before `serve` waits."""
+    """The Qt application. `asked` emits a link that somebody opened; one that comes before `serve` waits."""
 
     asked = Signal(str)
 
@@ -59,8 +59,8 @@ class Application(QApplication):
         return super().event(event)
 
     def first_link(self) -> str:
-        """The link that this program was started for, if the system passes it by an event; else empty. Waits a
-        moment, so call it only without a window to show."""
+        """Returns the link that this program was started for, if the system passes it by an event; else empty.
+        Waits a moment, so call it only without a window to show."""
         if self._mac and not self._early:
             loop = QEventLoop()
             self.asked.connect(loop.quit)
@@ -70,8 +70,8 @@ class Application(QApplication):
         return self._early
 
     def serve(self, bring: Callable[[str], None], quit: Callable[[], None], seen: Callable[[], bool]) -> None:
-        """From now on `bring` is called with links, and with "" for a click on the Dock while no window is
-        `seen`; `quit` before the end."""
+        """Connects the callbacks: `bring` gets links, and "" for a click on the Dock while no window is `seen`;
+        `quit` is called before the end."""
         self._quit, self._serving = quit, True
         self.asked.connect(bring)
         if self._early:
@@ -100,8 +100,8 @@ def run(
     join: str | None = None,
     link: str = "",
 ) -> int:
-    """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
-    instead and given the invite or link."""
+    """Shows the window until it is quit. Returns the exit code: 0, also if another window was raised instead
+    and given the invite or link."""
     QApplication.setQuitOnLastWindowClosed(False)
     application = Application(sys.argv[:1])
     application.setApplicationName("Shoal")
@@ -150,14 +150,14 @@ def run(
 
 
 def _refuse(why: str) -> int:
-    """Says why there is no window, in the terminal and in a box of its own."""
+    """Says why no window can be shown, in the terminal and in a message box."""
     print(f"shoal: {why}", file=sys.stderr)
     QMessageBox.critical(None, "Shoal", why)
     return 1
 
 
 def _writable(home: Path) -> bool:
-    """Creates the data folder if needed. Reports a disk that is read-only."""
+    """Creates the data folder if needed. Returns False after reporting a read-only disk."""
     with contextlib.suppress(OSError):
         make_private(home)
         return os.access(home, os.W_OK)
@@ -165,7 +165,7 @@ def _writable(home: Path) -> bool:
 
 
 def _open_again(options: list[str]) -> None:
-    """Starts another window, which finds the data folder at its new place."""
+    """Starts another window, which finds the moved data folder."""
     program = QProcess()
     words = installed.again()
     surround(program)
@@ -178,8 +178,8 @@ def _open_again(options: list[str]) -> None:
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
-    """Quits in order on Ctrl-C and at the end of a session. Python sees signals only between its own steps, so
-    a socket wakes Qt's loop."""
+    """Quits in order on Ctrl-C and at the end of a session. Python handles signals only between its own steps,
+    so a socket wakes Qt's loop."""
     if sys.platform == "win32":
         signal.signal(signal.SIGINT, lambda *_: desktop.quit())
         timer = QTimer(application, interval=500)
@@ -199,7 +199,7 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
 
 
 def _drain(pipe: socket.socket) -> None:
-    """Reads the byte that woke the loop. The socket may be gone already: what a signal does runs Qt's loop
+    """Reads the byte that woke the loop. The socket may be closed already: handling a signal runs Qt's loop
     inside this very call."""
     with contextlib.suppress(BlockingIOError):
         pipe.recv(64)

@@ -17,11 +17,11 @@ from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 
 LATE_MS, LATE_TRIES = 3000, 20
-"""At login a tray may come later than we do."""
+"""Milliseconds between attempts to find a tray at login, which may start later than Shoal, and their number."""
 
 
 def icon_name(state: NodeStatus) -> str:
-    """Four drawings for seven states; they differ in shape, not only in colour."""
+    """Returns one of four drawings for seven states; they differ in shape, not only in colour."""
     if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
         return "tray-learning"
     if state is NodeStatus.FAILED:
@@ -30,7 +30,7 @@ def icon_name(state: NodeStatus) -> str:
 
 
 class Tray(QObject):
-    """Visible after `show`. Without a tray, `there` is False and nothing happens."""
+    """The tray icon, visible after `show`. Without a tray, `there` is False and nothing happens."""
 
     def __init__(self, actions: Actions, bring: Callable[[], None], leave: Callable[[], None]) -> None:
         """`bring` shows the window, `leave` quits."""
@@ -106,7 +106,7 @@ class Tray(QObject):
         self._finish.setEnabled(not words.finishing(view))
 
     def tell(self, title: str, sentence: str) -> None:
-        """One notification."""
+        """Shows one notification."""
         if self._icon.isVisible():
             self._icon.showMessage(title, sentence, self._icons["tray-problem"])
 

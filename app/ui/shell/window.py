@@ -1,4 +1,4 @@
-"""The window: a side bar and one page at a time. Only the visible page gets new Views."""
+"""The main window: a side bar and one page at a time. Only the visible page gets new Views."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ from app.ui.widgets.pieces import row
 
 SECOND_MS = 1000
 TIDY_MS = 2000
-"""Milliseconds after the last change of page at which memory freed by pages is returned to the system."""
+"""Milliseconds after the last change of page when memory freed by pages is returned to the system."""
 MIN = (760, 520)
-"""The smallest window in which every page works."""
+"""Minimum size of the window, at which every page still works."""
 _FIRST = (1180, 780)
 _SHARE = 0.92
 """Maximum share of the screen that the window takes when it opens: its frame and a panel need the rest."""
 _TITLE_BAR = 40
 """Maximum height in pixels of the title bar that a window manager adds."""
 _FOLDS = 1000
-"""Below this width in pixels the side bar shows icons only."""
+"""Width in pixels below which the side bar shows icons only."""
 
 
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
-    """Every page: its key, icon, title and constructor. Pages are created when first shown."""
+    """Returns every page's key, icon, title and constructor. Pages are created when first shown."""
     from app.ui.chat.page import TryIt
     from app.ui.models.page import Models
     from app.ui.overview.page import Overview
@@ -84,7 +84,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
 
 
 class MainWindow(QMainWindow):
-    """`closing` decides what closing means: True to close, False to stay."""
+    """The main window. `closing` decides whether it may close: True to close, False to stay."""
 
     quit_asked = Signal()
 
@@ -151,7 +151,7 @@ class MainWindow(QMainWindow):
             self._tidy.start()
 
     def _let_go(self, page: Page) -> None:
-        """Destroys a page without state of its own; it is created again when needed, since its widgets take
+        """Destroys a page without state to keep; it is created again when needed, since its widgets take
         megabytes."""
         if page.lasting:
             return
@@ -160,8 +160,8 @@ class MainWindow(QMainWindow):
         self._stack.removeWidget(page)
         page.deleteLater()
 
-    def opened(self, key: str) -> Any:
-        """The page, which is shown from now on; each has ways of its own to be shown at some place."""
+    def open_page(self, key: str) -> Any:
+        """Shows a page and returns it; each page type has its own methods to scroll or filter."""
         self.go(key)
         return self._pages[key]
 
@@ -170,11 +170,12 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A dropped model (GGUF file or folder) is added to the list of models; a table becomes questions."""
+        """Adds a dropped model (GGUF file or folder) to the list of models; passes a table to the card for own
+        questions."""
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(SET_SUFFIXES):
-                self.opened("skills").own.offer(path)
+                self.open_page("skills").own.offer(path)
                 continue
             (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
             self.go("models")
@@ -188,12 +189,12 @@ class MainWindow(QMainWindow):
         self._keep_time()
 
     def close_down(self) -> None:
-        """Ends what pages have started."""
+        """Ends everything that pages have started."""
         for page in self._pages.values():
             page.close_down()
 
     def saved_place(self) -> str:
-        """Size and place as text, for `restore_place`."""
+        """Returns size and position as text, for `restore_place`."""
         return bytes(self.saveGeometry().toBase64().data()).decode()
 
     def restore_place(self, text: str) -> None:
@@ -219,7 +220,7 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def ask_closing(self) -> str:
-        """For desktops without a tray: "quit", "keep" (minimised) or "stay"."""
+        """Asks, on a desktop without a tray, what closing means: "quit", "keep" (minimised) or "stay"."""
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
@@ -255,7 +256,7 @@ class MainWindow(QMainWindow):
         self._sidebar.fold(self.width() < _FOLDS)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Scrolls the page to what Tab reaches, also from outside the page."""
+        """Scrolls the page to the widget that Tab reaches, also from outside the page."""
         moved = super().focusNextPrevChild(next)
         page, now = self._pages[self.page], self.focusWidget()
         if moved and now is not None and page.isAncestorOf(now):
@@ -273,24 +274,24 @@ class MainWindow(QMainWindow):
         super().keyPressEvent(event)
 
     def _search(self) -> None:
-        """The page's search field, if it has one."""
+        """Focuses the page's search field, if it has one."""
         fields = self._pages[self.page].findChildren(QLineEdit)
         if found := next((one for one in fields if one.isVisible() and one.isClearButtonEnabled()), None):
             found.setFocus(Qt.FocusReason.ShortcutFocusReason)
             found.selectAll()
 
     def _main_button(self) -> QAbstractButton | None:
-        """The only visible main button; None if there are several."""
+        """Returns the only visible main button; None if there are several."""
         shown = [one for one in self._pages[self.page].findChildren(QPushButton) if one.isVisible()]
         main = [one for one in shown if one.property("look") in ("primary", "large") and one.isEnabled()]
         return main[0] if len(main) == 1 else None
 
     def _room(self) -> QRect:
-        """The screen's area without panels."""
+        """Returns the screen's area without panels."""
         return self.screen().availableGeometry()
 
     def _keep_time(self) -> None:
-        """Updates the page every second, while it is visible and shows something that changes with time."""
+        """Updates the page every second while it is visible and shows something that changes with time."""
         wanted = self.isVisible() and words.contributes(self._view)
         if wanted != self._second.isActive():
             self._second.start() if wanted else self._second.stop()
@@ -304,7 +305,7 @@ class MainWindow(QMainWindow):
 
 
 def first_size(wanted: QSize, room: QSize) -> QSize:
-    """The size a window opens with: the preferred one, or most of a smaller screen.
+    """Returns the size of a window when it opens: the preferred one, or most of a smaller screen.
 
     >>> first_size(QSize(1180, 780), QSize(1280, 720)).toTuple()
     (1177, 662)
@@ -313,7 +314,7 @@ def first_size(wanted: QSize, room: QSize) -> QSize:
 
 
 def _dropped(event: QDropEvent) -> list[str]:
-    """Files and folders of this computer that may be models or tables."""
+    """Returns the dropped local files and folders that may be models or tables."""
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
     return [
         str(path)

@@ -1,1 +1,1 @@
-"""The page Swarm: who else is learning, invites, private swarms, and what others showed this model."""
+"""The page Swarm: who else is learning, invites, private swarms, and what this model learned from others."""

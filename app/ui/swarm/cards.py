@@ -1,5 +1,5 @@
-"""Cards of the swarm page. A private swarm: six words to show to those who may join. Answers as a file, for a
-computer that no relay reaches; both buttons run `shoal archive`."""
+"""Cards of the swarm page: a private swarm, with the six words that let others join it; and answers as a file,
+for a computer that reaches no relay. The latter's buttons run `shoal archive`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from app.ui.widgets.invite import saving_error
 from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, place_to_save, row
 
 _MODULE, _QUIET = 4, 4
-"""Pixels of a module of the code, and modules of light around it, as the standard wants."""
+"""Pixels of a QR code's module, and the width of its quiet zone in modules, as the standard requires."""
 HIDDEN = "•••••  •••••  •••••  •••••  •••••  •••••"
 
 
 class PrivateCard(Card):
-    """`join` gets six words with a valid checksum. It may raise OSError."""
+    """The card of a private swarm. `join` gets six words with a valid checksum. It may raise OSError."""
 
     def __init__(self, theme: Theme, join: Callable[[str], None]) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class PrivateCard(Card):
         self.show_words("", joined=False)
 
     def show_words(self, words: str, joined: bool) -> None:
-        """The words of this computer's private swarm, if it has one; `joined`: it is connected now."""
+        """Shows the words of this computer's private swarm, if it has one; `joined`: it is connected now."""
         if words != self._text:
             self._text = words
             self._put(False)
@@ -68,7 +68,7 @@ class PrivateCard(Card):
         self._put(self._words.text() == HIDDEN)
 
     def _put(self, shown: bool) -> None:
-        """Shows or hides words and code, which are for the eyes of invited people only."""
+        """Shows or hides words and code, which only invited people may see."""
         shown = shown and bool(self._text)
         self._words.say(self._text if shown else HIDDEN)
         self._qr.show_text(self._text if shown else "")
@@ -92,8 +92,8 @@ class PrivateCard(Card):
 
 
 class QrCode(QWidget):
-    """A text as a QR code, dark on light in every theme: many cameras read no other. `name` is its name for
-    screen readers."""
+    """A text as a QR code, dark on light in every theme, because many cameras read no other. `name` is its name
+    for screen readers."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class QrCode(QWidget):
         self.setToolTip(name)
 
     def show_text(self, text: str) -> None:
-        """An empty text shows no code."""
+        """Shows the code of a text; no code for an empty text."""
         import segno  # 150 ms, that only a private swarm costs
 
         lines = segno.make_qr(text).matrix_iter(border=_QUIET) if text else ()
@@ -139,7 +139,7 @@ class ArchiveCard(Card):
         self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
 
     def show_home(self, home: str, alone: bool) -> None:
-        """The data folder, and whether the model learns alone."""
+        """Sets the data folder, and whether the model learns alone."""
         self._home, self._alone = home, alone
 
     def _choose_import(self) -> None:
@@ -153,7 +153,7 @@ class ArchiveCard(Card):
             self.run("export", str(path))
 
     def run(self, what: str, path: str) -> None:
-        """`what`: "import" or "export"."""
+        """Imports or exports answers; `what` is "import" or "export"."""
         self._doing = what
         self._say(tr("Checking each answer …") if what == "import" else tr("Saving …"))
         for one in (self._bring, self._give):

@@ -1,4 +1,4 @@
-"""Swarm: who else is learning, the state of the connection, and what was sent and received."""
+"""The page Swarm: who else is learning, the state of the connection, and what was sent and received."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from app.ui.widgets.pieces import (
 )
 
 _KINDS = 3
-"""Kinds of puzzles that a line names."""
+"""Maximum kinds of puzzles named in a line."""
 
 
 class SwarmPage(Page):
@@ -112,7 +112,7 @@ class SwarmPage(Page):
         given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
         refused = sum(swarm.refused.values())
         turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
-        checked = tr("puzzles, each one checked here")
+        checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour
         hour = "–" if rate is None else size(rate)
@@ -120,7 +120,7 @@ class SwarmPage(Page):
 
 
 def taught(swarm: SwarmView) -> str:
-    """What other models say they learned from this one: the kinds that most of them name."""
+    """Returns a sentence on what other models say they learned from this one: the families named most often."""
     most = sorted(swarm.taught.items(), key=lambda one: (-one[1], one[0]))
     titles = family_titles(name for name, _ in most[:_KINDS])
     said = [f"{family} ({number(count)})" for family, (_, count) in zip(titles, most, strict=False)]
@@ -135,7 +135,7 @@ def taught(swarm: SwarmView) -> str:
 
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
-    """What is said while no peer has sent anything: whether anyone is there, and what comes next."""
+    """Returns the texts shown while no peer has sent anything: whether anyone is there, and what comes next."""
     if swarm.online:
         online = counted("{n} other is online", "{n} others are online", swarm.online)
         return online, tr("They appear here with the first answer they share.")
@@ -146,7 +146,7 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
 
 
 class Alone(Card):
-    """Shown while there is no swarm: how to join one, and what that means."""
+    """Shown without a swarm: how to join one, and what that means."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class Alone(Card):
 
 
 class ClassCard(Card):
-    """In a class: who sees what, and what the teacher may do. The owner can leave at any time."""
+    """The card of a class: who sees what, and what the teacher may do. The person can leave at any time."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class ClassCard(Card):
 
 
 class RelayCard(Card):
-    """The connection: its state, to which relay, under which name, and how to invite others."""
+    """The card of the connection: its state, the relay, the name used there, and how to invite others."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

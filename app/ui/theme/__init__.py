@@ -1,5 +1,4 @@
-"""How everything looks: two palettes, one scale of sizes, the style sheet made from them, and the bundled
-font."""
+"""Appearance: two palettes, one scale of sizes, the style sheet made from them, and the bundled font."""
 
 from app.ui.theme.palette import DARK, LIGHT, Palette
 from app.ui.theme.theme import Theme

@@ -1,6 +1,7 @@
-"""The colours and sizes everything is drawn with, and the style sheet made from them. Text has a contrast to
-its background of at least 4.5 : 1 (tests/ui/theme/test_theme.py computes it), and no meaning is carried by
-colour alone."""
+"""The colours and sizes of all widgets, and the style sheet made from them.
+
+Text has a contrast to its background of at least 4.5 : 1 (tests/ui/theme/test_theme.py computes it), and no
+meaning is carried by colour alone."""
 
 from __future__ import annotations
 
@@ -8,20 +9,20 @@ import msgspec
 
 
 class Palette(msgspec.Struct, frozen=True, kw_only=True):
-    """Colours as #rrggbb. `own` is what this computer found out, `peer` what came from others."""
+    """Colours as #rrggbb. `own` is for this computer's own results, `peer` for those of others."""
 
     name: str
     dark: bool
     ground: str
-    """Behind everything."""
+    """Background of the window."""
     side: str
     surface: str
-    """Cards."""
+    """Background of cards."""
     sunken: str
-    """Fields and tracks."""
+    """Background of fields and tracks."""
     hover: str
     raised: str
-    """The chosen one of several options, on a track."""
+    """The selected option on a track."""
     trough: str
     line: str
     line_strong: str

@@ -1,5 +1,5 @@
-"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint themselves ask it for
-colours, and for our own drawings (resources/icons) as icons in any colour, sharp at any scale."""
+"""The palette in use: the system's, or the one chosen in the settings. Provides colours for widgets that paint
+themselves, and the drawings of resources/icons as icons in any colour, sharp at any scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Choice = Literal["system", "light", "dark"]
 
 
 class Theme(QObject):
-    """`palette` is current; `changed` is emitted when it has been replaced."""
+    """The current appearance: `palette` is current; `changed` is emitted when it has been replaced."""
 
     changed = Signal()
 
@@ -41,7 +41,7 @@ class Theme(QObject):
         self._follow()
 
     def colour(self, name: str, alpha: float = 1.0) -> QColor:
-        """A colour of the palette by its field's name."""
+        """Returns a colour of the palette by its field's name."""
         colour = QColor(getattr(self.palette, name))
         colour.setAlphaF(alpha)
         return colour
@@ -67,7 +67,7 @@ class Theme(QObject):
 
 
 def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:
-    """The bundled font at a size in pixels, with figures of equal width; `display` is its cut for large
+    """Returns the bundled font at a size in pixels, with digits of equal width; `display` is its cut for large
     sizes."""
     made = QFont()
     made.setFamilies(["Inter Display", "Inter"] if display else ["Inter"])
@@ -79,14 +79,14 @@ def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = 
 
 
 def mono(size: int) -> QFont:
-    """The system's own font of equal widths, for answers of models."""
+    """Returns the system's monospaced font, for answers of models."""
     made = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     made.setPixelSize(size)
     return made
 
 
 def _qt_palette(colours: Palette) -> QPalette:
-    """Colours of what the style sheet does not reach: selections, disabled text, native parts."""
+    """Returns the colours that the style sheet does not set: selections, disabled text, native parts."""
     made, roles = QPalette(), QPalette.ColorRole
     texts = (roles.Text, roles.ButtonText, roles.WindowText)
     for colour, of in (
@@ -110,13 +110,13 @@ FOLDER = Path(__file__).parents[3] / "resources" / "icons"
 
 
 def drawn(name: str, colour: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
-    """A drawing with `currentColor` replaced; sizes in logical pixels."""
+    """Renders a drawing with `currentColor` replaced; sizes in logical pixels."""
     source = (FOLDER / f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
     return rendered(source, width, height, scale)
 
 
 def rendered(source: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
-    """An SVG; sizes in logical pixels."""
+    """Renders an SVG; sizes in logical pixels."""
     renderer = QSvgRenderer(QByteArray(source.encode()))
     pixmap = QPixmap(QSize(round(width * scale), round(height * scale)))
     pixmap.fill(Qt.GlobalColor.transparent)
@@ -128,7 +128,7 @@ def rendered(source: str, width: int, height: int, scale: float = 2.0) -> QPixma
 
 
 def line_icon(name: str, colour: str, checked: str | None = None, size: int = 18) -> QIcon:
-    """An icon for a button, in another colour while it is checked."""
+    """Returns an icon for a button, in another colour while it is checked."""
     icon = QIcon(drawn(name, colour, size, size))
     if checked is not None:
         icon.addPixmap(drawn(name, checked, size, size), QIcon.Mode.Normal, QIcon.State.On)
@@ -136,7 +136,7 @@ def line_icon(name: str, colour: str, checked: str | None = None, size: int = 18
 
 
 def picture_icon(name: str) -> QIcon:
-    """A coloured icon (the app's, the tray's) in the sizes systems ask for."""
+    """Returns a coloured icon (the app's, the tray's) in the sizes that systems use."""
     icon = QIcon()
     for size in (16, 22, 24, 32, 48, 64, 128):
         icon.addPixmap(drawn(name, "#000000", size, size, 1.0))

@@ -1,1 +1,1 @@
-"""The frozen value that pages show, how it is made of the node's lines, and sentences about it."""
+"""The frozen value that pages show, its construction from the node's lines, and sentences about it."""

@@ -15,7 +15,7 @@ _BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
 def title(offer: Offered) -> str:
-    """What a pack is for, in a few words."""
+    """Returns what a pack is for, in a few words."""
     kind, _, variant = offer.name.partition("_")
     known = {
         "cpu": tr("For the processor"),
@@ -38,7 +38,7 @@ def about(offer: Offered) -> str:
 
 
 def fetched(offer: Offered) -> tuple[str, str]:
-    """What is still to be downloaded: a size, and what it contains."""
+    """Returns the size still to be downloaded, and what it contains."""
     if offer.carried:
         return tr("Nothing"), tr("nothing to download: it came with Shoal")
     if offer.have:
@@ -52,7 +52,7 @@ def room(offer: Offered, free: int) -> tuple[str, str]:
 
 
 def cost(offer: Offered, free: int) -> str:
-    """What an installation means, in one sentence."""
+    """Returns a sentence on the download and the disk space that an installation takes."""
     if not offer.bytes:
         return tr("Shoal asks for its size first, and downloads only if it fits.")
     (much, come), (disk, meanwhile) = fetched(offer), room(offer, free)
@@ -60,7 +60,7 @@ def cost(offer: Offered, free: int) -> str:
 
 
 def crowded(offer: Offered, free: int) -> str:
-    """A sentence if the disk has no room for it."""
+    """Returns a sentence if the disk has no room for the pack; else empty."""
     lacking = offer.disk - offer.have - free
     if not offer.disk or lacking <= 0:
         return ""
@@ -68,7 +68,7 @@ def crowded(offer: Offered, free: int) -> str:
 
 
 def go(pack: EnginePack, offer: Offered | None) -> str:
-    """The text of the button that starts it."""
+    """Returns the text of the button that starts the installation."""
     if offer is not None and offer.have:
         return tr("Resume installation")
     return tr("Reinstall the engine") if pack.named else tr("Install the engine")
@@ -89,7 +89,7 @@ def heading(pack: EnginePack) -> str:
 
 
 def reason(pack: EnginePack) -> str:
-    """Why the engine is worth installing, in a sentence."""
+    """Returns a sentence on why the engine is worth installing."""
     if pack.broken:
         return tr("It's damaged, or something it needs is gone. Repair it; what your model learned is safe.")
     if pack.named:
@@ -98,7 +98,7 @@ def reason(pack: EnginePack) -> str:
 
 
 def stage(doing: PackActivity) -> str:
-    """What is being done at the moment."""
+    """Returns what is being done at the moment."""
     known = {
         "disk": tr("Looking at what's there"),
         "fetch": tr("Reading its files") if doing.offline else tr("Downloading"),
@@ -111,7 +111,7 @@ def stage(doing: PackActivity) -> str:
 
 
 def progress(doing: PackActivity) -> str:
-    """The progress: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
+    """Returns the progress: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
     line = stage(doing)
     if doing.total:
         line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
@@ -119,12 +119,12 @@ def progress(doing: PackActivity) -> str:
 
 
 def short(doing: PackActivity) -> str:
-    """The same for the side bar."""
+    """Returns the progress in short, for the side bar."""
     return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
 
 
 def halves(sentence: str) -> tuple[str, str]:
-    """A sentence split into what happened and what to do, never inside brackets. A remedy that names an
+    """Splits a sentence into what happened and what to do, never inside brackets. A remedy that names an
     environment variable says "put it elsewhere" instead, because there is a button for that here.
 
     >>> halves("No room (disk: D): make some.")
@@ -145,7 +145,7 @@ def halves(sentence: str) -> tuple[str, str]:
 
 
 def installed(pack: Pack) -> str:
-    """An installed engine: "0.1.0, Python 3.11, 1.1 GB"."""
+    """Describes an installed engine: "0.1.0, Python 3.11, 1.1 GB"."""
     from app.install.packs.place import parts
 
     python = tr("Python {version}", version=pack.python) if pack.python else ""

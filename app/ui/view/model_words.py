@@ -14,7 +14,8 @@ from app.ui.view.view import Fetch, Transfer
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
-    """The look, the word and the sentence about whether it can run here. Empty if that is unknown."""
+    """Returns the look, the word and the sentence about whether the model can run here; empty if that is
+    unknown."""
     if model.fit is None:
         return "", "", ""
     need, free = size(model.learning), size(library.memory.free)
@@ -53,7 +54,7 @@ def facts(model: ModelEntry) -> str:
 
 
 def pace(model: ModelEntry) -> str:
-    """How fast it learns on this computer; a range if no round was played here yet."""
+    """Returns how fast the model learns on this computer; a range if no round was played here yet."""
     if not model.round_s:
         return ""
     least, most = model.round_s
@@ -79,7 +80,7 @@ _NAMED = 5
 
 
 def begins(model: ModelEntry) -> str:
-    """What it can begin with, and what is too hard; empty before it was tried out."""
+    """Returns what the model can begin with and what is too hard; empty before its placement."""
     training = model.training
     if training is None or not (training.begins or training.waiting):
         return ""
@@ -93,7 +94,7 @@ def begins(model: ModelEntry) -> str:
 
 
 def about(model: ModelEntry) -> str:
-    """One line that describes it: the catalogue's own, translated if there is a translation."""
+    """Returns a line that describes the model: the catalogue's, translated if there is a translation."""
     if model.about:
         return tr(model.about)
     if model.program:
@@ -104,14 +105,13 @@ def about(model: ModelEntry) -> str:
 
 
 def missing(model: ModelEntry) -> int:
-    """Bytes that are still to be downloaded."""
+    """Returns the bytes that are still to be downloaded."""
     return max(0, model.bytes - (model.partial.have if model.partial else 0))
 
 
 def progress(fetch: Fetch, whole: int = 0) -> str:
-    """The progress of a download: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and
-    for how long. One that comes compressed in a Python package also says that it unpacks to `whole` bytes,
-    the size that was told before."""
+    """Returns the progress of a download: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it
+    waits, and for how long."""
     if fetch.note and fetch.retry_at is not None:
         return tr("{why} Again in {span}.", why=fetch.note, span=span(max(1.0, fetch.retry_at - time.time())))
     if fetch.note:
@@ -134,7 +134,7 @@ def progress(fetch: Fetch, whole: int = 0) -> str:
 
 
 def at_rate(line: str, transfer: Transfer) -> str:
-    """The line with the transfer's speed and the time left, as far as they are known."""
+    """Appends the transfer's speed and the time left to a line, as far as they are known."""
     if transfer.per_second:
         line = tr("{line}, {rate} a second", line=line, rate=size(transfer.per_second))
     if transfer.left_s is not None and transfer.left_s >= 1:
@@ -143,7 +143,7 @@ def at_rate(line: str, transfer: Transfer) -> str:
 
 
 def consent(model: ModelEntry, library: Library, host: str) -> str:
-    """What a download means, before it begins."""
+    """Returns the text to agree to before a download: host, size, licence, disk space."""
     packaged = find(model.name)
     asked = tr(
         "Download {title} from {host}? {size}; you have {free} free. {host} sees your IP address and the "
@@ -162,7 +162,7 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
 
 
 def deleting(model: ModelEntry) -> str:
-    """What is deleted and what stays."""
+    """Returns sentences on what is deleted and what stays."""
     if is_gguf(model.name):
         return tr(
             "{title} leaves this list and frees {size}. The file and what it learned stay.",
@@ -189,7 +189,7 @@ def deleting(model: ModelEntry) -> str:
 
 
 def switching(model: ModelEntry, running: bool) -> str:
-    """What choosing another model does."""
+    """Returns a sentence on what choosing another model does."""
     own = (
         tr("It continues after round {n}.", n=number(model.training.rounds))
         if model.training is not None and model.training.rounds

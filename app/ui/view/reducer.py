@@ -1,13 +1,13 @@
-"""From the node's lines to the View, one after another. Pure: no Qt, no files, no clock of its own.
+"""Builds the View from the node's lines, one after another. Pure: no Qt, no files, no clock.
 
-At the start `recall` loads the history from the disk; then `line` folds in each line of the running node, in
-the order they arrive, and `tick` starts a new day. Rounds and probes come whole, as the history has them; the
-node's state comes in snapshots. The fold owns the current `view`, a frozen value that is replaced at every
-change; `Control` (app.ui.process.control) owns the process and decides when pages are redrawn.
+At the start `recall` loads the history; then `line` handles each line of the running node in order, and `tick`
+starts a new day. Rounds and probes come complete, as the history has them; the node's state comes in snapshots.
+`Fold` owns the current `view`, a frozen value that is replaced at every change; `Control`
+(app.ui.process.control) owns the process and decides when pages are redrawn.
 
-Left out: events and fields that the window does not know are skipped, because an older window must work with a
-newer node; and nothing is computed from log texts. A line that is not a JSON object raises FoldError, because
-then the stream cannot be trusted."""
+Unknown events and fields are skipped, because an older window must work with a newer node, and nothing is
+computed from log texts. A line that is not a JSON object raises FoldError, because then the stream cannot be
+trusted."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from app.ui.language.texts import family_titles, tr
 from app.ui.view.view import NodeStatus, Step, Today, View
 
 WINDOW = 20
-"""The latest rounds of a history whose families count as active."""
+"""Number of latest rounds of a history whose families count as active."""
 HAPPENINGS = 5000
 _ENGINE = ("model", "recipe", "engine", "home")
 _PLACE = ("round", "last_round", "safe_round", "safe_at")
 
 
 class FoldError(ValueError):
-    """A line that is not a message of a node."""
+    """A line is not a message of a node."""
 
 
 class Fold:
-    """`view` is always current."""
+    """Folds the node's lines into `view`, which is always current."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -66,7 +66,7 @@ class Fold:
         )
 
     def line(self, line: bytes, now: float) -> str:
-        """Processes one line; returns the event's name. Raises FoldError."""
+        """Handles one line; returns the event's name. Raises FoldError."""
         try:
             event = msgspec.json.decode(line)
             name = event["event"]
@@ -113,7 +113,7 @@ class Fold:
         self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row))
 
     def _round(self, row: Round) -> None:
-        """A round that was played again replaces the earlier one."""
+        """Adds a round; one that was played again replaces the earlier one."""
         self._levels |= {name: counts[0] for name, counts in row.families.items()}
         kept, taken = self.view.rounds, self.view.taken + row.taken
         while kept and kept[-1].round >= row.round:
@@ -122,7 +122,7 @@ class Fold:
         self._show(rounds=(*kept, row), taken=taken)
 
     def _probe(self, row: Probe) -> None:
-        """A probe over other questions begins a new curve."""
+        """Adds a probe; one over other questions begins a new curve."""
         mark = row.questions_mark
         kept = (old for old in self.view.curve if old.round < row.round and old.questions_mark == mark)
         self._show(curve=(*kept, row))
@@ -137,7 +137,7 @@ class Fold:
         )
 
     def _snapshot(self, told: dict[str, Any], now: float) -> None:
-        """Fields that are missing in the message stay as they are."""
+        """Updates the state; fields that are missing in the message stay unchanged."""
         snapshot, before = msgspec.convert(told, Snapshot), self.view
         fields: dict[str, object] = dict(done=snapshot.done, total=snapshot.total, left_s=snapshot.eta_s)
         if snapshot.engine is not None:
@@ -163,7 +163,7 @@ def families(
     curve: Sequence[Probe],
     reached: Iterable[milestones.Milestone] = (),
 ) -> tuple[FamilyView, ...]:
-    """What is known of every active family, in the order of their titles. `levels` are the present ones."""
+    """Returns a FamilyView of every active family, sorted by title. `levels` are the current ones."""
     places = _milestones(reached)
     taught = {name: one.lesson_from for one in rounds for name in one.lesson_families}
     made = []
@@ -191,8 +191,8 @@ def families(
 
 
 def _share_of(name: str, probe: Probe) -> int:
-    """How many of a probe's questions are of one family: they are spread evenly, the first families get the
-    rest (app.sapo.probe). Families that joined later have their own."""
+    """Returns how many of a probe's questions belong to one family: they are spread evenly, and the first
+    families get the remainder (app.sapo.probe). Families that joined later have their own count."""
     if name in probe.joined:
         return JOINED_QUESTIONS
     names = sorted(probe.families)
@@ -200,7 +200,8 @@ def _share_of(name: str, probe: Probe) -> int:
 
 
 def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[LevelReached, ...]]:
-    """First right answer in training, and every level reached beyond the first seen."""
+    """Returns, by family, the first right answer in training and every level reached above the first one
+    seen."""
     found: dict[str, list[LevelReached]] = {}
     for one in reached:
         if one.kind in (milestones.MilestoneKind.FIRST, milestones.MilestoneKind.LEVEL):
@@ -210,7 +211,7 @@ def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[Leve
 
 
 def today(rounds: Sequence[Round], now: float) -> Today:
-    """Counts since local midnight; rounds from the future (a clock set back) count as well."""
+    """Returns counts since local midnight, including rounds from the future (a clock set back)."""
     day = localtime(now)
     midnight = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
     solved = answered = count = 0
@@ -222,14 +223,15 @@ def today(rounds: Sequence[Round], now: float) -> Today:
 
 
 def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[GroupRow, ...]:
-    """The newest first; rounds that are in `new` replace those in `old`."""
+    """Returns the groups newest first; rounds that are in `new` replace those in `old`."""
     rounds = {group.round for group in new}
     kept = [group for group in old if group.round not in rounds]
     return tuple([*new, *kept][:MAX_GROUPS])
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:
-    """The state that follows from a ruling. A node that may run and is not there yet is starting."""
+    """Returns the fields of the state that follow from a ruling. A node that may run but is not running yet is
+    starting."""
     if ruling.run:
         state = NodeStatus.STARTING if phase in (Step.STARTING, Step.LOADING) else NodeStatus.LEARNING
     else:

@@ -1,4 +1,6 @@
-"""The window's settings, each declared once (app.node.rules.setting).
+"""The window's settings, each declared once (app.node.rules.setting). Choices are stored in HOME/window.json,
+the window's own memory (its size, the last page) in HOME/window-state.json. Both files are replaced as a whole;
+a damaged one is set aside and the defaults apply.
 
 Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json.
 Both are replaced as a whole; a damaged file is set aside and the defaults hold."""
@@ -211,17 +213,17 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 class WindowMemory(msgspec.Struct, kw_only=True):
-    """What the window remembers by itself."""
+    """What the window remembers without being told: not a setting that people see."""
 
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
     willing: bool = True
-    """Whether it learns whenever nobody uses the computer; a pause does not change that."""
+    """Whether the model learns whenever nobody uses the computer; a pause does not change that."""
     tray_told: bool = False
-    """Whether the person knows that closing the window does not end Shoal."""
+    """Whether the person was told that closing the window does not end Shoal."""
     updates_asked: bool = False
-    """Whether the person has said if Shoal may look for new versions."""
+    """Whether the person has decided if Shoal may check for new versions."""
     updates_hidden: str = ""
     """The version that the overview no longer mentions."""
     engine_not_now: str = ""
@@ -257,7 +259,8 @@ class Choices:
         return self._values[key]
 
     def put(self, key: str, value: Any) -> None:
-        """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
+        """Saves a setting. Raises ValueError for a value that the setting does not allow, OSError if it cannot
+        be saved."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
         if wrong := refusal(setting, value):
             raise ValueError(wrong)
@@ -266,7 +269,7 @@ class Choices:
         files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})
 
     def remember(self, **fields: object) -> None:
-        """Raises OSError when it cannot be saved."""
+        """Saves fields of the window's memory. Raises OSError if they cannot be saved."""
         for name, value in fields.items():
             setattr(self.memory, name, value)
         files.write_json(self._state_path, self.memory)

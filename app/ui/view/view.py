@@ -1,9 +1,9 @@
-"""The view that the window shows: one frozen value, replaced as a whole. Every page is a function of it and
-of nothing else. First the parts that other processes find out: the owner's name (never the secret behind it),
-models, new versions, the engine of an installed app.
+"""The View that the window shows: one frozen value, replaced as a whole. Every page is a function of it and of
+nothing else.
 
-Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the
-text of a question) is optional, and a page says so instead of inventing it."""
+It begins with parts that other processes find out: the person's name (never the secret behind it), models, new
+versions, the engine of an installed app. Times are Unix seconds, shares are in [0, 1]. A value that a node may
+not know (a swarm, a phase, the text of a question) is optional, and pages show that it is unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engines.contract import EngineInfo
 
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is empty if there is none yet; `kept` and `file` are those of
+    """The person's identity. `name` is empty before there is one; `kept` and `file` are those of
     app.swarm.identity.storage.PublicIdentity. `asked`: it was looked up. `busy`: it is being replaced. `failed`
     says why something failed."""
 
@@ -41,7 +41,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a download or another long job is: `have` of `total` bytes, which is 0 until it is known.
+    """Progress of a download or another long job: `have` of `total` bytes, which is 0 until it is known.
     `per_second` and `left_s` are None until they are known. `note` is why it waits, `retry_at` when it tries
     again."""
 
@@ -68,8 +68,8 @@ class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
-    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` has the sentence of each
-    model that could not be downloaded or removed, `problem` one about all of them."""
+    """The models. `chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` has the
+    sentence of each model that could not be downloaded or removed, `problem` one about all of them."""
 
     chosen: str
     library: Library | None = None
@@ -78,18 +78,18 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, str] = {}
     problem: str = ""
     said: str = ""
-    """What was done last, for example that the token was stored."""
+    """A sentence on the last action, for example that the token was stored."""
     door: ServedDoor | None = None
     """The endpoint, if it is open."""
     door_opening: bool = False
     door_problem: str = ""
     command: str = ""
-    """The command for the owner to run next, for example in Ollama."""
+    """A command for the person to run next, for example in Ollama."""
 
 
 class UpdateStage(Enum):
     CHECKOUT = "checkout"
-    """A checkout, which git updates."""
+    """This is a checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
     FETCHING = "fetching"
@@ -97,18 +97,18 @@ class UpdateStage(Enum):
 
 
 class UpdateView(Transfer, frozen=True, kw_only=True):
-    """`offer` is None where nothing newer is known; `fetched`: its file is here and was checked. `sentence`
-    says why something failed, `said` what was done; `command` is what the owner types where nothing could be
-    started. `answered` is when the list was last read, 0 for never."""
+    """New versions of Shoal. `offer` is None if nothing newer is known; `fetched`: its file is downloaded and
+    verified. `sentence` says why something failed, `said` what was done; `command` is what the person types if
+    nothing could be started. `answered` is when the list was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT
     form: str = "checkout"
-    """See app.install.updates.installed."""
+    """Kind of installation; see app.install.updates.installed."""
     host: str = ""
-    """The host that is asked."""
+    """The host that checks ask."""
     request: str = ""
-    """The exact request."""
+    """The exact request that a check sends."""
     offer: UpdateOffer | None = None
     fetched: bool = False
     sentence: str = ""
@@ -116,16 +116,16 @@ class UpdateView(Transfer, frozen=True, kw_only=True):
     command: str = ""
     answered: float = 0.0
     wanted: bool = False
-    """Whether it may look once a day."""
+    """Whether Shoal may check once a day."""
     undecided: bool = False
-    """Whether the owner was never asked about that."""
+    """Whether the person was never asked about the daily check."""
     hidden: str = ""
-    """The version that the owner does not want to be reminded of."""
+    """The version that the person does not want to be reminded of."""
 
 
 class PackActivity(Transfer, frozen=True, kw_only=True):
-    """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole, the
-    bytes are those of this `stage`. `offline`: the files come from a folder, and no network is asked."""
+    """A running `./shoal pack`. `verb` is its verb; `percent` is of the whole, the bytes are those of this
+    `stage`. `offline`: the files come from a folder, without network access."""
 
     verb: str
     offline: bool = False
@@ -134,9 +134,9 @@ class PackActivity(Transfer, frozen=True, kw_only=True):
 
 
 class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
-    """`there`: an engine is in use; `named`: it is known which one, though it may be gone. `broken` is a
-    sentence when it does not load. `failed` is the sentence of what was done last and did not succeed;
-    `failed_offline`: it took its files from a folder."""
+    """The engine of an installed app. `there`: an engine is in use; `named`: it is known which one, even if its
+    files are gone. `broken` is a sentence if it does not load. `failed` is the sentence of the last action if
+    that failed; `failed_offline`: it took its files from a folder."""
 
     there: bool
     named: bool = False
@@ -176,15 +176,15 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lacking() -> str:
-    """A sentence if nothing can compute because this installed app has no engine."""
+    """Returns a sentence if nothing can compute because this installed app has no engine."""
     return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""
 
 
 class NodeStatus(Enum):
-    """The node's state as its owner sees it. The tray has an icon for each group of these."""
+    """The node's state as people see it; the tray has an icon for each group of states."""
 
     NEW = "new"
-    """Never asked to learn."""
+    """Learning was never started."""
     STARTING = "starting"
     LEARNING = "learning"
     WAITING = "waiting"
@@ -192,7 +192,7 @@ class NodeStatus(Enum):
     PAUSED = "paused"
     STOPPING = "stopping"
     FAILED = "failed"
-    """`problem` says why; it does not continue by itself."""
+    """The node ended and does not continue by itself; `problem` says why."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,14 +216,14 @@ class Today(Value, frozen=True):
 
 
 class ModelState(Value, frozen=True):
-    """What belongs to one model: what its node does, and what it has learned. `round` is the round in flight,
-    `safe_round` the last safe point."""
+    """The state of one model: what its node does, and what it has learned. `round` is the current round,
+    `safe_round` the last saved one."""
 
     state: NodeStatus = NodeStatus.NEW
     reason: str = ""
-    """One sentence: why it learns, waits or is stopped."""
+    """A sentence on why the model learns, waits or is stopped."""
     until: float | None = None
-    """When that reason ends by itself."""
+    """Unix time when `reason` ends by itself."""
     ruling: Ruling | None = None
     """The ruling of the node's rules; None while no node runs."""
     problem: Problem | None = None
@@ -246,48 +246,49 @@ class ModelState(Value, frozen=True):
     waiting: tuple[str, ...] = ()
     """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
-    """The newest first, a few hundred at most."""
+    """The newest groups, newest first, a few hundred at most."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer was the first to show which family."""
+    """The peer that was the first to show a family, for each family learned from peers."""
     milestones: tuple[Reached, ...] = ()
     """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
-    """Oldest first."""
+    """Rounds, oldest first."""
     taken: int = 0
-    """Number of peers' groups that all these rounds learned from."""
+    """Number of peers' groups that `rounds` learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[LogEntry, ...] = ()
-    """Oldest first."""
+    """Log entries, oldest first."""
     today: Today = Today()
 
     @property
     def round_s(self) -> float | None:
-        """How long the latest round took."""
+        """Seconds that the latest round took; None before the first."""
         return self.rounds[-1].seconds if self.rounds else None
 
 
 class View(ModelState, frozen=True):
-    """The model's state, and what the window knows besides."""
+    """Everything that the window shows: the model's state, and what other processes found out."""
 
     home: str = ""
     solo: bool = True
     willing: bool = False
-    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
+    """Whether the person wants the model to learn whenever nobody uses the computer. A pause does not change
+    that."""
     rules: dict[str, Any] = {}
     """The settings of app.node.rules.preferences, by key."""
     questions: Mapping[Coordinates, str] = {}
     """Texts of questions that were regenerated."""
     words: str = ""
-    """The six words of the private swarm, if this computer has some."""
+    """The six words of the private swarm; empty if this computer has none."""
     swarm: SwarmView | None = None
     models: Holdings | None = None
-    """None until they were asked for."""
+    """The models; None until they were read."""
     pack: EnginePack | None = None
-    """The engine of an installed app; a checkout brings its own."""
+    """The engine of an installed app; a checkout has its own."""
     update_view: UpdateView = UpdateView()
     persona: Persona = Persona()
 
 
 def for_model(view: View, **state: object) -> View:
-    """The view with this state of a model instead of the one before."""
+    """Returns the view with another state of the model."""
     return msgspec.structs.replace(view, **(msgspec.structs.asdict(ModelState()) | state))

@@ -1,5 +1,5 @@
-"""Sentences about a View that more than one place shows: the page, the side bar, the tray. One source, so that
-two places never disagree."""
+"""Sentences about a View that several places show: the page, the side bar, the tray. Having one source, they
+never disagree."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
 _MIN_WATTS, _MIN_KWH = 0.05, 0.001
-"""What is less is not told."""
+"""Smallest values that are shown."""
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
 
 def state_name(state: NodeStatus) -> str:
-    """A state in a word or two."""
+    """Returns a state in a word or two."""
     return {
         NodeStatus.NEW: tr("Not started"),
         NodeStatus.STARTING: tr("Starting"),
@@ -39,7 +39,7 @@ def state_name(state: NodeStatus) -> str:
 
 
 def energy(view: View) -> str:
-    """Watts now, kWh this month, and whether that was measured; empty before there are any."""
+    """Returns watts now, kWh this month, and whether they were measured; empty before there are any."""
     used = view.ruling.energy if view.ruling is not None else None
     if used is None:
         return ""
@@ -55,7 +55,7 @@ def energy(view: View) -> str:
 
 
 def reason(view: View, now: float) -> str:
-    """Why the node does what it does, in one sentence."""
+    """Returns a sentence on why the node does what it does."""
     pack = view.pack
     if pack is not None and pack.doing is not None and not pack.usable:
         return tr("{what}: {line}", what=engine_words.heading(pack), line=engine_words.short(pack.doing))
@@ -83,7 +83,8 @@ def reason(view: View, now: float) -> str:
 
 
 def ruled(ruling: Ruling, now: float) -> str:
-    """A ruling's sentence in the person's language; a reason that only a newer node knows stays in English."""
+    """Returns a ruling's sentence in the person's language; a reason that only a newer node knows stays in
+    English."""
     known, values = _reason(ruling), dict(ruling.values)
     if ruling.until is not None and "until" in values:
         values["until"] = until(ruling.until, now)
@@ -91,7 +92,7 @@ def ruled(ruling: Ruling, now: float) -> str:
 
 
 def known_reason(view: View) -> Reason | None:
-    """The reason of the ruling, if this window knows it."""
+    """Returns the reason of the ruling; None if this window does not know it."""
     return _reason(view.ruling) if view.ruling is not None else None
 
 
@@ -105,7 +106,8 @@ def held(view: View) -> bool:
 
 
 def waits_for_absence(view: View) -> str:
-    """How long nobody must have used the computer before it learns; empty if it also learns while they do."""
+    """Returns how long the computer must be unused before the model learns; empty if it also learns while
+    somebody uses it."""
     rules = view.rules
     return span(float(rules["idle_s"])) if rules.get("contribute_when_idle") and "idle_s" in rules else ""
 
@@ -115,28 +117,28 @@ def finishing(view: View) -> bool:
 
 
 def contributes(view: View) -> bool:
-    """Whether it learns whenever the rules allow it."""
+    """Whether the model learns whenever the rules allow it."""
     return view.state in (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
 def clock(moment: float, now: float) -> str:
-    """A moment as a time of day, with the weekday if it is another day."""
+    """Returns a Unix time as a time of day, with the weekday if it is another day."""
     return _written(moment, tr("HH:mm") if _same_day(moment, now) else tr("ddd HH:mm"))
 
 
 def until(moment: float, now: float) -> str:
-    """The same for a future moment, with its date if it is not this week."""
+    """Returns a future Unix time as `clock` does, with its date if it is not this week."""
     days = (date.fromtimestamp(moment) - date.fromtimestamp(now)).days
     return _written(moment, tr("d MMMM")) if days > 6 else clock(moment, now)
 
 
 def day(moment: float) -> str:
-    """A moment as a date: "21 Nov 2026" with the month in the person's language."""
+    """Returns a Unix time as a date: "21 Nov 2026" with the month in the person's language."""
     return _written(moment, tr("d MMM yyyy"))
 
 
 def moment(at: float, now: float) -> str:
-    """A moment in a table: the time, and the date where it is another day."""
+    """Returns a Unix time for a table: the time of day, and the date if it is another day."""
     return _written(at, tr("HH:mm") if _same_day(at, now) else tr("d MMM yyyy HH:mm"))
 
 
@@ -145,12 +147,12 @@ def _same_day(one: float, other: float) -> bool:
 
 
 def _written(moment: float, form: str) -> str:
-    """`form` is QDateTime's; each language has its own."""
+    """Formats a Unix time; `form` is a format of QDateTime, which each language can translate."""
     return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(moment)), form)
 
 
 def round_line(view: View) -> str:
-    """The progress of the run: "Round 42", or "Round 42 of 100"."""
+    """Returns the progress of the run: "Round 42", or "Round 42 of 100"."""
     if view.step in (Step.PROBING, Step.PLACING, Step.GATHERING):
         if view.safe_round:
             return tr("After round {n}", n=number(view.safe_round))
@@ -161,20 +163,20 @@ def round_line(view: View) -> str:
 
 
 _DIGEST = re.compile(r"-[0-9a-f]{12}$")
-"""The end of the name of a folder made from a file (app.models.gguf_shelf)."""
+"""Matches the end of the name of a folder made from a file (app.models.gguf_shelf)."""
 
 
 def model_name(view: View) -> str:
-    """The model's title in the catalogue, or the last part of its name."""
+    """Returns the model's title in the catalogue, or the last part of its name."""
     return _DIGEST.sub("", title(view.model))
 
 
 _LONG_S = 10
-"""A step is worth showing if it takes longer than these seconds."""
+"""Minimum seconds of a step that is worth showing."""
 
 
 def step_line(view: View) -> str:
-    """What is being done, with progress if there is any: "answer 14 of 32, about 40 s"."""
+    """Returns the current step, with progress if known: "answer 14 of 32, about 40 s"."""
     step = view.step
     if step is None:
         return ""
@@ -213,7 +215,7 @@ def step_line(view: View) -> str:
 
 
 def device(view: View) -> str:
-    """The device it learns on."""
+    """Returns the device that the model learns on."""
     return on_device(view.engine.device) if view.engine is not None else ""
 
 
@@ -222,7 +224,7 @@ def on_device(device: str) -> str:
 
 
 def why_device(view: View) -> str:
-    """Why it runs there, and exactly what: "torch on CPU, float32, 2 threads"."""
+    """Returns why that device was chosen, and its details: "torch on CPU, float32, 2 threads"."""
     engine = view.engine
     if engine is None:
         return ""
@@ -244,12 +246,12 @@ def _ended(sentence: str) -> str:
 
 
 def guess(family: str) -> tuple[float, str]:
-    """`Family.guess`; empty for an unknown family."""
+    """Returns `Family.guess`; an empty guess for an unknown family."""
     return FAMILIES[family].guess if family in FAMILIES else (0.0, "")
 
 
 def guessed(family: str) -> str:
-    """The share of a family's puzzles that guessing solves; empty if it is less than a fifth."""
+    """Returns the share of a family's puzzles that guessing solves; empty if it is less than a fifth."""
     share, answer = guess(family)
     return (
         tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
@@ -257,7 +259,7 @@ def guessed(family: str) -> str:
 
 
 def meeting_point(swarm: SwarmView | None) -> str:
-    """A sentence that this computer hosts the relay of its network, and where; empty if it does not."""
+    """Returns a sentence that this computer hosts the relay of its network, and where; empty if it does not."""
     if swarm is None or swarm.open_port is None:
         return ""
     return tr(
@@ -267,14 +269,14 @@ def meeting_point(swarm: SwarmView | None) -> str:
 
 
 def meeting_point_to_be() -> str:
-    """What happens if no swarm is found."""
+    """Returns a sentence on what happens if no swarm is found."""
     return tr(
         "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )
 
 
 def milestone(one: Milestone) -> str:
-    """A milestone as a sentence; it names a peer as what came before, not as the cause."""
+    """Returns a milestone as a sentence, which names a peer as what came before, not as the cause."""
     title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
     match one.kind:
         case MilestoneKind.FIRST:

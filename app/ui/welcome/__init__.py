@@ -1,1 +1,1 @@
-"""The first run, with the measured trial in it."""
+"""The steps of the first run, with a measured trial of this computer."""

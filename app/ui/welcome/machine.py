@@ -1,4 +1,4 @@
-"""The step that shows what this computer can do, measured while its owner looks on, and offers the models."""
+"""The step of the first run that measures what this computer can do, and offers the models."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The engine and its device."""
+        """The engine and its device, as text."""
         name = ENGINES[self.engine].title if self.engine in ENGINES else self.engine
         return tr("{engine} on {device}", engine=name, device=self.device) if self.device else name
 
     @property
     def pace(self) -> str:
-        """The pace, no more precise than a trial of some seconds allows."""
+        """The pace as text, no more precise than a trial of some seconds allows."""
         rate = self.rounds_per_hour
         if rate is None or not math.isfinite(rate) or rate <= 0:
             return ""
@@ -73,8 +73,8 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """`changed`: something has to be shown again. `share` of the usual time has passed; `sentence` says why
-    there is no estimate."""
+    """Runs the trial. `changed` is emitted when something else has to be shown. `share` of the usual time has
+    passed; `sentence` says why there is no estimate."""
 
     changed = Signal()
 
@@ -99,7 +99,7 @@ class TrialRun(QObject):
         return self._clock() - self._since
 
     def start(self, home: str, model: str, engine: str) -> None:
-        """Measures this model instead of any other."""
+        """Measures this model, stopping the trial of any other."""
         self._job.kill()
         self.findings, self.sentence = None, ""
         self._since = self._clock()
@@ -109,7 +109,8 @@ class TrialRun(QObject):
         self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
-        """Ends it, because the node's own trainer needs the memory. `wait`: returns when it has ended."""
+        """Ends the trial, because the node's own trainer needs the memory. `wait`: returns when it has
+        ended."""
         self._tick.stop()
         self._job.kill(wait)
         if self.stage is TrialStage.RUNNING:
@@ -141,7 +142,7 @@ class TrialRun(QObject):
 
 
 def _rough(rate: float) -> int:
-    """Rounded to two digits.
+    """Rounds to two significant digits.
 
     >>> _rough(1234.0), _rough(57.4), _rough(1.4)
     (1200, 57, 1)
@@ -162,7 +163,7 @@ def where(at: int, of: int) -> str:
 
 
 def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
-    """The step's number, heading, content, and buttons to continue and go back."""
+    """Lays out a step: its number, heading and content, and the buttons to continue and go back."""
     said = (where, Label(title, "hero", wrap=True), Label(text, "lead", wrap=True))
     return column(*said, middle, 1, buttons, gap=12, margins=(40, 26, 40, 26))
 
@@ -171,7 +172,7 @@ STARTER, LARGER = "starter", "larger"
 
 
 class Machine(QWidget):
-    """Measures this computer, and lets the owner choose the model."""
+    """The step that measures this computer and lets the person choose the model."""
 
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun, go_on: Act, back: Act) -> None:
         super().__init__()
@@ -217,7 +218,7 @@ class Machine(QWidget):
         self._on.setToolTip("" if self._on.isEnabled() else tr("Pick a model first."))
 
     def begin(self) -> None:
-        """Measures, once per model."""
+        """Starts the measurement, once per model."""
         if self._measured != self._model():
             self._measure()
 
@@ -244,23 +245,22 @@ class Machine(QWidget):
         running = trial.stage is TrialStage.RUNNING
         self._bar.setVisible(running)
         self._again.setVisible(trial.stage in (TrialStage.FAILED, TrialStage.DONE))
-        for part in (self._engine, self._reason):
-            part.hide()
+        engine = reason = ""
         if trial.stage is TrialStage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             model = tr(title(self._measured))
-            self._engine.tell(f"{model}, {words.on_device(found.device)}" if found.device else model)
+            engine = f"{model}, {words.on_device(found.device)}" if found.device else model
             self._engine.setToolTip(f"{found.title}. {spoken(found.reason)}")
         elif trial.stage is TrialStage.FAILED:
             self._pace.say(tr("No estimate"))
-            self._reason.tell(trial.sentence)
+            reason = trial.sentence
         elif running:
             self._pace.say(tr("Testing …"))
             self._bar.setValue(int(1000 * trial.share))
-            self._reason.tell(
-                tr("{span} so far: a few answers, and one step of learning.", span=span(trial.seconds))
-            )
+            reason = tr("{span} so far: a few answers, and one step of learning.", span=span(trial.seconds))
         else:
             self._pace.say(tr("Not tested yet"))
+        self._engine.tell(engine)
+        self._reason.tell(reason)
         said = [self._pace.text(), self._engine.text(), self._reason.text()]
         self._speed.setAccessibleName(". ".join(filter(None, said)))

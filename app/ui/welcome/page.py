@@ -1,6 +1,6 @@
-"""The first minute: what this is and what leaves the computer, what the computer can do, and with whom to
-learn. Three short steps, none of which asks for an account; anyone who is in a hurry needs one press. An
-installed app without an engine has a step more, before anything is measured."""
+"""The first run in three short steps: what Shoal does and what leaves the computer, what this computer can do,
+and with whom to learn. None of them asks for an account, and a person in a hurry needs one press. An installed
+app without an engine first has a step that installs it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WelcomePanel(Card):
                 self._then()
 
     def enter(self) -> None:
-        """The first time, gives the keyboard focus to this step; later the focus stays where it is."""
+        """Gives the keyboard focus to this step the first time; later the focus stays where it is."""
         if self.isVisible() and not self._greeted:
             self._greeted = True
             self._what.arrive()
@@ -66,13 +66,13 @@ class WelcomePanel(Card):
         self.trial.stop(wait=True)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Learning has begun: stops the measurement, which would only be in its way."""
+        """Stops the measurement, because learning has begun and would be slowed down."""
         super().hideEvent(event)
         if self.isHidden():  # and not merely the window
             self.trial.stop()
 
     def _with_engine(self, then: Act) -> None:
-        """Calls `then`: now, or when the engine is installed."""
+        """Calls `then` now, or when the engine is installed."""
         pack = self._view.pack
         if pack is None or pack.usable:
             then()
@@ -145,7 +145,7 @@ class What(QWidget):
         self._on.setFocus()
 
     def show_pack(self, pack: EnginePack | None) -> None:
-        """Shows the engine first if there is none."""
+        """Says, if the engine is missing, that it is installed first."""
         lacking = pack is not None and not pack.usable
         self._first.setVisible(lacking)
         if pack is None or not lacking:
@@ -158,7 +158,7 @@ class What(QWidget):
 
 
 class WelcomeEngine(QWidget):
-    """The engine of an installed app, which is not part of the app and has to be installed first."""
+    """The step that installs the engine, which is not part of an installed app."""
 
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
         super().__init__()

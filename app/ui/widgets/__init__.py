@@ -1,1 +1,1 @@
-"""The widgets that pages are made of. They know values and colours, nothing of nodes, files or pages."""
+"""The widgets that pages are made of. They know values and colours, but no nodes, files or pages."""

@@ -9,8 +9,8 @@ from app.ui.widgets.pieces import Card, Elided, Item, Label, column, filled, row
 
 
 class Bend(QHBoxLayout):
-    """`least`: below this width in pixels the row becomes a column, at the latest when its items would be cut.
-    In the column everything is as wide as possible, and stretches are left out."""
+    """A row that becomes a column below `least` pixels, and always before its items would be cut. In the column
+    items are as wide as possible, and stretches are left out."""
 
     def __init__(self, *items: Item, gap: int = 8, least: int = 0) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Bend(QHBoxLayout):
         filled(self, items, gap)
 
     def bent(self, width: int) -> bool:
-        """Whether it is a column at this width."""
+        """Whether the layout is a column at this width."""
         return width < max(self._least, super().minimumSize().width())
 
     def minimumSize(self) -> QSize:
@@ -26,7 +26,7 @@ class Bend(QHBoxLayout):
         return QSize(wide, super().minimumSize().height())
 
     def hasHeightForWidth(self) -> bool:
-        """Only as a column: a layout with height for width never gets less than its preferred height."""
+        """True for a column only: a layout with height for width never gets less than its preferred height."""
         return self._bends or bool(super().hasHeightForWidth())
 
     def heightForWidth(self, width: int) -> int:
@@ -91,6 +91,6 @@ class Stat(Card):
 
 
 def stats_row(*stats: Stat) -> Bend:
-    """Four figures in a row, or two by two if there is less room."""
+    """Lays out four figures in a row, or two by two if there is less room."""
     half = len(stats) // 2
     return Bend(row(*stats[:half], gap=GAP), row(*stats[half:], gap=GAP), gap=GAP, least=NARROW)

@@ -1,4 +1,5 @@
-"""One question with its answers side by side, their verdicts if it is a puzzle, and a person's own answer."""
+"""A card with one question and its answers side by side, their verdicts if it is a puzzle, and a person's own
+answer."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ class Exchange(Card):
         layout.addWidget(self.may)
 
     def given(self, sentence: str = "") -> None:
-        """Shows that the answer waits for the model, or a sentence why not."""
+        """Shows that the answer waits for the model to learn it, or the sentence saying why it does not."""
         if self.may is not None:
             self.may.failed(sentence) if sentence else self.may.given()
 
@@ -92,7 +93,7 @@ class Exchange(Card):
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))
 
     def done(self, sentence: str) -> None:
-        """All answers are complete; `sentence` says why, if something is missing."""
+        """Shows that all answers are complete; `sentence` says why, if something is missing."""
         for answer in self._answers.values():
             answer.give_up()
         if self._own.open:
@@ -101,7 +102,7 @@ class Exchange(Card):
             self._complaint.tell(sentence)
 
     def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
-        """Shows why nothing was asked, and what can be done instead."""
+        """Shows why nothing was asked, and what the person can do instead."""
         self._sides.hide()
         self._complaint.look("soft")
         self._complaint.setContentsMargins(0, 0, 0, 0)
@@ -140,7 +141,7 @@ class AnswerCard(Card):
         self._draw()
 
     def grow(self, text: str) -> None:
-        """Shows the answer so far."""
+        """Shows the part of the answer generated so far."""
         self._text.look("")
         self._text.say(breakable(safe(text)) + " ▌")
 
@@ -199,8 +200,8 @@ class VerdictPanel(QWidget):
 
 
 class ExampleOffer(Card):
-    """The very text that would teach, and what it may be used for. Nothing is used unless a button is
-    pressed."""
+    """Shows the exact text that would be taught, and what it may be used for. Nothing is used unless a button
+    is pressed."""
 
     def __init__(self, text: str, together: bool, give: Give) -> None:
         super().__init__("quiet")
@@ -249,7 +250,7 @@ def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
 
 
 def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
-    """Right or wrong, by shape and in words; hidden while unknown."""
+    """Shows right or wrong, by shape and in words; hidden while unknown."""
     sign.setVisible(solved is not None)
     words.setVisible(solved is not None)
     if solved is None:

@@ -1,4 +1,4 @@
-"""The field for an invite to a swarm, and the question when a link was opened elsewhere."""
+"""The field for an invite to a swarm, and the question asked when a link was opened elsewhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.ui.widgets.pieces import Label
 
 
 class InviteField(QLineEdit):
-    """`complaint` says what is wrong with the text and `words` what joining a class means; the field's creator
-    places both. `go_on` is the text of the button that joins."""
+    """A field for an invite. `complaint` says what is wrong with the text and `words` what joining a class
+    means; the caller places both. `go_on` is the text of the button that joins."""
 
     def __init__(self, go_on: str) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class InviteField(QLineEdit):
         self.textChanged.connect(self._again)
 
     def joined(self, join: Callable[[str], None], join_private: Callable[[str], None]) -> bool:
-        """Joins the swarm that was entered, if `checked` allows it. False if the line below says why not."""
+        """Joins the swarm that was entered, if `checked` allows it; returns whether it did."""
         text = self.checked()
         if text is None:
             self.setFocus()
@@ -42,8 +42,9 @@ class InviteField(QLineEdit):
         return True
 
     def checked(self) -> str | None:
-        """An invite, also one of six words, as a link; or the six words of a private swarm. None if it is
-        neither, or if it leads into a class and that was not confirmed yet: the line below says why."""
+        """Returns an invite, also one of six words, as a link; or the six words of a private swarm. None, with
+        a sentence below the field, if the text is neither, or leads into a class and that was not confirmed
+        yet."""
         from app.swarm.invite.invite import InviteError, are_words, is_spoken, read_words, where
         from app.swarm.invite.private import PrivateError, check_words
 
@@ -66,7 +67,7 @@ class InviteField(QLineEdit):
         return text if not wrong and agreed else None
 
     def _again(self) -> None:
-        """Another text cancels the confirmation, and what was wrong may be right now."""
+        """Withdraws the confirmation and the complaint, because the text has changed."""
         self._agreeing = ""
         self.words.hide()
         self.complaint.hide()
@@ -88,7 +89,7 @@ def class_words() -> str:
 
 
 def must_ask(link: str) -> bool:
-    """Whether even an owner who typed this link must be shown something first: what is wrong with it, or what
+    """Whether even a person who typed this link must be shown something first: what is wrong with it, or what
     the teacher of a class can see."""
     from app.swarm.invite.invite import InviteError, where
 
@@ -99,7 +100,7 @@ def must_ask(link: str) -> bool:
 
 
 def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
-    """Asks whether to learn with others there, without blocking; says what is wrong with an invalid link."""
+    """Asks, without blocking, whether to join the link's swarm; says what is wrong with an invalid link."""
     from app.swarm.invite.invite import InviteError, where
 
     box = QMessageBox(parent)

@@ -1,4 +1,4 @@
-"""Small pieces: labels with a look, cards, buttons, switches, segments, empty states, notices."""
+"""Small widgets and layouts: labels, cards, buttons, empty states, notices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ NONE: Margins = (0, 0, 0, 0)
 
 
 class Label(QLabel):
-    """A label that only repaints when its text changes. Text of nodes and peers is never taken as markup."""
+    """A label that repaints only when its text changes. Text of nodes and peers is never interpreted as
+    markup."""
 
     def __init__(self, text: str = "", look: str = "", wrap: bool = False) -> None:
         super().__init__()
@@ -65,12 +66,12 @@ class Label(QLabel):
         self.setVisible(bool(text))
 
     def look(self, name: str) -> None:
-        """Changes its look."""
+        """Changes the label's look."""
         relook(self, name)
 
 
 class Elided(Label):
-    """One line that ends in … if there is no room; the whole text is in its tool tip."""
+    """A one-line label that ends in … if there is no room; its tool tip has the whole text."""
 
     def __init__(self, text: str = "", look: str = "") -> None:
         super().__init__(text, look)
@@ -88,20 +89,20 @@ class Elided(Label):
 
 
 def column(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QVBoxLayout:
-    """Widgets below each other; a number is a stretch of that weight. `fill`: the index of the item that takes
-    the remaining room, or the indexes of those that share it."""
+    """Lays out widgets below each other; a number is a stretch of that weight. `fill`: the index of the item
+    that takes the remaining room, or the indexes of those that share it."""
     return filled(QVBoxLayout(), items, gap, margins, fill)
 
 
 def row(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QHBoxLayout:
-    """Widgets beside each other, as in `column`."""
+    """Lays out widgets beside each other; arguments as in `column`."""
     return filled(QHBoxLayout(), items, gap, margins, fill)
 
 
 def filled(
     box: Box, items: Sequence[Item], gap: int, margins: Margins = NONE, fill: int | Sequence[int] = ()
 ) -> Box:
-    """The layout with these items in it, as `column` has them."""
+    """Adds the items to a layout; arguments as in `column`."""
     box.setSpacing(gap)
     box.setContentsMargins(*margins)
     for item in items:
@@ -133,14 +134,14 @@ def empty(box: QLayout) -> None:
 
 
 def smooth(widget: QWidget) -> QPainter:
-    """A painter of the widget with smooth edges."""
+    """Returns a painter of the widget with antialiasing."""
     painter = QPainter(widget)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     return painter
 
 
 def agreed(parent: QWidget, question: str, about: str, deed: str, danger: bool = False) -> bool:
-    """Asks; Cancel is the button that Enter presses."""
+    """Asks for confirmation; Enter presses Cancel. Returns whether the person agreed."""
     roles = QMessageBox.ButtonRole
     box = QMessageBox(QMessageBox.Icon.NoIcon, "Shoal", question, parent=parent)
     box.setInformativeText(about)
@@ -160,14 +161,14 @@ def place_to_save(parent: QWidget | None, title: str, name: str) -> Path | None:
 
 
 def boxed(inside: QLayout) -> QWidget:
-    """A layout in one widget, to be shown and hidden together."""
+    """Wraps a layout in one widget that can be shown and hidden."""
     widget = QWidget()
     widget.setLayout(inside)
     return widget
 
 
 class Card(QFrame):
-    """A surface; `look` is one of the style sheet's."""
+    """A surface; `look` is one of the style sheet's names."""
 
     def __init__(self, look: str = "card") -> None:
         super().__init__()
@@ -175,7 +176,7 @@ class Card(QFrame):
 
 
 def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
-    """A surface with padding around its content; by default the layout's own."""
+    """Creates a surface with padding around its content; None keeps the layout's own."""
     frame = Card(look)
     if padding is not None:
         inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
@@ -184,7 +185,7 @@ def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
 
 
 def stack(*pages: QWidget) -> QStackedWidget:
-    """Pages of which one is shown, at first the first."""
+    """Stacks pages of which one is shown, at first the first."""
     made = QStackedWidget()
     for page in pages:
         made.addWidget(page)
@@ -192,7 +193,7 @@ def stack(*pages: QWidget) -> QStackedWidget:
 
 
 def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
-    """A line of input; `hint` is shown while it is empty, `name` is for screen readers."""
+    """Creates a line of input; `hint` is shown while it is empty, `name` is for screen readers."""
     line = QLineEdit()
     line.setPlaceholderText(hint)
     line.setAccessibleName(name or hint)
@@ -202,7 +203,7 @@ def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
 
 
 def search(hint: str, act: Callable[[str], object], name: str = "", width: int = 0) -> QLineEdit:
-    """A search field that emits with every letter, and can be cleared by one click."""
+    """Creates a search field that calls `act` with every letter, and can be cleared by one click."""
     line = field(hint, name, width)
     line.setClearButtonEnabled(True)
     line.setToolTip(
@@ -288,7 +289,7 @@ class Picture(QLabel):
 
 
 class Empty(QWidget):
-    """What a page shows when it has no content yet: a picture, what will be here, and what to do."""
+    """Shown on a page without content yet: a picture, what will be here, and what to do."""
 
     def __init__(self, theme: Theme, icon: str, title: str, sentence: str, act: QWidget | None = None) -> None:
         super().__init__()
@@ -308,7 +309,7 @@ class Empty(QWidget):
 
 
 class Notice(Card):
-    """A problem: title, sentence, remedy, and a button to solve it."""
+    """Shows a problem: title, sentence, remedy, and a button to solve it."""
 
     def __init__(self, act: QPushButton) -> None:
         super().__init__("problem")
@@ -370,7 +371,7 @@ class CopyButton(IconButton):
 
 
 def plain(text: str) -> str:
-    """Markup that shows exactly `text` where Qt might take it for HTML; any other text unchanged.
+    """Returns markup that shows exactly `text` where Qt might take it for HTML; any other text unchanged.
 
     >>> plain("64 answers"), plain("2 < 3\\n<img src=x>")
     ('64 answers', '<p style="white-space:pre-wrap">2 &lt; 3\\n&lt;img src=x&gt;</p>')
@@ -379,7 +380,7 @@ def plain(text: str) -> str:
 
 
 class PlainTips(QObject):
-    """An event filter of the whole application: shows every widget's own tip as plain text."""
+    """An application-wide event filter that shows every widget's tool tip as plain text."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and isinstance(watched, QWidget):

@@ -1,5 +1,5 @@
-"""Controls that choose: switches, a row of options, a drop-down list, and large options that say what they
-mean, radio buttons for the keyboard and screen readers."""
+"""Controls for choosing: switches, rows of options, drop-down lists, and large options with an explanation.
+They are radio buttons to the keyboard and screen readers."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Toggle(QAbstractButton):
 
 
 class Switch(Toggle):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. Listen to
-    `toggled`, because assistive technology toggles without clicking."""
+    """A switch; a check box to screen readers and the keyboard. Connect to `toggled`, because assistive
+    technology toggles without clicking."""
 
     def show_on(self, on: bool) -> None:
         """Shows a state without emitting."""
@@ -67,16 +67,15 @@ class Switch(Toggle):
 
 
 def one_tab_stop(group: QButtonGroup) -> None:
-    """Lets Tab reach the chosen button only, from where the arrows choose another: by itself, Qt does that only
-    once one of them has had the focus."""
+    """Lets Tab reach only the chosen button, from where the arrows choose another: by itself, Qt does that only
+    after one of them has had the focus."""
     for one in group.buttons():
         policy = Qt.FocusPolicy.StrongFocus if one.isChecked() else Qt.FocusPolicy.ClickFocus
         one.setFocusPolicy(policy)
 
 
 class Segments(QGroupBox):
-    """A choice of a few, all visible, and a group of radio buttons for screen readers. `chosen` emits the
-    value."""
+    """A row of a few options, a group of radio buttons to screen readers. `chosen` emits the value."""
 
     chosen = Signal(object)
 
@@ -106,7 +105,7 @@ class Segments(QGroupBox):
         return self._values[self._group.checkedId()]
 
     def choose(self, value: object) -> None:
-        """Shows this one as chosen, without emitting."""
+        """Shows this option as chosen, without emitting."""
         with QSignalBlocker(self._group):
             self._group.button(self._values.index(value)).setChecked(True)
         one_tab_stop(self._group)
@@ -192,7 +191,7 @@ class Option(Card):
 
 
 class OptionGroup(QGroupBox):
-    """Options of which one is chosen. `chosen` emits the value."""
+    """A group of options of which one is chosen. `chosen` emits the value."""
 
     chosen = Signal(object)
 
@@ -210,7 +209,7 @@ class OptionGroup(QGroupBox):
         return self._values[self._group.checkedId()] if self._group.checkedId() >= 0 else None
 
     def add(self, value: object, option: Option) -> None:
-        """The first one is chosen until another is."""
+        """Adds an option; the first one is chosen until another is."""
         self._values.append(value)
         self._group.addButton(option.radio, len(self._values) - 1)
         self._column.addWidget(option)

@@ -245,7 +245,7 @@ _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 class UnpackPlan:
-    """How to convert one file, decided from its header before any weight is read."""
+    """The plan for converting one file, made from its header before any weight is read."""
 
     def __init__(self, path: Path) -> None:
         """Reads the header. Raises EngineError, one sentence, for a file that cannot be trained."""

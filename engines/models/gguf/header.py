@@ -90,7 +90,7 @@ class _Reader:
         self._at = 0
 
     def opening(self) -> dict[str, Any]:
-        """Returns everything up to the vocabulary, or all values if there is none."""
+        """Returns the values before the vocabulary, or all values of a file without one."""
         _, entries = self._counts()
         values: dict[str, Any] = {}
         for _ in range(entries):

@@ -132,7 +132,7 @@ def interleaved(rows: Array, heads: int) -> Array:
 
 
 def halved(rows: Array, heads: int) -> Array:
-    """The inverse of `interleaved`.
+    """Reverts `interleaved`.
 
     >>> halved(interleaved(np.arange(8), 2), 2).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7]

@@ -99,7 +99,8 @@ def read(folder: Folder, rows: int) -> Vocabulary:
 
 
 def _pre(settings: Mapping[str, Any], name: str) -> str:
-    """Returns llama.cpp's name for this tokenizer's splitting rule. Raises EngineError if there is none."""
+    """Returns llama.cpp's name for this tokenizer's splitting rule. Raises EngineError if llama.cpp has no such
+    rule."""
     model = settings.get("model") or {}
     plain = (
         model.get("type") == "BPE"

@@ -25,8 +25,8 @@ SMALL = 50_000_000
 
 @dataclass(frozen=True)
 class DeviceBudget:
-    """Where a model runs. `budget_bytes` is the memory for weights, caches and activations together; `name` is
-    for the user."""
+    """The device that a model runs on. `budget_bytes` is the memory for weights, caches and activations
+    together; `name` is for the user."""
 
     device: torch.device
     dtype: torch.dtype

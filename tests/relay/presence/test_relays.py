@@ -29,11 +29,11 @@ def test_relays_come_and_go() -> None:
     others = OtherRelays(clock)
     own = keys(0, 10)
     assert (others.relays, others.peers(own)) == (0, 10)
-    others.heard("two", encode_summary(keys(5, 20)))
-    others.heard("three", encode_summary(keys(100, 101)))
+    others.record_summary("two", encode_summary(keys(5, 20)))
+    others.record_summary("three", encode_summary(keys(100, 101)))
     assert (others.relays, others.peers(own)) == (2, 21)
     clock.now = GONE_S - 1
-    others.heard("two", encode_summary(keys(5, 21)))
+    others.record_summary("two", encode_summary(keys(5, 21)))
     assert others.peers(own) == 22
     clock.now = GONE_S + 1
     assert (others.relays, others.peers(own)) == (1, 21)
@@ -54,5 +54,5 @@ def test_relays_come_and_go() -> None:
 )
 def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:
     others = OtherRelays(Clock())
-    others.heard("bad", summary)
+    others.record_summary("bad", summary)
     assert others.relays == 0

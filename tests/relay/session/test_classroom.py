@@ -64,8 +64,8 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
     assert isinstance(clock, Clock)
     assert all(room.join(key, LOOPBACK) for key in (B, C))
     room.progress(A, LOOPBACK, told(0.1, gcd=0.0, lcm=0.5))
-    room.given(B, A, "gcd")
-    room.given(C, A, "lcm")
+    room.record_given(B, A, "gcd")
+    room.record_given(C, A, "lcm")
     clock.now += 40
     room.progress(A, LOOPBACK, told(0.2, 2, gcd=0.25, lcm=0.6))
     (found,) = room.discoveries
@@ -84,7 +84,7 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
 def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -> None:
     for number in range(MAX_PUPILS + 20):
         room.progress(number.to_bytes(32, "big"), LOOPBACK, told(0.5, no_such_family=0.5))
-        room.given(A, number.to_bytes(32, "big"), "gcd")
+        room.record_given(A, number.to_bytes(32, "big"), "gcd")
     assert len(room.pupils) == MAX_PUPILS and not room.discoveries
     one = next(iter(room.pupils))
     for number in range(MAX_MEASUREMENTS + 50):
@@ -99,7 +99,7 @@ def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
     room.progress(A, LOOPBACK, told(0.5))
     for number in range(MAX_PUPILS - 1):
         room.progress(number.to_bytes(32, "little"), LOOPBACK, told(0.5))
-    room.given(bytes(32), A, "gcd")
+    room.record_given(bytes(32), A, "gcd")
     room.progress(B, LOOPBACK, told(0.5))
     assert B not in room.pupils, "nobody who was heard of lately makes room"
     clock.now += AWAY_S
@@ -139,7 +139,7 @@ def test_who_never_agreed_to_a_class_is_not_seen(room: Classroom) -> None:
     room.progress(A, LOOPBACK, told(0.5))
     for author, asker in ((A, B), (B, A), (B, C)):
         room.published(author, "gcd")
-        room.given(author, asker, "gcd")
+        room.record_given(author, asker, "gcd")
     assert list(room.pupils) == [A] and not room.journeys and list(room.shared) == [A]
 
 
@@ -157,7 +157,7 @@ def test_nobody_talks_of_itself_all_the_time() -> None:
 def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None:
     room.progress(A, LOOPBACK, told(0.1, gcd=0.0))
     room.join(B, LOOPBACK)
-    room.given(B, A, "gcd")
+    room.record_given(B, A, "gcd")
     room.published(B, "gcd")
     room.progress(B, LOOPBACK, told(0.2, gcd=0.5))
     room.progress(A, LOOPBACK, told(0.4, 5, gcd=0.3))

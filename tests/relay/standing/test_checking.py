@@ -155,23 +155,23 @@ def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
         async with checking(state) as checker:
             good = publish(state, sealed(1, 1), 1, None)
             bad = publish(state, sealed(2, 2, rewards=(0, 1)), 2, None)
-            checker.reported(key(3), good, "bad_reward")
-            checker.reported(key(4), bad, "bad_reward")
-            checker.reported(key(2), bad, "bad_reward")  # its own
+            checker.record_report(key(3), good, "bad_reward")
+            checker.record_report(key(4), bad, "bad_reward")
+            checker.record_report(key(2), bad, "bad_reward")  # its own
             await done(checker, 2)
             assert good in state.window and bad not in state.window
             assert state.standings.of(key(3)).error > state.standings.of(key(4)).error
             assert state.standings.of(key(1)).honest == 1 and state.standings.of(key(1)).suspicion == 0
             before = state.standings.of(key(4)).error
-            checker.reported(key(4), good, "bad_reward")  # known to be honest: no second look
+            checker.record_report(key(4), good, "bad_reward")  # known to be honest: no second look
             assert checker.waiting == 0 and state.standings.of(key(4)).error > before
-            checker.reported(key(5), good, "bad_sig")  # was checked when it came
+            checker.record_report(key(5), good, "bad_sig")  # was checked when it came
             assert state.standings.of(key(5)).error > 0.1
-            checker.reported(key(6), good, "unsafe")
+            checker.record_report(key(6), good, "unsafe")
             assert state.standings.of(key(1)).suspicion > 0 and state.standings.of(key(6)).error == 0.1
             for _ in range(9):
-                checker.reported(key(3), good, "bad_reward")
-            checker.reported(key(3), good, "unsafe")  # nobody listens to it any more
+                checker.record_report(key(3), good, "bad_reward")
+            checker.record_report(key(3), good, "unsafe")  # nobody listens to it any more
             assert state.standings.of(key(1)).suspicion == pytest.approx(0.2)
 
     asyncio.run(story())

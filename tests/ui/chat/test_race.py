@@ -15,7 +15,7 @@ from app.chat.messages import Result
 from app.node.record.records import Probe
 from app.ui.chat.control import ChatControl
 from app.ui.chat.page import TryIt
-from app.ui.chat.question import Side, measured, sure
+from app.ui.chat.question import Side, measured, significance
 from app.ui.frame.frame import Actions
 from app.ui.process.job import Job
 from app.ui.theme import Theme
@@ -89,7 +89,7 @@ def test_a_race_of_the_model_before_is_not_shown_as_yours(qtbot: QtBot, page: Tr
 
 def test_twenty_puzzles_that_say_little_are_told_beside_what_was_measured_on_many() -> None:
     close = Result(puzzles=20, before=5, after=10, won=5)
-    assert "too few" in sure(close) and "chance" not in sure(close).lower()
+    assert "too few" in significance(close) and "chance" not in significance(close).lower()
     first = Probe(round=0, share=0.23, stderr=0.026, questions=256)
     later = Probe(round=90, share=0.47, stderr=0.031, questions=256)
     assert "256" in measured((first, later)) and "23 of 100 at the start, 47 now" in measured((first, later))

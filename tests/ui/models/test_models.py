@@ -323,6 +323,10 @@ def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
     assert asked == [("choose", SMALLER)] and picked == [SMALLER]
     press(qtbot, picker, "Qwen3 0.6B")
     assert "sees your IP address" in texts(picker)
+    qtbot.keyClick(picker._panel._no, Qt.Key.Key_Escape)
+    radio = picker._group.checkedButton()
+    assert picker._panel.isHidden() and picker.focusWidget() is radio, "the next Enter doesn't go back"
+    radio.click()
     press(qtbot, picker, "Download")
     assert asked[1:] == [("get", QWEN)]
     picker.show_holdings(views.holdings(queue=()))
