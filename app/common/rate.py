@@ -131,8 +131,8 @@ class Bucket:
         full."""
         return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
 
-    def empty(self, now: float) -> None:
-        """Sets the bucket to empty, for example after the relay's own count refused a message."""
+    def drain(self, now: float) -> None:
+        """Empties the bucket, for example after the relay's own count refused a message."""
         self._tokens, self._at = 0.0, now
 
     def refill(self, per_min: float, now: float) -> None:

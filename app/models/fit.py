@@ -116,13 +116,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def fits(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
-    """Returns whether a model with these needs can run in this memory and disk space.
+def assess_fit(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
+    """Returns how a model with these needs fits into this memory and disk space.
 
     >>> small, large = (MemoryNeeds(least=n, sampling=2, learning=4) for n in (3, 8 * 10**9))
-    >>> fits(small, MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
+    >>> assess_fit(small, MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
     'fits'
-    >>> fits(large, MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence
+    >>> assess_fit(large, MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence
     'It needs 8.0 GB of memory, and this computer can give 2.0 GB.'
     """
     if model.least > memory.most:
@@ -187,7 +187,7 @@ def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missin
         free=max(0, room.memory.free - TRAINER_BASE_BYTES),
         most=max(0, room.memory.most - TRAINER_BASE_BYTES),
     )
-    return takes, fits(found, left, room.disk)
+    return takes, assess_fit(found, left, room.disk)
 
 
 # The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8

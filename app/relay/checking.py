@@ -179,7 +179,7 @@ class Checker:
             self.counts["skipped"] += 1
 
     @property
-    def waiting(self) -> int:
+    def waiting_groups(self) -> int:
         return len(self._drawn) + len(self._named)
 
     @property
@@ -191,7 +191,7 @@ class Checker:
         """Checks queued groups until cancelled."""
         try:
             while True:
-                if not self.waiting:
+                if not self.waiting_groups:
                     await self._rest()
                 for _ in range(AT_ONCE):
                     await self._next()

@@ -36,7 +36,7 @@ def test_another_rate_keeps_what_is_in_it() -> None:
     assert round(bucket.left(now=1.0), 6) == round(bucket.left(now=1000.0), 6) == 5.0
     bucket.refill(120.0, now=1000.0)
     assert round(bucket.left(now=1001.0), 6) == 7.0
-    bucket.empty(now=1001.0)
+    bucket.drain(now=1001.0)
     assert bucket.left(now=1001.0) == 0.0 and bucket.wait_s(99, now=1001.0) == 5.0
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from app.chat import messages
 from app.models.catalogue import entries
-from app.models.fit import Fit, FitVerdict, MemoryRoom, fits, needs
+from app.models.fit import Fit, FitVerdict, MemoryRoom, assess_fit, needs
 from app.models.shelf import PartialDownload
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import history
@@ -313,7 +313,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 licence=entry.licence,
                 gated=entry.gated,
                 learning=need.learning,
-                fit=fits(need, memory, 41_000_000_000),
+                fit=assess_fit(need, memory, 41_000_000_000),
                 partial=PartialDownload(
                     id=entry.id,
                     have=312_000_000,

@@ -186,7 +186,8 @@ class Environment:
                     installer.install(["-r", file, *options, *again], progress)
 
     def _install_base(self, installer: install.Installer, progress: ProgressLine, again: list[str]) -> None:
-        """Installs PyTorch's CPU build if that is available and this computer has no NVIDIA card."""
+        """Installs the base packages, on Linux without an NVIDIA card with PyTorch's CPU build if that is
+        available."""
         (name, options), *_ = PURPOSES["run"]
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
         text = Path(file).read_text(encoding="utf-8")

@@ -220,8 +220,8 @@ def engine_fault(root: Path) -> str:
 
 
 def damaged_file(environment: Path) -> str:
-    """Returns the first file of an environment's packages that differs from what was installed; empty if all
-    are intact."""
+    """Returns which file of an environment's packages is missing or differs from what was installed, as "FILE
+    is damaged"; empty if all are intact."""
     for record in sorted(environment.rglob("*.dist-info/RECORD")):
         with record.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):

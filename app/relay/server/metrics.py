@@ -96,7 +96,7 @@ class RelayFigures(Collector):
         if state.checker is not None:
             checker = state.checker
             yield _counters("checks", "Groups scored again, by what was found", "finding", checker.counts)
-            yield _gauge("checks_waiting", "Groups that wait for a check", checker.waiting)
+            yield _gauge("checks_waiting", "Groups that wait for a check", checker.waiting_groups)
             yield _gauge("checks_up", "Whether groups can be scored here", float(checker.working))
         yield from _process()
 

@@ -146,7 +146,7 @@ class Publisher:
         if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
             self._pace = self._pace.failed(now, self._rng.random(), ok.retry_after_ms)
         if ok.code is Code.RATE_LIMITED:
-            self._sending.empty(now)
+            self._sending.drain(now)
 
     def on_disconnect(self) -> None:
         """Queues everything in flight to be sent again over the next connection."""
@@ -273,7 +273,7 @@ class SampleLimiter:
         if err.rid is None or not self.settle(err.rid, None):
             return
         if err.code is Code.RATE_LIMITED:
-            self._allowance.empty(now)
+            self._allowance.drain(now)
         self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
 
     def on_disconnect(self) -> None:

@@ -14,7 +14,18 @@ from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack, View
-from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, card, column, empty, progress_bar, row
+from app.ui.widgets.pieces import (
+    Card,
+    Elided,
+    Label,
+    boxed,
+    button,
+    card,
+    clear_layout,
+    column,
+    progress_bar,
+    row,
+)
 from app.ui.widgets.selecting import Option, OptionGroup
 
 
@@ -123,7 +134,7 @@ class EnginePanel(QWidget):
         if names == self._names:
             return
         self._names = names
-        empty(self._room_column)
+        clear_layout(self._room_column)
         self._options = OptionGroup(tr("Engine"))
         for offer in pack.offers:
             self._options.add(offer.name, Option(self._theme, words.title(offer), words.about(offer)))

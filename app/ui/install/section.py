@@ -246,7 +246,7 @@ def update_title(now: UpdateView) -> str:
 
 
 def update_about(now: UpdateView) -> str:
-    """Returns the details below the title."""
+    """Returns the details below the title, or what happens next."""
     if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
     if now.stage is UpdateStage.ASKING:

@@ -26,7 +26,19 @@ from app.ui.language.texts import counted, mark, number, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, agreed, boxed, button, column, empty, field, row, rule
+from app.ui.widgets.pieces import (
+    Card,
+    Elided,
+    Label,
+    agreed,
+    boxed,
+    button,
+    clear_layout,
+    column,
+    field,
+    row,
+    rule,
+)
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
@@ -261,7 +273,7 @@ class OwnQuestions(Card):
 
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
-            empty(rows)
+            clear_layout(rows)
         offers, sets = question_sets.offered(self._home), question_sets.enabled(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))

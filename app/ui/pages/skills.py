@@ -31,8 +31,8 @@ from app.ui.widgets.pieces import (
     Label,
     boxed,
     button,
+    clear_layout,
     column,
-    empty,
     place_to_save,
     row,
     rule,
@@ -195,7 +195,7 @@ class FlipsCard(Card):
         self._show_list()
 
     def _show_list(self) -> None:
-        empty(self._list)
+        clear_layout(self._list)
         if self._found is None or not self._open:
             return
         every = self._found.gained if self._open == GAINED else self._found.lost

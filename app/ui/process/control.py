@@ -204,7 +204,7 @@ class Control(QObject):
             self._launch()
 
     def engine_changed(self) -> None:
-        """Restarts a running node, or one that failed, because another engine is in use."""
+        """Continues with another engine: restarts a running node, and starts one that rests or has failed."""
         if self._link.wanted:
             self._link.renew()
         elif self._resting:
@@ -264,7 +264,7 @@ class Control(QObject):
         self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:
-        """Passes a command to a running node, unless it is about to be restarted."""
+        """Passes a command to a running node; without one, cancels a pending restart."""
         if self._link.running:
             self._link.tell(**command)
         else:

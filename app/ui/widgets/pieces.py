@@ -125,7 +125,7 @@ def relook(widget: QWidget, name: str) -> None:
         widget.style().polish(widget)
 
 
-def empty(box: QLayout) -> None:
+def clear_layout(box: QLayout) -> None:
     """Deletes every widget of a layout."""
     while (item := box.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:

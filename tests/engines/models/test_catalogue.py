@@ -16,7 +16,7 @@ from app.models.fit import (
     MemoryNeeds,
     MemoryRoom,
     Shape,
-    fits,
+    assess_fit,
     likely_dtype,
     memory_here,
     needs,
@@ -117,7 +117,7 @@ def test_what_fits() -> None:
     roomy = MemoryRoom(free=10 * GB, most=14 * GB)
 
     def verdict(memory: MemoryRoom, disk: int = 100 * GB) -> FitVerdict:
-        found = fits(need, memory, disk)
+        found = assess_fit(need, memory, disk)
         assert found.sentence.endswith(".") and "\n" not in found.sentence
         return found.verdict
 
@@ -126,7 +126,7 @@ def test_what_fits() -> None:
     assert verdict(MemoryRoom(free=4 * GB - 1, most=14 * GB)) is FitVerdict.CROWDED
     assert verdict(MemoryRoom(free=4 * GB - 1, most=4 * GB - 1)) is FitVerdict.TOO_LARGE
     assert verdict(roomy, disk=GB) is FitVerdict.NO_DISK
-    assert fits(msgspec.structs.replace(need, disk=0), roomy, 0).verdict is FitVerdict.FITS
+    assert assess_fit(msgspec.structs.replace(need, disk=0), roomy, 0).verdict is FitVerdict.FITS
 
 
 def test_needs_grow_as_they_should() -> None:

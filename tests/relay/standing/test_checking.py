@@ -164,7 +164,7 @@ def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
             assert state.standings.of(key(1)).honest == 1 and state.standings.of(key(1)).suspicion == 0
             before = state.standings.of(key(4)).error
             checker.record_report(key(4), good, "bad_reward")  # known to be honest: no second look
-            assert checker.waiting == 0 and state.standings.of(key(4)).error > before
+            assert checker.waiting_groups == 0 and state.standings.of(key(4)).error > before
             checker.record_report(key(5), good, "bad_sig")  # was checked when it came
             assert state.standings.of(key(5)).error > 0.1
             checker.record_report(key(6), good, "unsafe")
@@ -230,7 +230,7 @@ def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
     checker = Checker(state, Random(1))
     for number in range(WAITING_OF_A_KEY + 3):
         publish(state, sealed(1, number + 1), number + 1, checker)
-    assert checker.waiting == WAITING_OF_A_KEY and checker.counts == {"skipped": 3}
+    assert checker.waiting_groups == WAITING_OF_A_KEY and checker.counts == {"skipped": 3}
     waiting = _Waiting(REPORTED, Random(1))
     kept = [waiting.put(bytes([n // 256, n % 256]), bytes([n % 250])) for n in range(1000)]
     assert len(waiting) == REPORTED and sum(kept) == REPORTED
