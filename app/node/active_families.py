@@ -68,6 +68,11 @@ class LessonTrial:
     """The number of its first question in each family."""
 
 
+def harmed(before: LessonTrial, after: LessonTrial) -> bool:
+    """Whether a lesson cost too much in the other active families or in everyday language."""
+    return peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
+
+
 class ActiveFamilies:
     """The puzzle families that this node trains on now, in `settings.families`. Until a placement succeeds
     these are all candidates."""
@@ -258,9 +263,8 @@ class ActiveFamilies:
     def helped(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> bool:
         """Whether a lesson is kept: its families improved, or stayed as they were where some of them are open,
         and nothing else got worse."""
-        harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
         continued = any(family in self.joined for family in lesson.levels)
-        return not harm and peer_lesson.better(before.lesson, after.lesson, continued)
+        return not harmed(before, after) and peer_lesson.better(before.lesson, after.lesson, continued)
 
     def shown(
         self, played: PlayedRound, lesson: PeerLesson, before: LessonTrial, after: LessonTrial

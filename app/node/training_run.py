@@ -27,7 +27,7 @@ import msgspec
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, harmed, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -48,7 +48,7 @@ from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import DiskPatience, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
-from app.node.round.probing import due, probe
+from app.node.round.probing import FIRST, UNTRAINED, due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -337,7 +337,9 @@ class TrainingRun:
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
             self.telling.note(
-                "A lesson from others' answers didn't help, so your model is as it was before it."
+                "A lesson from others' answers cost your model too much, so it is as it was before it."
+                if harmed(before, after)
+                else "A lesson from others' answers didn't help, so your model is as it was before it."
             )
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
@@ -383,8 +385,10 @@ class TrainingRun:
         await self._heal()
 
     async def _probe(self) -> None:
-        joined_P, brief = await self._joined_questions(), not self._taught_zero
-        row, answers = await probe(self._tools(), self._questions, self.state, joined_P, brief=brief)
+        joined_P = await self._joined_questions()
+        first = self._just_taught_zero and self.state.round != self._ends_at
+        every = FIRST if first else 1 if self._taught_zero else UNTRAINED
+        row, answers = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         await self.disk.write(lambda: flips.keep(self._folder, row.questions_mark, answers))
         self._curve = self._store.probes(row.questions_mark)
@@ -417,9 +421,15 @@ class TrainingRun:
             return True
         round_ = self.state.round
         measured = any(row.round == round_ for row in self._curve)
+        due_now = self._just_taught_zero or due(round_, self._settings.probe_every) or round_ == self._ends_at
+        return not measured and due_now
+
+    @property
+    def _just_taught_zero(self) -> bool:
         last = self.watch.snapshot.last
-        zero = last is not None and last.round == round_ and last.lesson > 0 and not last.lesson_families
-        return not measured and (zero or due(round_, self._settings.probe_every) or round_ == self._ends_at)
+        if last is None or last.round != self.state.round:
+            return False
+        return last.lesson > 0 and not last.lesson_families
 
     def _tools(self) -> RoundTools:
         assert self.supervisor.engine is not None

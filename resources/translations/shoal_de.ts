@@ -6977,6 +6977,10 @@ answer: a*b</translation>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
+   <source>A lesson from others' answers cost your model too much, so it is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat dein Modell zu viel gekostet. Darum ist es wieder, wie es vorher war.</translation>
+  </message>
+  <message>
    <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
    <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
   </message>

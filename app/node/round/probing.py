@@ -24,7 +24,9 @@ from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
-_BRIEF = 4
+UNTRAINED, FIRST = 4, 2
+"""An untrained model is asked every fourth question, and all of them if it solves one. The point after lesson
+zero asks every second: the owner has waited for it since the start, and all would take a fifth of that wait."""
 _SEED = seeds.hashed("probe sampling")
 
 
@@ -44,18 +46,18 @@ async def probe(
     state: NodeState,
     joined_P: Sequence[QuestionPrompt] = (),
     *,
-    brief: bool = False,
+    every: int = 1,
 ) -> tuple[Probe, MeasuredAnswers]:
     """Measures the current adapter and returns the result and the answers. `joined_P`: questions measured in
-    addition to the curve. A `brief` probe, for an untrained model, asks every fourth question first and stops
-    if it solves none. Raises TrainerDied and EngineError."""
+    addition to the curve. Of the curve's only `every` second or fourth one is asked (see UNTRAINED and FIRST).
+    Raises TrainerDied and EngineError."""
     started = time.monotonic()
-    report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
+    report, questions_P = tools.report, curve_P[::every]
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
     joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
     scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
-    if brief and any(solved_P):
+    if every == UNTRAINED and any(solved_P):
         return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     row = Probe.of(

@@ -35,6 +35,9 @@ MINUTE_MS = 60_000
 INSIST_S = 600.0
 """Seconds for which `insist` and the very first start override the rules, so that a person can see it learn
 without leaving the computer or closing other apps."""
+AWAITED_MINUTES = 30
+"""Maximum minutes for which that is repeated until a model that was just chosen has a point above zero. On two
+busy cores a real model's first point takes eleven."""
 
 
 class Control(QObject):
@@ -76,6 +79,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
+        self._awaited = 0  # minutes for which a first point is still awaited
         self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
@@ -151,16 +155,19 @@ class Control(QObject):
 
     def pause(self) -> None:
         """Pauses until `start`. The trainer ends, which frees its memory."""
+        self._awaited = 0
         self._order(command="pause")
         if self._link.running and self.view.ruling is None:  # it still starts, and will say so only then
             self._change(state=NodeStatus.STOPPING)
 
     def snooze(self, seconds: float | None) -> None:
         """Pauses for this many seconds, or until tomorrow."""
+        self._awaited = 0
         self._order(command="snooze", **({"tomorrow": True} if seconds is None else {"seconds": seconds}))
 
     def finish(self) -> None:
         """Pauses after the current round."""
+        self._awaited = 0
         self._order(command="finish")
 
     def skip(self) -> None:
@@ -223,6 +230,7 @@ class Control(QObject):
         if self._link.running:
             self._launch()
             self._gives_way = self._link.closing
+            self._await_point()
         self._soon()
 
     def close(self) -> None:
@@ -241,7 +249,12 @@ class Control(QObject):
         first = not self._choices.memory.asked
         self.start()
         if first:
-            self.insist()
+            self._await_point()
+
+    def _await_point(self) -> None:
+        """Insists now, and again until there is a point above zero."""
+        self._awaited = AWAITED_MINUTES
+        self._link.tell(command="insist", seconds=INSIST_S)
 
     def _be_willing(self) -> None:
         self._remember(asked=True, willing=True)
@@ -335,6 +348,10 @@ class Control(QObject):
 
     def _new_minute(self) -> None:
         self._fold.tick(self._clock())
+        if self._awaited:
+            self._awaited = 0 if any(point.share for point in self.view.curve) else self._awaited - 1
+            if self._awaited and self._awaited % (INSIST_S / 60) == 0:
+                self._link.tell(command="insist", seconds=INSIST_S)
         self._soon()
 
     def _remember(self, **fields: object) -> None:

@@ -163,6 +163,17 @@ def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_w
     assert adapters[0] == adapters[1]
 
 
+def test_a_lesson_that_costs_too_much_of_the_rest_is_taken_back_and_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_lesson, "OWN_LOSS", -2.0)
+    monkeypatch.setattr(peer_lesson, "NOISE_ERRORS", -1000.0)
+    seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=shelf(), external=2)
+    assert not of(events.SkillLearned, seen) and not kept(bench).joined
+    (note,) = [one for one in of(events.NodeNote, seen) if "cost your model too much" in one.sentence]
+    assert note.round > 0 and not any(one.lesson_from for one in of(Round, seen))
+
+
 def test_what_a_lesson_brought_outlasts_the_node(bench: Bench) -> None:
     swarm = shelf()
     first = bench.run(rounds=3, place=True, families=FAMILIES, swarm=swarm)

@@ -321,6 +321,28 @@ def test_the_very_first_start_insists_and_later_ones_do_not(
     later.close()
 
 
+@pytest.mark.parametrize(("share", "told"), [("0.0", 3), ("0.5", 2)])
+def test_a_first_start_insists_until_there_is_a_point_above_zero(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, share: str, told: int
+) -> None:
+    control = Control(
+        tmp_path, Choices(tmp_path), make(GOOD.replace('"pass_at_1":0.5', f'"pass_at_1":{share}'))
+    )
+    control.learn("alone")
+    qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2 and bool(control.view.curve), timeout=PATIENCE_MS)
+    for _ in range(15):
+        control._new_minute()
+    control.harder()
+    qtbot.waitUntil(lambda: heard(tmp_path)[-1]["command"] == "harder", timeout=PATIENCE_MS)
+    orders = [one["command"] for one in heard(tmp_path)]
+    assert orders == ["resume", *["insist"] * (told - 1), "harder"]
+    control.pause()
+    for _ in range(15):
+        control._new_minute()
+    control.close()
+    assert [one["command"] for one in heard(tmp_path)][len(orders) :] == ["pause"], "a pause ends it"
+
+
 def test_the_first_run_is_in_the_history_before_its_first_round(control: Control) -> None:
     run = Run(run=1, started=1.0, ended=None, first_round=1, last_round=None, outcome=None, engine="torch CPU")
     control._recalled(History(runs=(run,)))
