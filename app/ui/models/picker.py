@@ -3,7 +3,8 @@ is downloaded after a question, and chosen when it has arrived."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QWidget
 
 from app.node.data.library import ModelEntry
@@ -133,6 +134,10 @@ class PickRow(QFrame):
         self._begins = Label("", "faint", wrap=True)
         line = row(self.radio, self._title, self._size, self._fit, gap=10, fill=1)
         self.setLayout(column(line, self._begins, gap=2))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.radio.click()
 
     def show_model(self, model: ModelEntry, holdings: Holdings) -> None:
         assert holdings.library is not None
