@@ -196,10 +196,10 @@ def _points(curve: Sequence[MeasuredPoint], tr: Translate, number: Numbers) -> I
 def _share(point: MeasuredPoint, number: Numbers) -> str:
     """
     >>> _share(MeasuredPoint(round=0, pass_at_1=0.5, stderr=0.03, questions=256, lenient=0.5), plainly)
-    '50.0 % [44.1, 55.9]'
+    '50.0 % [44.1 – 55.9]'
     """
     low, high = point.interval
-    return f"{number(100 * point.pass_at_1, 1)} % [{number(100 * low, 1)}, {number(100 * high, 1)}]"
+    return f"{number(100 * point.pass_at_1, 1)} % [{number(100 * low, 1)} – {number(100 * high, 1)}]"
 
 
 def _thinned(curve: Sequence[MeasuredPoint], most: int) -> list[MeasuredPoint]:

@@ -144,7 +144,7 @@ def test_the_page_runs_and_loads_nothing(made: Result) -> None:
         and "href=" not in page
         and "http" not in page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
     )
-    assert "50.0 % [42.2, 57.8]" in page and ME.name in page and made.base.sha256 in page
+    assert "50.0 % [42.2 – 57.8]" in page and ME.name in page and made.base.sha256 in page
 
 
 def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:
