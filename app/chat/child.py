@@ -19,7 +19,7 @@ from typing import BinaryIO, NoReturn
 from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
-from app.node.trainer.messages import own_standard_output, send
+from app.node.trainer.messages import own_standard_streams, send
 from engines.contract import EngineError
 
 _OFTEN_S = 0.04
@@ -37,10 +37,10 @@ def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
 def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     if attached:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the window decides
-    channel = own_standard_output()
+    source, channel = own_standard_streams()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     stopped: set[int] = set()
-    threading.Thread(target=_listen, args=(lines, stopped, attached), daemon=True).start()
+    threading.Thread(target=_listen, args=(source, lines, stopped, attached), daemon=True).start()
     try:
         chat = open_chat()
     except EngineError as error:
@@ -91,10 +91,9 @@ def _fault(error: Exception) -> str:
     return f"This is a fault in Shoal ({type(error).__name__}: {said}): ask again, or report it."
 
 
-def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) -> None:
+def _listen(source: BinaryIO, lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) -> None:
     """Reads requests from standard input into `lines`, then b"" at the end. Lines over MAX_LINE bytes are cut.
     Requests to stop go into `stopped` immediately, because the other thread is busy answering."""
-    source = sys.stdin.buffer
     while line := source.readline(messages.MAX_LINE + 1):
         whole = line.endswith(b"\n") or len(line) <= messages.MAX_LINE
         while not whole and (more := source.readline(messages.MAX_LINE)) and not more.endswith(b"\n"):

@@ -11,12 +11,12 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from app.chat.learned import SafePoints
 from app.models.shelf import locate
 from app.node.record.state import NodeState
-from app.node.trainer.messages import own_standard_output, send
+from app.node.trainer.messages import own_standard_streams, send
 from app.sapo import asking
 from app.serve import messages
 from app.serve.batch import Batch
@@ -99,14 +99,14 @@ class ServedModel:
 def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
     """Answers requests until the input closes, then ends the process, with exit code 1 if the model cannot be
     opened or fails."""
-    channel = own_standard_output()
+    source, channel = own_standard_streams()
 
     def tell(*replies: messages.Reply) -> None:
         if replies:
             send(channel, b"".join(map(messages.to_line, replies)))
 
     requests: queue.SimpleQueue[messages.Request] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    threading.Thread(target=_listen, args=(source, requests), daemon=True).start()
     try:
         model = open_model()
         tell(
@@ -141,8 +141,8 @@ def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Cal
     tell(*batch.step())
 
 
-def _listen(requests: queue.SimpleQueue[messages.Request]) -> None:
+def _listen(source: BinaryIO, requests: queue.SimpleQueue[messages.Request]) -> None:
     """Reads requests from standard input into `requests`, and ends the process at the end of input."""
-    for line in sys.stdin.buffer:
+    for line in source:
         requests.put(messages.read_request(line))
     os._exit(0)

@@ -200,13 +200,21 @@ def _check(line: bytes) -> None:
         raise MessageError("A message was cut off or is too long.")
 
 
-def own_standard_output() -> BinaryIO:
-    """Reserves standard output for messages: file descriptor 1, and everything that libraries print, is
-    redirected to standard error."""
+def own_standard_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Reserves standard input and output for messages and returns both. File descriptor 0 is empty from then
+    on; file descriptor 1, and everything that libraries print, is redirected to standard error.
+
+    On Windows no library may find the input that a thread waits on: loading numpy asks file descriptor 0 for
+    its state, and the system lets it wait until the other side writes (numpy issue 24290).
+    """
+    source = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     channel = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    return channel
+    return source, channel
 
 
 def send(channel: BinaryIO, line: bytes) -> None:

@@ -27,7 +27,7 @@ from app.common.process.memory import hold, trim
 from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
-from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_output, send
+from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_streams, send
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
 from engines.sound import sound
@@ -171,9 +171,9 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
     )  # Ctrl-C reaches the whole terminal; the node decides what ends
     if SOLO in sys.argv[1:]:
         solo.refuse_network()
-    channel = own_standard_output()
+    source, channel = own_standard_streams()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    threading.Thread(target=_listen, args=(source, requests), daemon=True).start()
     try:
         if beforehand is not None:
             beforehand()
@@ -297,9 +297,9 @@ def _without_tokens(completion: Completion) -> Completion:
     return Completion(tokens_T=[], logprobs_T=[], finished=completion.finished, text=completion.text)
 
 
-def _listen(requests: queue.SimpleQueue[bytes]) -> None:
+def _listen(source: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
     """Reads requests in a separate thread, so that the end of the input ends even a busy trainer."""
-    while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
+    while line := source.readline(messages.MAX_LINE + 1):
         requests.put(line)
     os._exit(0)
 

@@ -232,3 +232,24 @@ def test_the_trainer_is_told_which_engine_and_which_data_folder(
 
     asyncio.run(start())
     assert (tmp_path / "logs" / "trainer.log").read_text() == f"mlx {tmp_path}"
+
+
+def test_no_library_finds_the_input_that_a_thread_waits_on() -> None:
+    """On Windows the first import of numpy would wait until the node writes (numpy issue 24290)."""
+    code = """
+import os, threading
+from app.node.trainer.messages import own_standard_streams
+source, channel = own_standard_streams()
+lines = []
+waiting = threading.Thread(target=lambda: lines.append(source.readline()))
+waiting.start()
+channel.write(b"%d\\n" % len(os.read(0, 1)))
+waiting.join()
+channel.write(lines[0])
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, cwd=ROOT) as child:
+        assert child.stdout.readline() == b"0\n"
+        child.stdin.write(b"a request\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"a request\n"
