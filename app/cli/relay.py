@@ -194,7 +194,8 @@ def _end() -> None:
 
 
 def _handout(args: argparse.Namespace) -> str:
-    """The content of the question set that a class hands out; empty if there is none. Raises ValueError."""
+    """Reads the question set that a class hands out. Returns it encoded, "" without --questions. Raises
+    ValueError for a set that cannot be handed out."""
     if args.questions is None:
         return ""
     if not args.classroom:

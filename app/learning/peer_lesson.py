@@ -320,8 +320,8 @@ def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
 def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], continued: bool) -> bool:
     """Whether a lesson improved one of its families by OPENS_SHARE, or all of them together by any amount: the
     trial of one family is too short to show a small gain. A lesson that `continued` open families need only
-    not have made them worse by more than noise: of five such lessons, each of which helps by a few points, one
-    fails in a trial by chance, and taking it back costs minutes of work.
+    not have made them worse by more than noise: its true gain of a few points is smaller than a trial's noise,
+    and taking it back costs minutes of work.
 
     >>> low, high = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (12, 13))
     >>> better([low], [high], False), better([low, high], [high, low], False), better([high], [low], True)

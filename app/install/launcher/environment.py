@@ -224,7 +224,7 @@ class Environment:
             )
 
     def _complaint(self, purpose: str) -> str:
-        """Imports the installed packages in a separate process. Returns the error, "" if there is none."""
+        """Imports the installed packages in a separate process. Returns the error, or "" if all load."""
         if purpose != "run":
             return ""
         listed = Path(stamp.requirement_file(str(self.root), "base.txt")).read_text(encoding="utf-8")

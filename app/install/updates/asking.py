@@ -104,7 +104,7 @@ def store_feed(home: Path, content: bytes, signature: bytes) -> None:
 
 
 def stored_feed(home: Path) -> tuple[bytes, bytes]:
-    """Loads the list of releases and the signature that `store_feed` saved; empty if there are none."""
+    """Loads the list of releases and the signature that `store_feed` saved, or two empty values."""
     folder = home / FOLDER
     try:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()

@@ -19,6 +19,7 @@ from app.common.process.surroundings import FROM_STDIN
 from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.history import history
+from app.node.record.reasons import Reason
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
@@ -37,7 +38,10 @@ INSIST_S = 600.0
 without leaving the computer or closing other apps."""
 AWAITED_MINUTES = 30
 """Maximum minutes for which that is repeated until a model that was just chosen has a point above zero. On two
-busy cores a real model's first point takes eleven."""
+busy cores a real model's first point takes seven to eleven."""
+_ORDERS = {
+    one.value for one in (Reason.PAUSED, Reason.SNOOZED, Reason.SERVING, Reason.CLASS, Reason.OUTSIDE_HOURS)
+}
 
 
 class Control(QObject):
@@ -230,7 +234,8 @@ class Control(QObject):
         if self._link.running:
             self._launch()
             self._gives_way = self._link.closing
-            self._await_point()
+            if not _held(view):
+                self._await_point()
         self._soon()
 
     def close(self) -> None:
@@ -350,7 +355,7 @@ class Control(QObject):
         self._fold.tick(self._clock())
         if self._awaited:
             self._awaited = 0 if any(point.share for point in self.view.curve) else self._awaited - 1
-            if self._awaited and self._awaited % (INSIST_S / 60) == 0:
+            if self._awaited and self._awaited % (INSIST_S / 60) == 0 and not _held(self.view):
                 self._link.tell(command="insist", seconds=INSIST_S)
         self._soon()
 
@@ -368,6 +373,13 @@ class Control(QObject):
 
     def _tell(self) -> None:
         self.changed.emit(self._fold.view)
+
+
+def _held(view: View) -> bool:
+    """Whether a person's order stops learning: a pause, a teacher's pause or hours, which a new model must not
+    end."""
+    ordered = view.ruling is not None and view.ruling.reason in _ORDERS
+    return ordered or view.state in (NodeStatus.PAUSED, NodeStatus.STOPPING, NodeStatus.FAILED)
 
 
 def _last(rounds: tuple[Round, ...]) -> int:

@@ -97,9 +97,9 @@ class UpdateStage(Enum):
 
 
 class UpdateView(Transfer, frozen=True, kw_only=True):
-    """New versions of Shoal. `offer` is None if nothing newer is known; `fetched`: its file is downloaded and
-    verified. `sentence` says why something failed, `said` what was done; `command` is what the person types if
-    nothing could be started. `answered` is when the list was last read, 0 for never."""
+    """The state of updates to Shoal. `offer`: a newer version, None if none is known. `fetched`: whether its
+    file is downloaded and verified. `sentence` says why something failed, `said` what was done; `command` is
+    what the person types if nothing could be started. `answered`: when the list was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT

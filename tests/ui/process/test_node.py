@@ -21,6 +21,7 @@ from app.node.data.library import history_of
 from app.node.history import history
 from app.node.history.history import History
 from app.node.record import commands
+from app.node.record.reasons import Reason
 from app.node.record.records import Run
 from app.node.rules.preferences import PreferenceError, Preferences
 from app.swarm.invite.private import new_words
@@ -30,6 +31,7 @@ from app.ui.view.settings import FILE, Choices
 from app.ui.view.view import NodeStatus, Problem, Step
 from tests.e2e.relay import Relay
 from tests.node.ruled import CALM
+from tests.ui import views
 
 PATIENCE_MS = 240_000
 START = (
@@ -341,6 +343,24 @@ def test_a_first_start_insists_until_there_is_a_point_above_zero(
         control._new_minute()
     control.close()
     assert [one["command"] for one in heard(tmp_path)][len(orders) :] == ["pause"], "a pause ends it"
+
+
+@pytest.mark.parametrize("order", [Reason.PAUSED, Reason.SNOOZED, Reason.CLASS, Reason.OUTSIDE_HOURS, None])
+def test_another_model_insists_but_ends_nobody_s_pause(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, order: Reason | None
+) -> None:
+    Choices(tmp_path).remember(asked=True, willing=True)
+    control = Control(tmp_path, Choices(tmp_path), make(GOOD))
+    control.learn("alone")
+    qtbot.waitUntil(lambda: bool(control.view.curve), timeout=PATIENCE_MS)
+    if order is not None:
+        control._change(state=NodeStatus.WAITING, ruling=views.ruling(order, until="05:00"))
+    control.change_model()
+    control.harder()
+    qtbot.waitUntil(lambda: {"command": "harder"} in heard(tmp_path), timeout=PATIENCE_MS)
+    told = [one["command"] for one in heard(tmp_path)]
+    assert told == ["resume", *["insist"] * (order is None), "harder"]
+    control.close()
 
 
 def test_the_first_run_is_in_the_history_before_its_first_round(control: Control) -> None:
