@@ -18,7 +18,6 @@ import msgspec
 import psutil
 
 from engines.contract import EngineError
-from engines.files import free
 from engines.remedy import repair
 
 # The engines by name: one folder and one line each. Loads no library.
@@ -117,7 +116,6 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[str, ...]
     memory_mb: int
     free_mb: int
-    disk_mb: int
     glibc: str
     cards: tuple[Card, ...]
     driver: str
@@ -132,9 +130,8 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.system == "darwin" and self.machine == "arm64"
 
 
-def gather(folder: Path | None = None) -> HardwareFacts:
-    """Collects the facts. `folder` is where models and conversions are stored; if it is missing, its nearest
-    existing parent is used."""
+def gather() -> HardwareFacts:
+    """Collects the facts."""
     cards, driver, problem = _nvidia()
     return HardwareFacts(
         system=sys.platform,
@@ -144,7 +141,6 @@ def gather(folder: Path | None = None) -> HardwareFacts:
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
         free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
-        disk_mb=free(folder or Path.home()) // MB,
         glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
         cards=cards,
         driver=driver,

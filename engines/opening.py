@@ -111,7 +111,7 @@ def choice(
     EngineError for a model that cannot be read."""
     folder = open_folder(Path(model))
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
-    facts = computer.gather(home)
+    facts = computer.gather()
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))
     known = trials.recall(home, trials.key(fingerprint(folder), facts)) if home else {}
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})

@@ -13,12 +13,12 @@ import msgspec
 from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
-from app.common.authorities import system_proxy, without_password
+from app.common.connection import system_proxy, without_password
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.models.shelf import locate
+from app.node.governing import EnergyRecord
 from app.node.record.snapshot import Energy
-from app.node.rules.energy import EnergyRecord
 from app.node.rules.orders import Moment
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
@@ -114,7 +114,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
     Raises EngineError for a missing model."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
-    facts = gather(place)
+    facts = gather()
     choice = opening.choice(folder.path, home=place)
     return DoctorFindings(
         model=folder.name,

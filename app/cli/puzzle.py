@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from app.chat.solving import solve
+    from app.chat.terminal import solve
     from app.node.trainer import solo
     from app.sapo.families import FAMILIES
 

@@ -43,8 +43,8 @@ def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from app.chat.learned import SafePoints
-    from app.chat.solving import race
     from app.chat.talking import NOTHING_TO_RACE, Chat, ChatError
+    from app.chat.terminal import race
     from app.common.home import home
     from app.models.shelf import locate
     from app.node.trainer import solo

@@ -97,7 +97,7 @@ def main(args: argparse.Namespace) -> int:
             failed[engine] = str(error).rstrip(".") + "."
     if not measured:
         raise NodeError(" ".join(failed.values()))
-    key = trials.key(fingerprint(open_folder(model)), computer.gather(data))
+    key = trials.key(fingerprint(open_folder(model)), computer.gather())
     trials.remember(data, key, measured)
     findings = make_findings(
         args.engine, opening.choice(model, home=data), measured, failed, open_folder(model).name

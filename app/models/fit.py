@@ -48,12 +48,10 @@ billion parameters 4.9 where they sum to 4.3."""
 
 
 class MemoryNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's needs in bytes. `least`: the minimum to run at all, recomputing layers. `sampling` and
-    `learning`: free memory at which each half of a round runs at full speed. `takes`: the memory then used.
-    `disk`: bytes still to be written."""
+    """A model's needs in bytes. `least`: the minimum to run at all, recomputing layers. `learning`: free
+    memory at which it runs at full speed. `takes`: the memory then used. `disk`: bytes still to be written."""
 
     least: int
-    sampling: int
     learning: int
     takes: int = 0
     disk: int = 0
@@ -85,7 +83,6 @@ def needs(
     opening = int((2 if merged else 1.5) * stored * size)  # with less the engine refuses to open it
     return MemoryNeeds(
         least=max(opening, sampling, learning(MIN_TOKENS, checkpointing=True)),
-        sampling=sampling,
         learning=max(opening, sampling, learning(GOOD_TOKENS, checkpointing=False)),
         takes=max(weights + adapter + micro_batch, sampling),
         disk=disk,
@@ -119,7 +116,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 def assess_fit(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
     """Returns how a model with these needs fits into this memory and disk space.
 
-    >>> small, large = (MemoryNeeds(least=n, sampling=2, learning=4) for n in (3, 8 * 10**9))
+    >>> small, large = (MemoryNeeds(least=n, learning=4) for n in (3, 8 * 10**9))
     >>> assess_fit(small, MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
     'fits'
     >>> assess_fit(large, MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import messages, solving, terminal
+from app.chat import messages, terminal
 from app.chat.puzzles import ANSWERED_IN_ROWS, Verdicts, draw
 from app.common.text import MAX_SHOWN, safe
 from app.sapo import questions
@@ -63,7 +63,7 @@ def test_answers_in_rows_are_those_that_have_rows() -> None:
 
 def test_a_person_is_asked_until_the_count_and_told_the_score() -> None:
     console = Console(file=io.StringIO(), width=120)
-    assert solving.solve("gcd", 0, 1, io.StringIO("nonsense\n"), console) == 0
+    assert terminal.solve("gcd", 0, 1, io.StringIO("nonsense\n"), console) == 0
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "wrong" in printed and "0 of 1" in printed
 

@@ -21,7 +21,6 @@ PC = HardwareFacts(
     features=("avx2", "fma", "f16c"),
     memory_mb=16_000,
     free_mb=12_000,
-    disk_mb=100_000,
     glibc="2.36",
     cards=(),
     driver="",

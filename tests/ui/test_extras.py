@@ -17,7 +17,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.desktop import motion as desktop_motion
+from app.desktop import choose
 from app.desktop.facts import SourceError
 from app.desktop.linux import Bus
 from app.learning.flat import CURVE_POINTS
@@ -336,7 +336,7 @@ class Desktop(Bus):
     ],
 )
 def test_the_system_is_asked_for_less_motion(said: dict[str, object], still: bool) -> None:
-    assert desktop_motion.linux(Desktop(**said)) is still
+    assert choose.reduced_on_linux(Desktop(**said)) is still
 
 
 def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
     monkeypatch.setattr(fish_pond.threading, "Thread", thread)
     asked = fish_pond.System()
     assert asked.still
-    monkeypatch.setattr(desktop_motion, "reduced_motion", lambda: False)
+    monkeypatch.setattr(choose, "reduced_motion", lambda: False)
     waits[0]()
     assert not asked.still
 

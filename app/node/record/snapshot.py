@@ -116,9 +116,7 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     given: int = 0
     """Own groups that a relay has acknowledged."""
     helped: int = 0
-    helped_with: int = 0
-    """Number of models that reported today that they learned from this node's groups (`helped`), and the number
-    of groups."""
+    """Number of models that reported today that they learned from this node's groups."""
     taught: dict[str, int] = {}
     """By family: how many models ever reported that this node's answers opened it for them."""
     pupils: int = 0

@@ -98,7 +98,6 @@ class SwarmReporter:
         view = SwarmView(
             name=self._view.name,
             helped=len(thanked.keys),
-            helped_with=thanked.groups,
             taught=self._thanked.taught,
             pupils=self._thanked.pupils,
             connected=status.connected,

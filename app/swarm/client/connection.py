@@ -18,8 +18,7 @@ from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from app.common import authorities
-from app.common.authorities import system_proxy, without_password
+from app.common.connection import certificate_problem, system_proxy, tls_context, without_password
 from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.status import Ledger
 from app.swarm.invite.private import Private
@@ -256,7 +255,7 @@ async def connect(
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
                 proxy_headers=_HEADERS,
-                ssl=tls or (authorities.context() if url.startswith("wss:") else True),
+                ssl=tls or (tls_context() if url.startswith("wss:") else True),
                 compress=0,
                 max_msg_size=BATCH_FRAME + noise.TAG + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
@@ -328,7 +327,7 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
                 f"There is no relay at {place} (it answers {status}): check the address.", wait
             )
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLError() as refused):
-            return ConnectionEnded(authorities.problem(refused, place))
+            return ConnectionEnded(certificate_problem(refused, place))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             return ConnectionEnded(
                 f"{place} shows no certificate that this computer trusts: check the address and the clock."

@@ -66,12 +66,10 @@ def lesson_holds(pk: str, swarm: str, author: str, family: str, sig: str) -> boo
 
 
 class DailyReceipts(msgspec.Struct, frozen=True):
-    """The receipts of one day of the local calendar: the keys that learned from this node's groups, and the
-    number of groups."""
+    """The keys that learned from this node's groups on one day of the local calendar."""
 
     day: str = ""
     keys: tuple[str, ...] = ()
-    groups: int = 0
 
 
 class _Kept(DailyReceipts, frozen=True):
@@ -91,7 +89,7 @@ class ReceiptCounter:
         self._path, self._today = folder / FILE, today
         found, _ = files.read_or_set_aside(self._path, _Kept)
         found = found or _Kept()
-        self._day = DailyReceipts(found.day, found.keys, found.groups)
+        self._day = DailyReceipts(found.day, found.keys)
         self._given = dict.fromkeys(found.given)
         self._taught = {family: list(keys) for family, keys in found.taught.items()}
         self._new: deque[tuple[str, str]] = deque(maxlen=_TOLD)
@@ -113,7 +111,7 @@ class ReceiptCounter:
         _remember(self._seen, pair, _MAX)
         day = self.today
         keys = day.keys if thanks.pk in day.keys or len(day.keys) >= _MAX else (*day.keys, thanks.pk)
-        self._day = DailyReceipts(self._now(), keys, day.groups + 1)
+        self._day = DailyReceipts(self._now(), keys)
         return True
 
     def record_published(self, family: str) -> None:
@@ -161,7 +159,6 @@ class ReceiptCounter:
             kept = _Kept(
                 day=day.day,
                 keys=day.keys,
-                groups=day.groups,
                 given=tuple(self._given),
                 taught={family: tuple(keys) for family, keys in self._taught.items()},
             )

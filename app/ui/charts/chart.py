@@ -27,8 +27,7 @@ from app.common import drawing
 from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import font
+from app.ui.theme.theme import SMALL, font
 from app.ui.widgets.pieces import smooth
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 14, 30

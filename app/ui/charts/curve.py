@@ -21,8 +21,7 @@ from app.sapo.probe import Score, wilson
 from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import LEAD
-from app.ui.theme.theme import font, rendered
+from app.ui.theme.theme import LEAD, font, rendered
 from app.ui.view.view import View
 from app.ui.view.words import day
 from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, place_to_save, row, stack

@@ -14,8 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.chat import messages
 from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.process.job import Job
 from app.ui.view.settings import Choices
 from app.ui.view.view import lacking

@@ -16,8 +16,7 @@ from app.models.catalogue import title
 from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, span, tr
+from app.ui.language.texts import counted, span, spoken, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange

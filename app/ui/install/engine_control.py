@@ -11,8 +11,7 @@ from PySide6.QtCore import Signal
 
 from app.common import job
 from app.install.packs import place
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
 from app.ui.process.logs import PACK
 from app.ui.view.view import EnginePack, PackActivity, Problem

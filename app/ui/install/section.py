@@ -13,8 +13,7 @@ from app.install.packs.place import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.frame import EngineActions, UpdateActions
 from app.ui.install.engine import install_from_folder
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import ago, number, size, tr
+from app.ui.language.texts import ago, number, size, spoken, tr
 from app.ui.view import engine_words as words
 from app.ui.view.model_words import progress
 from app.ui.view.view import EnginePack, Fetch, UpdateStage, UpdateView

@@ -19,8 +19,7 @@ from app.install import InstallError
 from app.install.updates import asking, installed
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Trust, trust
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView

@@ -19,8 +19,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from app.ui.language.spoken import FILE, UNITS
-from app.ui.language.texts import CONTEXT
+from app.ui.language.texts import CONTEXT, SPOKEN_FILE, SPOKEN_UNITS
 
 FOLDER = Path(__file__).parents[3] / "resources" / "translations"
 _SOURCE = Path(__file__).parents[1]
@@ -50,7 +49,6 @@ _PAGE = "app/node/models/result_page.py"
 """A file of the node that is passed the window's `tr`."""
 _UNSEEN = {
     _PAGE: "read as the window's",
-    "app/chat/solving.py": "the terminal's",
     "app/chat/terminal.py": "the terminal's",
     "app/common/text.py": "the command line's",
     "app/common/home.py": "said in a terminal, before there is a window",
@@ -135,7 +133,7 @@ def phrases() -> list[str]:
 def write_learner() -> None:
     """Writes the file from which an installed app, which has no source to read, recognises sentences."""
     told = msgspec.json.encode({"sentences": sentences(), "phrases": phrases()})
-    FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
+    SPOKEN_FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
 
 
 def said_in(source: str) -> Iterator[str]:
@@ -147,7 +145,7 @@ def said_in(source: str) -> Iterator[str]:
     for text in _texts(source):
         parts = _BETWEEN.split(text.strip())
         if "\n" not in text and all(map(_sentence, parts)):
-            yield from (unit for part in parts for unit in UNITS.split(part) if _words(unit))
+            yield from (unit for part in parts for unit in SPOKEN_UNITS.split(part) if _words(unit))
 
 
 def _sentence(text: str) -> bool:

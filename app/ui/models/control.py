@@ -19,8 +19,7 @@ from app.common import job
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, percent, tr
+from app.ui.language.texts import number, percent, spoken, tr
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor

@@ -17,8 +17,7 @@ from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, tr
+from app.ui.language.texts import number, spoken, tr
 from app.ui.models.control import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words

@@ -30,7 +30,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.desktop import motion
+from app.desktop import choose
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -212,7 +212,7 @@ class System:
         threading.Thread(target=self._ask, daemon=True, name="motion").start()
 
     def _ask(self) -> None:
-        self.still = motion.reduced_motion()
+        self.still = choose.reduced_motion()
 
 
 @cache

@@ -15,8 +15,7 @@ from app.models.fit import FitVerdict
 from app.node.data.library import ModelEntry
 from app.node.history.milestones import Milestone
 from app.ui.frame.frame import Actions, open_milestone
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, tr
+from app.ui.language.texts import number, spoken, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words, words
 from app.ui.view.settings import Choices, PutAway

@@ -2,25 +2,196 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
+from app.node.record.reasons import Dial
+from app.node.rules.causes import ALWAYS_BLOCKING
+from app.node.rules.preferences import RULE_OF
 from app.ui.charts.curve import Curve
-from app.ui.frame.frame import Actions, Page
+from app.ui.frame.frame import Actions, Page, pauses
 from app.ui.install.engine import EngineCard, NewerEngine
 from app.ui.install.section import UpdateLine
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import ago, counted, number, percent, span, tr
+from app.ui.language.texts import ago, counted, number, percent, span, spoken, tr
 from app.ui.overview.fish import Pond
 from app.ui.overview.note import NextCard, NoteLine
-from app.ui.overview.now import Now
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import NodeStatus, Step, View
 from app.ui.welcome.page import WelcomePanel
-from app.ui.widgets.bend import Stat, stats_row
-from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
+from app.ui.widgets.bend import Bend, Stat, stats_row
+from app.ui.widgets.pieces import (
+    Card,
+    Elided,
+    IconButton,
+    Label,
+    Notice,
+    boxed,
+    button,
+    column,
+    progress_bar,
+    relook,
+    row,
+    rule,
+)
+from app.ui.widgets.selecting import Segments, Switch
+
+_WHEN_IDLE = "contribute_when_idle"
+SPARED = {cause.reason for cause in ALWAYS_BLOCKING}
+"""Reasons to wait that apply even if the person insists."""
+
+
+class Now(Card):
+    """The card at the top of the overview: what the node does, why, and all controls that change it."""
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self._actions = actions
+        self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "soft")
+        self._bar = progress_bar(tr("Progress of this step"))
+        room = self._bar.sizePolicy()
+        room.setRetainSizeWhenHidden(True)
+        self._bar.setSizePolicy(room)
+        self._start = button(tr("Start learning"), actions.start, "primary")
+        self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
+        self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
+        self._rule = ""
+        self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
+        self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
+        menu = QMenu(self._longer)
+        pauses(menu, actions.snooze)
+        menu.addSeparator()
+        self._finish = menu.addAction(tr("Finish this round, then stop"))
+        self._finish.triggered.connect(lambda _=False: actions.finish())
+        self._longer.setMenu(menu)
+        self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
+        later, kept = (
+            tr("Learns now and tries other kinds between rounds"),
+            tr("Stops learning. What it found is kept"),
+        )
+        self._skip = button(tr("Start without it"), actions.skip, "", later)
+        self._cancel = button(tr("Cancel"), lambda: actions.contribute(False), "", kept)
+        self._held = Elided("", "strong")
+        lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
+        why = row(self._why, self._rule_button, gap=6, fill=0)
+        does = row(self._anyway, self._skip, self._cancel, row(self._pause, self._longer, gap=2), self._start)
+        top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
+        top.setStretch(0, 1)
+        top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
+        self._contribute = Switch(theme, tr("Learn while I'm away"))
+        self._contribute.toggled.connect(actions.contribute)
+        self._also = Switch(theme, tr("Also while I use this computer"))
+        self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
+        efforts = ((Dial.QUIET, tr("Quiet")), (Dial.BALANCED, tr("Balanced")), (Dial.FULL, tr("Full")))
+        self._dial = Segments([(dial.value, name) for dial, name in efforts], tr("Effort"))
+        self._dial.chosen.connect(lambda value: self._put("dial", value))
+        named = [row(*self._named(switch), gap=6) for switch in (self._contribute, self._also)]
+        switches = Bend(named[0], 1, named[1], 1, self._dial, gap=6)
+        self.setLayout(column(top, rule(), switches, gap=11, margins=(20, 14, 16, 10)))
+
+    def show_view(self, view: View, now: float) -> None:
+        active = words.working(view) and not words.held(view)
+        known = active and view.state is NodeStatus.LEARNING and view.engine and view.round
+        fresh = view.state is NodeStatus.NEW
+        lead = words.reason(view, now) if fresh else words.state_name(view.state)
+        self._round.say(words.round_line(view) if known else lead)
+        away = view.state is NodeStatus.PAUSED and bool(words.waits_for_absence(view))
+        rests = words.reason(view, now) if away else ""
+        self._step.say(words.step_line(view) if active else rests)
+        held = words.held(view)
+        self._held.say(words.reason(view, now) if held else "")
+        for part in (self._round, self._step, self._held):
+            part.setVisible(held is (part is self._held))
+        self._why.say("" if fresh else self._reason(view, now))
+        idle = view.ruling is not None and view.ruling.idle_need_s is not None
+        self._bar.setVisible(active or idle)
+        self._show_progress(view, now)
+        wanted = words.contributes(view)
+        placing = _first_look(view)
+        self._skip.setVisible(wanted and placing)
+        self._cancel.setVisible(wanted and placing)
+        self._pause.setVisible(wanted)
+        self._longer.setVisible(wanted and not placing)
+        self._start.setVisible(not wanted)
+        waits = held and view.state is NodeStatus.WAITING
+        reason = words.known_reason(view) if waits else None
+        self._rule = RULE_OF.get(reason, "") if reason is not None else ""
+        self._rule_button.setVisible(bool(self._rule))
+        self._anyway.setVisible((waits and reason not in SPARED) or away)
+        relook(self._start, "" if away else "primary")
+        self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
+        self._start.setEnabled(view.state is not NodeStatus.STOPPING)
+        self._finish.setEnabled(view.state is NodeStatus.LEARNING and not words.finishing(view))
+        self._contribute.show_on(view.willing)
+        self._contribute.setEnabled(view.state is not NodeStatus.STOPPING)
+        self._also.show_on(not view.rules.get(_WHEN_IDLE, True))
+        self._also.setEnabled(view.willing)
+        if view.rules:
+            self._dial.choose(view.rules["dial"])
+        said = [self._held.text()] if held else [self._round.text(), self._step.text()]
+        lead = ", ".join(part for part in said if part).removesuffix(".")
+        self.setAccessibleName(f"{lead}. {self._why.text()}".strip())
+
+    @staticmethod
+    def _reason(view: View, now: float) -> str:
+        sentence = words.reason(view, now)
+        if _first_look(view):
+            return tr("Once per model. It learns as soon as some puzzles suit it.")
+        if view.state is NodeStatus.STARTING and view.step is not None:
+            return "" if view.curve else tr("The first start with a model can take a minute.")
+        held, paused = words.held(view), view.state is NodeStatus.PAUSED
+        if paused and (span := words.waits_for_absence(view)):
+            then = tr("It learns once you've been away for {span}.", span=span)
+            return f"{then} {tr('Everything it learned is safe.')}"
+        if held:
+            kept = tr("The memory is free again. Everything it learned is safe.")
+            return kept if paused else tr("It resumes by itself.")
+        return sentence
+
+    def _show_progress(self, view: View, now: float) -> None:
+        ruling = view.ruling
+        if ruling is not None and ruling.idle_need_s and ruling.idle_s is not None:
+            self._bar.setRange(0, int(ruling.idle_need_s))
+            self._bar.setValue(int(ruling.idle_s))
+        elif view.total:
+            self._bar.setRange(0, view.total)
+            self._bar.setValue(view.done)
+        elif (
+            view.state is NodeStatus.LEARNING and view.round_s and view.step not in (Step.PROBING, Step.LOADING)
+        ):
+            spent = now - (view.step_since or now)  # without progress: as long as the last round took
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(int(1000 * min(0.96, max(0.0, spent) / view.round_s)))
+        else:
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(0)
+
+    def _show_rule(self) -> None:
+        if self._rule:
+            self._actions.show_rule(self._rule)
+
+    def _put(self, key: str, value: object) -> None:
+        with contextlib.suppress(OSError):  # what was not kept goes back with the next view
+            self._actions.set_rule(key, value)
+
+    @staticmethod
+    def _named(switch: Switch) -> tuple[QWidget, QLabel]:
+        """Returns a switch with a label that can be clicked too."""
+        label = Label(switch.accessibleName(), "soft")
+        label.setBuddy(switch)
+        label.mousePressEvent = lambda _: switch.click()  # type: ignore[method-assign]
+        return switch, label
+
+
+def _first_look(view: View) -> bool:
+    """Whether the placement before the first round is running, not a later one of harder families."""
+    looks = view.step in (Step.PLACING, Step.GATHERING)
+    return looks and view.state is NodeStatus.LEARNING and not view.safe_round
+
 
 SETTLED_S = 2 * 3600.0
 """Seconds after the very first start during which only necessary questions are asked."""

@@ -22,8 +22,7 @@ from app.ui.language.texts import number, tr
 from app.ui.pages import manual
 from app.ui.pages.manual import Topic, about
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY, HEADING, LEAD, TITLE
-from app.ui.theme.theme import font, mono
+from app.ui.theme.theme import BODY, HEADING, LEAD, TITLE, font, mono
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, boxed, column, row, search, stack
 

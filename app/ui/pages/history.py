@@ -17,8 +17,7 @@ from app.node.history.milestones import Milestone
 from app.node.record.records import LogEntry, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page, open_milestone
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, family_titles, number, percent, span, tr
+from app.ui.language.texts import counted, family_titles, number, percent, span, spoken, tr
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View

@@ -21,8 +21,7 @@ from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
 from app.ui.frame.frame import Actions
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, mark, number, tr
+from app.ui.language.texts import counted, mark, number, spoken, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend

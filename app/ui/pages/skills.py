@@ -18,8 +18,7 @@ from app.node.record.snapshot import FamilyView
 from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, number, tr
+from app.ui.language.texts import counted, number, spoken, tr
 from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words

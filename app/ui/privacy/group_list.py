@@ -18,8 +18,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, Coordinates
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY, SMALL
-from app.ui.theme.theme import font
+from app.ui.theme.theme import BODY, SMALL, font
 
 _LONGEST_ANSWER = 24
 """Maximum characters of an answer shown beside its working."""

@@ -30,8 +30,7 @@ from app.ui.privacy.group_list import (
     who,
 )
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY
-from app.ui.theme.theme import drawn, mono
+from app.ui.theme.theme import BODY, drawn, mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable

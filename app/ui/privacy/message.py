@@ -29,8 +29,7 @@ from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.group_list import asked, family_title, gist, merged, question, verdict, who
 from app.ui.privacy.live import AnswerRow
 from app.ui.theme import Theme
-from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import mono
+from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable

@@ -8,12 +8,10 @@ from PySide6.QtWidgets import QFrame
 
 from app.swarm.wire.limits import LineMessage
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, size, tr
+from app.ui.language.texts import number, size, spoken, tr
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
-from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import mono
+from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend, Stat

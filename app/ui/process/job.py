@@ -25,7 +25,7 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 from app.common.files import log_with_room
 from app.common.job import Progress, Waiting
 from app.common.process.surroundings import surroundings, working_folder
-from app.ui.language.spoken import spoken
+from app.ui.language.texts import spoken
 from app.ui.view.view import Transfer
 
 T = TypeVar("T")

@@ -15,8 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.surroundings import FROM_STDIN
 from app.common.rate import wait_s
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.process.job import NOT_STARTED, Job
 from app.ui.view.view import Problem
 from engines import remedy

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QPlainTextEdit, QWidget
 from app.ui.language.texts import counted, size, tr
 from app.ui.process.job import Job
 from app.ui.settings import diagnostics
-from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import mono
+from app.ui.theme.theme import SMALL, mono
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Label, button, column, place_to_save, row
 from engines import remedy

@@ -11,8 +11,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.process.job import Job, JobControl, decoded
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend

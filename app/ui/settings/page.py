@@ -17,8 +17,7 @@ from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
 from app.ui.frame.frame import Actions, Page
 from app.ui.install.section import EngineSection, UpdateCard
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.pages.manual import ABOUT
 from app.ui.settings.bundle_dialog import BundleDialog
 from app.ui.settings.editors import Editor, chosen_elsewhere, editor

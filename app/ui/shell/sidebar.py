@@ -10,8 +10,7 @@ from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QKeySequence, QPaintEve
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY
-from app.ui.theme.theme import drawn, font
+from app.ui.theme.theme import BODY, drawn, font
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import breakable

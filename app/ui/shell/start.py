@@ -22,8 +22,7 @@ from app.common.process.control import stop_signals
 from app.install.updates import installed
 from app.node.data import moving
 from app.node.data.home import NewerVersionError, check_format, make_private
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import speak, tr
+from app.ui.language.texts import speak, spoken, tr
 from app.ui.process.job import surround
 from app.ui.process.logs import keep_window_log
 from app.ui.shell.desktop import Desktop

@@ -15,8 +15,7 @@ from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, number, percent, span, tr
+from app.ui.language.texts import counted, number, percent, span, spoken, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
 from app.models.catalogue import title
 from app.ui.frame.frame import Actions
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, span, tr
+from app.ui.language.texts import counted, span, spoken, tr
 from app.ui.models.picker import ModelPicker
 from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme

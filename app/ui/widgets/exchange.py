@@ -13,8 +13,7 @@ from app.chat.messages import SIDES, PuzzleDrawn, Said, Side
 from app.common.text import safe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY
-from app.ui.theme.theme import drawn, mono
+from app.ui.theme.theme import BODY, drawn, mono
 from app.ui.widgets.pieces import Card, Label, boxed, button, column, row
 
 _LONGEST_WORD = 36

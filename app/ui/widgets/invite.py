@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 
-from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import spoken, tr
 from app.ui.widgets.pieces import Label
 
 

@@ -2,23 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import torch
+from torch.nn import functional
 
 from engines.contract import EngineError
 from engines.models.folder import Architecture, Folder, open_weights
 from engines.torch_lora.network import decoder
 from engines.torch_lora.network.adapter import Adapter, Projection
-from engines.torch_lora.network.decoder import Layer, Linear, Weights
+from engines.torch_lora.network.decoder import Layer, Linear, Weights, angles, frequencies
 from engines.torch_lora.network.device import TINY, skinny_is_faster
+from engines.torch_lora.network.functions import turn
 from engines.torch_lora.network.layout import Tokens, pack
 from engines.torch_lora.network.logprobs import States
-from engines.torch_lora.network.matrices import BesideWeights, MergedWeights, PlainWeights, merges
+from engines.torch_lora.network.matrices import (
+    BesideWeights,
+    Matrices,
+    MergedWeights,
+    PlainWeights,
+    linear,
+    merges,
+)
 from engines.torch_lora.network.network import Rollout
-from engines.torch_lora.network.rollout import DecoderRollout
+
+PREFILL_TOKENS = 4096
+"""Maximum prompt tokens read in one pass; more would only make the activations larger."""
+
+
+class DecoderRollout:
+    """Sampling with our own decoder: a static KV cache, and matrices that include the adapters.
+
+    The sampling loop (engines.torch_lora.sampler) calls `prefill` once, which reads each prompt once and
+    copies its keys and values to the rows of its completions; then `advance` for every token of all rows;
+    and occasionally `keep`, when enough rows have finished. A rollout owns its cache and the positions of
+    its rows, and lives as long as the batch; the loop owns the tokens, the random numbers and the
+    decision which rows continue; weights and adapters belong to the `Network`.
+
+    Everything has a leading dimension N of adapters, so that a swarm of nodes over one base samples in
+    one pass; a single engine is N = 1. Keys and values are stored with their rotation, the prompt at
+    columns [0, longest prompt) and generated tokens after it, so a step writes one column for all rows;
+    shorter prompts leave masked columns in between.
+
+    Not implemented: paged or shared caches and adding rows later. A round's questions start and end
+    together, so one dense block, allocated once, is enough."""
+
+    def __init__(self, matrices: Matrices) -> None:
+        self._matrices = matrices
+        self._weights = matrices.weights
+        self._shape = matrices.weights.shape
+
+    @torch.inference_mode()
+    def prefill(self, prompts_NP: Sequence[Sequence[Tokens]], n: int, max_tokens: int) -> torch.Tensor:
+        shape, device = self._shape, self._weights.embedding.device
+        nodes, prompts = len(prompts_NP), max(map(len, prompts_NP))
+        filled = [[*row, *([[0]] * (prompts - len(row)))] for row in prompts_NP]
+        lengths_NP = torch.tensor([[len(prompt) for prompt in row] for row in filled])
+        self._longest = int(lengths_NP.max())
+        self._column = self._longest
+        columns = self._longest + max_tokens
+        tokens = [[[*p, *([0] * (self._longest - len(p)))] for p in row] for row in filled]
+        tokens_NPL = torch.tensor(tokens, device=device)
+        turns_D = frequencies(shape.rope, shape.head_dim).to(device)
+        self._cos_T, self._sin_T = angles(torch.arange(columns, device=device), turns_D, self._weights.dtype)
+        self._cache_L = [
+            tuple(
+                self._weights.embedding.new_empty(nodes, prompts * n, shape.kv_heads, columns, shape.head_dim)
+                for _ in range(2)
+            )
+            for _ in range(shape.layers)
+        ]
+        self._position_NR = lengths_NP.to(device).repeat_interleave(n, 1)
+        self._mask = self._padding_mask(columns) if bool((lengths_NP != self._longest).any()) else None
+
+        step = max(1, PREFILL_TOKENS // (nodes * self._longest))
+        logits = [
+            self._read(tokens_NPL[:, first : first + step], lengths_NP[:, first : first + step], first, n)
+            for first in range(0, prompts, step)
+        ]
+        return torch.cat(logits, 1).repeat_interleave(n, 1)
+
+    def _padding_mask(self, columns: int) -> torch.Tensor:
+        """Returns an additive mask, minus infinity at columns between a short prompt and the first generated
+        token, (N * R, 1, 1, T)."""
+        column_T = torch.arange(columns, device=self._position_NR.device)
+        hidden = (column_T >= self._position_NR[..., None]) & (column_T < self._longest)
+        mask = torch.zeros(hidden.shape, dtype=self._weights.dtype, device=hidden.device)
+        return mask.masked_fill_(hidden, -torch.inf).flatten(0, 1)[:, None, None]
+
+    def _read(self, tokens_NPL: torch.Tensor, lengths_NP: torch.Tensor, first: int, n: int) -> torch.Tensor:
+        """Runs some prompts, fills their rows of the cache and returns the logits after each, (N, P, V)."""
+        shape = self._shape
+        nodes, prompts, length = tokens_NPL.shape
+        rows = slice(first * n, (first + prompts) * n)
+
+        def attend(index: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            q = q.view(nodes * prompts, length, shape.heads, shape.head_dim).transpose(1, 2)
+            k = k.reshape(nodes * prompts, length, shape.kv_heads, shape.head_dim).transpose(1, 2)
+            v = v.reshape(nodes * prompts, length, shape.kv_heads, shape.head_dim).transpose(1, 2)
+            for cache, new in zip(self._cache_L[index], (k, v), strict=True):
+                cache[:, rows, :, :length] = new.reshape(nodes, prompts, *new.shape[1:]).repeat_interleave(n, 1)
+            out = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            return out.transpose(1, 2).reshape(nodes, prompts * length, -1)
+
+        cos, sin = (table[:length].repeat(prompts, 1)[None, :, None] for table in (self._cos_T, self._sin_T))
+        x_NBd = functional.embedding(tokens_NPL.flatten(1), self._weights.embedding)
+        x_NBd = self._layers(x_NBd, cos, sin, attend).view(nodes, prompts, length, -1)
+        last = (lengths_NP - 1).to(x_NBd.device)[..., None, None].expand(-1, -1, 1, x_NBd.shape[-1])
+        return self._logits(x_NBd.gather(2, last)[:, :, 0])
+
+    @torch.inference_mode()
+    def advance(self, tokens_NR: torch.Tensor) -> torch.Tensor:
+        shape = self._shape
+        nodes, rows = tokens_NR.shape
+        column = self._column
+        mask = None if self._mask is None else self._mask[..., : column + 1]
+        groups = shape.heads // shape.kv_heads
+
+        def attend(index: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            keys, values = self._cache_L[index]
+            keys[:, :, :, column] = k
+            values[:, :, :, column] = v.view(nodes, rows, shape.kv_heads, shape.head_dim)
+            out = functional.scaled_dot_product_attention(
+                q.view(nodes * rows, shape.kv_heads, groups, shape.head_dim),
+                keys[:, :, :, : column + 1].flatten(0, 1),
+                values[:, :, :, : column + 1].flatten(0, 1),
+                attn_mask=mask,
+            )
+            return out.reshape(nodes, rows, shape.heads * shape.head_dim)
+
+        cos, sin = self._cos_T[self._position_NR][:, :, None], self._sin_T[self._position_NR][:, :, None]
+        x_NRd = functional.embedding(tokens_NR, self._weights.embedding)
+        x_NRd = self._layers(x_NRd, cos, sin, attend)
+        self._column += 1
+        self._position_NR = self._position_NR + 1
+        return self._logits(x_NRd)
+
+    @torch.inference_mode()
+    def keep(self, rows_NR: torch.Tensor) -> None:
+        nodes, rows = self._position_NR.shape
+        offsets = torch.arange(nodes, device=rows_NR.device)[:, None] * rows
+        flat = (rows_NR + offsets).flatten()
+        used = self._column
+        for index, caches in enumerate(self._cache_L):
+            kept = []
+            for cache in caches:
+                new = cache.new_empty(nodes, rows_NR.shape[1], *cache.shape[2:])
+                new.flatten(0, 1)[:, :, :used] = cache.flatten(0, 1)[:, :, :used].index_select(0, flat)
+                kept.append(new)
+            self._cache_L[index] = tuple(kept)
+        self._position_NR = self._position_NR.gather(1, rows_NR)
+        if self._mask is not None:
+            self._mask = self._mask.index_select(0, flat)
+
+    def _layers(
+        self,
+        x_NBd: torch.Tensor,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
+        attend: Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
+    ) -> torch.Tensor:
+        shape = self._shape
+        queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        project = self._matrices.project
+        for index, layer in enumerate(self._weights.layers):
+            normed = functional.rms_norm(x_NBd, (shape.hidden,), layer.attention_norm, shape.eps)
+            mixed = project(index, 0, normed).contiguous()
+            heads = mixed[..., : queries + keys].view(*mixed.shape[:2], -1, shape.head_dim)
+            if layer.query_norm is not None and layer.key_norm is not None:
+                q, k = torch.split(heads, [shape.heads, shape.kv_heads], 2)
+                q = functional.rms_norm(q, (shape.head_dim,), layer.query_norm, shape.eps)
+                k = functional.rms_norm(k, (shape.head_dim,), layer.key_norm, shape.eps)
+                heads = torch.cat([q, k], 2)
+            q, k = torch.split(turn(heads, cos, sin), [shape.heads, shape.kv_heads], 2)
+            attended = attend(index, q.reshape(*q.shape[:2], queries), k, mixed[..., queries + keys :])
+            x_NBd = x_NBd + project(index, 1, attended)
+            normed = functional.rms_norm(x_NBd, (shape.hidden,), layer.mlp_norm, shape.eps)
+            gate, up = project(index, 2, normed).chunk(2, -1)
+            x_NBd = x_NBd + project(index, 3, functional.silu(gate).mul_(up))
+        return x_NBd
+
+    def _logits(self, x_NBd: torch.Tensor) -> torch.Tensor:
+        normed = functional.rms_norm(x_NBd, (self._shape.hidden,), self._weights.norm, self._shape.eps)
+        logits = linear(normed.flatten(0, 1), self._weights.head, None, self._matrices.skinny)
+        return logits.contiguous().view(*normed.shape[:2], -1).float()
+
 
 # Reading a decoder's weights, each matrix once and straight into its place among the fused ones.
 
@@ -160,11 +330,11 @@ class NativeNetwork:
     @torch.inference_mode()
     def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
         """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for another program."""
-        linears = [linear for layer in self._weights.layers for linear in layer.linears]
-        for index, linear in enumerate(linears):
+        linears = [one for layer in self._weights.layers for one in layer.linears]
+        for index, one in enumerate(linears):
             parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)
             for name, (rows, delta) in parts:
-                yield name, delta.add_(linear.weight[rows])
+                yield name, delta.add_(one.weight[rows])
 
     def row_bytes(self, tokens: int) -> int:
         cache = (

@@ -27,8 +27,7 @@ import mlx.core as mx
 from engines.batches import BatchLimits
 from engines.mlx_lora import learner, network, open_engine, sampler
 from engines.mlx_lora.engine import MlxEngine
-from engines.mlx_lora.layout import pack
-from engines.mlx_lora.learner import measured_limits
+from engines.mlx_lora.learner import measured_limits, pack
 
 END = 1
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]

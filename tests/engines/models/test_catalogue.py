@@ -113,7 +113,7 @@ def test_the_accounting_is_the_engine_s(make_model: MakeModel, family: str, dtyp
 
 
 def test_what_fits() -> None:
-    need = MemoryNeeds(least=4 * GB, sampling=3 * GB, learning=8 * GB, disk=GB)
+    need = MemoryNeeds(least=4 * GB, learning=8 * GB, disk=GB)
     roomy = MemoryRoom(free=10 * GB, most=14 * GB)
 
     def verdict(memory: MemoryRoom, disk: int = 100 * GB) -> FitVerdict:
@@ -135,7 +135,7 @@ def test_needs_grow_as_they_should() -> None:
     for dtype in ("float32", "bfloat16"):
         one, other = needs(small.shape, dtype), needs(large.shape, dtype)
         assert one.least < other.least and one.learning < other.learning
-        assert one.sampling <= one.least <= one.learning
+        assert one.least <= one.learning
     assert needs(large.shape, "bfloat16").least < needs(large.shape, "float32").least
     doubled = needs(small.shape, "float32", stored_parameters=10**9)
     assert doubled.least == 6 * 10**9  # with less the engine refuses to open it

@@ -10,7 +10,7 @@ import msgspec
 from app.lab.arms import parse_arms
 from app.lab.journal import Study
 from app.lab.plan import LabProbe, LabRound
-from app.lab.report import gains
+from app.lab.report import report
 from tests.lab.rounds.test_experiment import PLAN
 
 ARMS = parse_arms(
@@ -67,11 +67,11 @@ def study() -> Study:
 
 
 def test_the_table_by_hand_and_left_out_without_attackers() -> None:
-    rows = [line.strip("| ").split(" | ") for line in gains.attackers_table(study()).splitlines()[2:]]
+    rows = [line.strip("| ").split(" | ") for line in report.attackers_table(study()).splitlines()[2:]]
     assert [row[0] for row in rows] == [arm.name for arm in ARMS]
     # own samples marked, tokens an answer, finished, chosen 6 of 12, kept out 1 of 10 and 4 of 4
     assert rows[-1][2:] == ["0.0 %", "15.0", "25.0 %", "50.0 %", "10.0 %", "100.0 %"]
     assert rows[-2][1].startswith("60.0 %") and rows[-2][2] == "50.0 %" and rows[-2][-2:] == ["–", "–"]
     whole = study()
     plain = replace(whole, arms=ARMS[:2], runs={arm.key: whole.runs[arm.key] for arm in ARMS[:2]})
-    assert gains.attackers_table(plain) == ""
+    assert report.attackers_table(plain) == ""

@@ -21,7 +21,7 @@ from app.node.trainer import link
 from app.sapo.asking import Way
 from app.swarm.invite.invite import InviteError, where
 from app.ui.language import translating
-from app.ui.language.spoken import FILE, spoken
+from app.ui.language.texts import SPOKEN_FILE, spoken
 
 UI = Path(__file__).parents[3] / "app" / "ui"
 PLACE = re.compile(r"\{(\w+)\}")
@@ -40,7 +40,7 @@ def german(qapp: QCoreApplication) -> Iterator[None]:
 def test_the_window_knows_every_sentence_in_the_source() -> None:
     """Fails for a sentence that is new, changed or gone, until `./shoal translations` is run; test_translating
     then wants its German."""
-    told = msgspec.json.decode(FILE.read_bytes())
+    told = msgspec.json.decode(SPOKEN_FILE.read_bytes())
     assert told == {"sentences": translating.sentences(), "phrases": translating.phrases()}
     assert len(told["sentences"]) > 500
 

@@ -14,8 +14,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "app" / "ui"
 TRANSLATED = {"tr", "mark", "counted"}
 NOT_TEXTS = {
-    "theme/palette.py": "a style sheet",
-    "theme/theme.py": "names of fonts",
+    "theme/theme.py": "a style sheet, and names of fonts",
     "shell/display.py": "names of packages; its sentences are said in a terminal, before there is a window",
     "settings/diagnostics.py": "for those who mend Shoal, and greppable",
     "process/logs.py": "the same",

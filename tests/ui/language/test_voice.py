@@ -18,7 +18,6 @@ MAIN = (
     *(
         "privacy/live.py",
         "models/page.py",
-        "overview/now.py",
         "overview/page.py",
         "pages/skills.py",
         "swarm/page.py",

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchivedGroup
-from app.ui.swarm.cards import ArchiveCard
+from app.ui.swarm.page import ArchiveCard
 from tests.swarm.cases import SWARM, honest, signed
 from tests.ui.test_pages import texts
 

@@ -17,8 +17,7 @@ from pytestqt.qtbot import QtBot
 from app.swarm.invite.invite import where
 from app.swarm.invite.private import check_words, new_words
 from app.ui.frame.frame import Actions
-from app.ui.swarm.cards import HIDDEN, PrivateCard, QrCode
-from app.ui.swarm.page import SwarmPage
+from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import CopyButton
 from tests.ui import views

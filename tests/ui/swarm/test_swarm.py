@@ -50,7 +50,7 @@ def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
 ) -> None:
     page = SwarmPage(light, actions)
     qtbot.addWidget(page)
-    view = swarm(helped=12, helped_with=30)
+    view = swarm(helped=12)
     page.show_view(view)
     assert "12" in page._helped.text() and not page._helped.isHidden()
     page.show_view(msgspec.structs.replace(view, rules={"receipts": False}))
