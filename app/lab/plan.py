@@ -232,19 +232,19 @@ class StudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attempts: int = 10
 
 
-def regimes(folder: Path = FOLDER) -> list[str]:
+def regimes() -> list[str]:
     """Names of the regimes that come with Shoal."""
-    return sorted(file.stem for file in folder.glob("*.toml"))
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
-def read_regime(name: str, folder: Path = FOLDER) -> StudySettings:
+def read_regime(name: str) -> StudySettings:
     """Reads the regime called `name`, or the file at this path if it ends in .toml. Raises RegimeError."""
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
         return msgspec.convert(found, StudySettings)
     except FileNotFoundError as error:
-        known = ", ".join(regimes(folder))
+        known = ", ".join(regimes())
         raise RegimeError(
             f"There is no regime {name!r}: choose one of {known}, or give a .toml file."
         ) from error

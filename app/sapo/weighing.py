@@ -138,7 +138,10 @@ def weigh(
         part.spread(_advantages(recipe, part.verdicts_G))
     for part in peer_P:
         part.gates_G = _gates(recipe, part, own_logprob)
-        part.spread(part.levelled(_peer_advantages(recipe, part), signs_F))
+        verdicts_G = part.verdicts_G
+        shifted_G = shifted(verdicts_G, recipe.delta) if recipe.delta else _advantages(recipe, verdicts_G)
+        gated_G = [advantage * gate for advantage, gate in zip(shifted_G, part.gates_G, strict=True)]
+        part.spread(part.levelled(gated_G, signs_F))
     share = _share(recipe, own_P, peer_P)
     for part in (*own_P, *peer_P):
         part.average(recipe.denominator, share)
@@ -253,12 +256,6 @@ def _check(group: TrainGroup) -> None:
 
 def _advantages(recipe: Recipe, verdicts_G: Sequence[int]) -> list[float]:
     return (group_normalised if recipe.advantage == "group_normalised" else mean_centred)(verdicts_G)
-
-
-def _peer_advantages(recipe: Recipe, part: _Part) -> list[float]:
-    verdicts_G = part.verdicts_G
-    advantages_G = shifted(verdicts_G, recipe.delta) if recipe.delta else _advantages(recipe, verdicts_G)
-    return [advantage * gate for advantage, gate in zip(advantages_G, part.gates_G, strict=True)]
 
 
 def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:

@@ -24,7 +24,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-struct note {               /* packaging/linux/onefile.py writes it */
+struct note {               /* packaging/linux/package.py writes it */
     char name[48];          /* of the folder: version and digest */
     uint32_t major, minor;  /* of the C library that the app needs */
     uint64_t packed, whole; /* bytes of the stream, and of what it holds */

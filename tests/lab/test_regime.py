@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.plan import FOLDER, RegimeError, read_regime, regimes
+from app.lab.plan import RegimeError, read_regime, regimes
 from app.sapo import curriculum
 
 
@@ -19,7 +19,7 @@ def test_a_file_may_be_given_and_what_it_leaves_out_is_ordinary(tmp_path: Path) 
     path = tmp_path / "own.toml"
     path.write_text("rounds = 3\n[levels]\ngcd = 1\n")
     assert read_regime(str(path)).rounds == 3 and read_regime(str(path)).nodes == 8
-    assert {"rare", "mid"} <= set(regimes(FOLDER))
+    assert {"rare", "mid"} <= set(regimes())
 
 
 @pytest.mark.parametrize("text", ["", "levels = 3", "[levels]\ngcd = 1\n[typo]\n", "rounds ="])

@@ -32,7 +32,7 @@ def onefile() -> Iterator[ModuleType]:
     sys.path.insert(0, str(PACKAGING))
     try:
         from frozen.bundle import BuildError
-        from linux import onefile
+        from linux import package as onefile
 
         try:
             starter = onefile.starter()

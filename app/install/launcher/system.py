@@ -106,16 +106,12 @@ def provide_libraries(
         )
 
 
-def provide_useful(
-    environment: Mapping[str, str] = os.environ,
-    present: Callable[[str], bool] = loads,
-    platform: str = sys.platform,
-) -> None:
+def provide_useful() -> None:
     """Installs libraries that a session with a screen can use, if that needs no password; else does nothing."""
-    if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
+    if os.environ.get("DISPLAY") and not loads(SCREEN_SAVER.file) and sys.platform == "linux":
         with contextlib.suppress(SetupError):
             if privilege() is not None:
-                provide_libraries([SCREEN_SAVER], present, platform)
+                provide_libraries([SCREEN_SAVER])
 
 
 def manager() -> str:

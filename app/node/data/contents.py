@@ -206,8 +206,8 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
         yield file.unlink
 
 
-def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
-    """Deletes the texts of all but the latest `keep` rounds' answers and frees their space. The questions'
+def forget_answers(history: Path) -> None:
+    """Deletes the texts of all but the latest ROUNDS_KEPT rounds' answers and frees their space. The questions'
     coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
         known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
@@ -216,21 +216,21 @@ def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
             gone = db.execute(
                 f"UPDATE groups SET {', '.join(texts)} WHERE completions IS NOT NULL"
                 " AND round <= (SELECT max(round) FROM rounds) - ?",
-                (keep,),
+                (ROUNDS_KEPT,),
             ).rowcount
         if gone:
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def shorten(log: Path, keep: int = LOG_KEPT) -> None:
-    """Cuts a log to its last `keep` bytes, starting at a whole line. Processes that append to it are not
+def shorten(log: Path) -> None:
+    """Cuts a log to its last LOG_KEPT bytes, starting at a whole line. Processes that append to it are not
     disturbed."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
-        if length <= keep:
+        if length <= LOG_KEPT:
             return
-        file.seek(length - keep)
+        file.seek(length - LOG_KEPT)
         end = file.read().partition(b"\n")[2]
         file.seek(0)
         file.write(end)

@@ -15,7 +15,6 @@ from app.models.catalogue import STARTER, Entry, entries
 from app.models.fit import (
     ComputerRoom,
     Dtype,
-    MemoryRoom,
     RoundWork,
     judge,
     likely_dtype,
@@ -44,16 +43,11 @@ from engines.models.folder import (
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 
 
-def survey(
-    home: Path,
-    memory: MemoryRoom | None = None,
-    dtype: Dtype | None = None,
-    elsewhere: ModelFolders | None = None,
-) -> Library:
+def survey(home: Path, elsewhere: ModelFolders | None = None) -> Library:
     """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere`: where other
     programs keep their models."""
     shelf = Shelf(home)
-    room = ComputerRoom(memory=memory or memory_here(), dtype=dtype or likely_dtype(), disk=shelf.free())
+    room = ComputerRoom(memory=memory_here(), dtype=likely_dtype(), disk=shelf.free())
     trained = {row.folder: row for row in trainings(home)}
     partials = {one.id: one for one in shelf.unfinished()}
     installed = {one.name: one for one in shelf.installed()}

@@ -38,12 +38,12 @@ _MAX_PROMPTS = 64
 _MAX_ROWS = 512
 
 
-def prompts(model: Path, count: int = 8) -> list[list[dict[str, str]]]:
-    """Returns questions as a node with this model would ask first. Blocks for some seconds while the puzzle
-    library loads."""
+def prompts(model: Path) -> list[list[dict[str, str]]]:
+    """Returns eight questions as a node with this model would ask first. Blocks for some seconds while the
+    puzzle library loads."""
     state = curriculum.start(starting_levels(model, read_settings(model).families))
     with Sandbox() as sandbox:
-        return [chat(asked.text) for asked in own_questions(state, b"trial", 1, count, sandbox.questions)]
+        return [chat(asked.text) for asked in own_questions(state, b"trial", 1, 8, sandbox.questions)]
 
 
 async def measure(

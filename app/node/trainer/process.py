@@ -203,7 +203,8 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                 if isinstance(reply, messages.StepDone):
                     proved = True
                     trim()
-                    _look_at_memory(watch, engine)
+                    if sentence := watch.after_step(engine.step_down):
+                        getattr(engine, "notes", []).append(sentence)
         except Exception as error:
             reply = _refusal(request.number, error)
         for sentence in _fresh_notes(engine):
@@ -213,13 +214,6 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
 
 def _tell_tokens(channel: BinaryIO, number: int, tokens: int) -> None:
     _send(channel, messages.TokensDone(number=number, tokens=tokens))
-
-
-def _look_at_memory(watch: memory.MemoryWatch, engine: Engine) -> None:
-    """Reduces memory use if memory is short, and adds a sentence to the engine's `notes`."""
-    sentence = watch.after_step(engine.step_down)
-    if sentence:
-        getattr(engine, "notes", []).append(sentence)
 
 
 def _fresh_notes(engine: Engine | None) -> list[str]:
@@ -283,7 +277,10 @@ def _sample(
         rest.after(slice_s)
     tokens = sum(len(completion.tokens_T) for group in groups_PG for completion in group)
     if request.texts_only:
-        groups_PG = [[_without_tokens(completion) for completion in group] for group in groups_PG]
+        groups_PG = [
+            [Completion(tokens_T=[], logprobs_T=[], finished=one.finished, text=one.text) for one in group]
+            for group in groups_PG
+        ]
     return messages.Sampled(
         number=request.number,
         groups_PG=groups_PG,
@@ -291,10 +288,6 @@ def _sample(
         tokens=tokens,
         seconds=worked_s,
     )
-
-
-def _without_tokens(completion: Completion) -> Completion:
-    return Completion(tokens_T=[], logprobs_T=[], finished=completion.finished, text=completion.text)
 
 
 def _listen(source: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:

@@ -118,7 +118,8 @@ class Connection:
                 message = await self._socket.receive()
             self._count(message.data)
             data, kind = message.data, message.type
-            if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
+            sealed = self._asked is not None or self._line is not None
+            if sealed and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
                 data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
             if isinstance(data, bytes):
                 self._ledger.record_received(data)
@@ -146,10 +147,6 @@ class Connection:
             yield
         except (ClientError, OSError, RuntimeError) as error:
             raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
-
-    @property
-    def _sealing(self) -> bool:
-        return self._asked is not None or self._line is not None
 
     def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
         """Decrypts a frame. Of unencrypted frames only a refusal is accepted, and only as the sentence of

@@ -245,12 +245,12 @@ def task_of(envelope: Envelope) -> WireTask:
     return _tasks.decode(_raw(envelope)).task
 
 
-def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S, ahead_s: int = AHEAD_S) -> None:
+def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S) -> None:
     """Raises Refused for a group that is too old or from the future. Both times in Unix milliseconds."""
     if created_ms < now_ms - oldest_s * 1000:
         raise Refused(Flaw.STALE, f"The group is older than {oldest_s} s.")
-    if created_ms > now_ms + ahead_s * 1000:
-        raise Refused(Flaw.AHEAD, f"The group is stamped more than {ahead_s} s ahead: is the clock right?")
+    if created_ms > now_ms + AHEAD_S * 1000:
+        raise Refused(Flaw.AHEAD, f"The group is stamped more than {AHEAD_S} s ahead: is the clock right?")
 
 
 def _raw(envelope: Envelope) -> bytes:

@@ -46,12 +46,12 @@ class Topic(msgspec.Struct, frozen=True):
         return sum(found) if all(found) else 0
 
 
-def topics(language: str, folder: Path = FOLDER) -> list[Topic]:
+def topics(language: str) -> list[Topic]:
     """Returns every page, in this language if there is a translation, else in English."""
     found = []
     for key in PAGES:
         path = next(
-            (path for path in (folder / language / f"{key}.md", folder / f"{key}.md") if path.is_file()), None
+            (path for path in (FOLDER / language / f"{key}.md", FOLDER / f"{key}.md") if path.is_file()), None
         )
         if path is not None:
             text = readable(path.read_text(encoding="utf-8"))

@@ -279,11 +279,10 @@ class Theme(QObject):
             self._application.setStyleSheet(wanted)
 
 
-def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:
-    """The bundled font at a size in pixels, with digits of equal width; `display` is its cut for large
-    sizes."""
+def font(size: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    """The bundled font at a size in pixels, with digits of equal width."""
     made = QFont()
-    made.setFamilies(["Inter Display", "Inter"] if display else ["Inter"])
+    made.setFamilies(["Inter"])
     made.setPixelSize(size)
     made.setWeight(weight)
     made.setFeature(QFont.Tag("tnum"), 1)
@@ -340,11 +339,11 @@ def rendered(source: str, width: int, height: int, scale: float = 2.0) -> QPixma
     return pixmap
 
 
-def line_icon(name: str, colour: str, checked: str | None = None, size: int = 18) -> QIcon:
+def line_icon(name: str, colour: str, checked: str | None = None) -> QIcon:
     """Returns an icon for a button, in another colour while it is checked."""
-    icon = QIcon(drawn(name, colour, size, size))
+    icon = QIcon(drawn(name, colour, 18, 18))
     if checked is not None:
-        icon.addPixmap(drawn(name, checked, size, size), QIcon.Mode.Normal, QIcon.State.On)
+        icon.addPixmap(drawn(name, checked, 18, 18), QIcon.Mode.Normal, QIcon.State.On)
     return icon
 
 

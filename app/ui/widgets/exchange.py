@@ -212,17 +212,17 @@ class ExampleOffer(Card):
         shared = tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
         stays = tr("Word for word, nothing else. It stays on this computer.")
         self._about = Label(shared if together else stays, "faint", wrap=True)
-        asked = [button(tr("Teach my model"), lambda: self._say_yes(True, False))]
+        asked = [button(tr("Teach my model"), lambda: self._say_yes(False))]
         if together:
-            asked.insert(0, button(tr("Teach and share"), lambda: self._say_yes(True, True), "primary"))
+            asked.insert(0, button(tr("Teach and share"), lambda: self._say_yes(True), "primary"))
         self._buttons = boxed(row(*asked, button(tr("Keep it to myself"), self._no), 1, gap=8))
         heading = Label(tr("Right! May your answer teach?"), "strong")
         self.setLayout(column(heading, words, self._about, self._buttons, gap=9, margins=(14, 12, 14, 12)))
 
-    def _say_yes(self, teach: bool, share: bool) -> None:
+    def _say_yes(self, share: bool) -> None:
         self._buttons.hide()
         self._about.say(tr("Saving it …"))
-        self._give(teach, share)
+        self._give(True, share)
 
     def _no(self) -> None:
         self._buttons.hide()

@@ -133,10 +133,10 @@ def skinny_is_faster() -> bool:
     return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 
-def _fastest(work: Callable[[], object], repeats: int = 5) -> float:
+def _fastest(work: Callable[[], object]) -> float:
     work()
     seconds = []
-    for _ in range(repeats):
+    for _ in range(5):
         start = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - start)
