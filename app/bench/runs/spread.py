@@ -5,8 +5,7 @@ processor time.
 
 Teachers (starters, each with its own seed) first learn with each other on a real relay, and their groups are
 stored in its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone`
-without a relay, `archive` with the relay after the teachers have gone, `live` while they continue to learn,
-resting four round lengths after each round. At the end every arm answers the same held-out questions: the union
+without a relay, `archive` with the relay after the teachers have gone, `live` while they continue to learn. At the end every arm answers the same held-out questions: the union
 of the teachers' families and those in which any arm of this seed was placed or joined. Running the command
 again continues with the missing runs."""
 
@@ -33,11 +32,9 @@ from engines.models.folder import read_settings
 
 SUMMARY = "a newcomer that learns from a swarm of other models, and the same model alone"
 ALONE, ARCHIVE, LIVE = "alone", "archive", "live"
-_REST = "4"
-"""Round lengths for which teachers rest after each round while a newcomer learns beside them."""
-_REST_BEFORE = "14"
-"""Round lengths for which teachers rest before that. A starter makes some nine informative groups a second, and
-a relay accepts thirty a minute of one node: without rests nine of ten would never reach the archive."""
+_REST = "14"
+"""Round lengths for which teachers rest after each round. A starter makes some nine informative groups a
+second, and a relay accepts thirty a minute of one node: without rests nine of ten would never reach others."""
 _LOOK_S = 2.0
 
 
@@ -119,9 +116,9 @@ def _each(args: argparse.Namespace) -> range:
 def _teacher(
     args: argparse.Namespace, seed: int, number: int, place: Path, url: str, rounds: int | None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a starter on the relay; with `rounds` None it continues, with rests, until the context ends."""
+    """Runs a starter on the relay; with `rounds` None it continues, until the context ends."""
     words = ["--relay", url, "--seed", str(100 * seed + number), "--home", str(place / f"teacher{number}")]
-    words += ["--rest", _REST] if rounds is None else ["--rest", _REST_BEFORE, "--rounds", str(rounds)]
+    words += ["--rest", _REST] + (["--rounds", str(rounds)] if rounds is not None else [])
     with _node(place / f"teacher{number}", "--model", "starter", "--probe-every", "30", *words) as node:
         yield node
 

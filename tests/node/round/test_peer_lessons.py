@@ -72,7 +72,10 @@ def shelf() -> Shelf:
     return swarm
 
 
-def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -> None:
+def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
     swarm = shelf()
     seen = bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2)
     (placed,) = of(events.PlacementDone, seen)
