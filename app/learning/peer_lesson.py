@@ -197,7 +197,7 @@ def first_answers(
 
 def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
     """Returns the waiting `families` that peers are asked for: all of them until more than ASKED were read,
-    then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the next ones in each `turn`.
+    then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the next ones in each turn.
 
     >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
