@@ -239,7 +239,7 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
         next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson
         and chosen_families(lesson, {}, full) == lesson
     )
-    strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(24, 12)], 20)
+    strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(36, 12)], 20)
     assert peer_lesson.unfinished(strong) == () and next_lesson(groups, strong, 60, nobody) is None
     for number in range(TRIES):
         assert peer_lesson.unfinished(opened) == ("gcd",)
