@@ -43,7 +43,7 @@ ENOUGH, MIN = 48, 24
 FAMILIES, ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
 NEW_BESIDE = 1
-"""Maximum number of new families in a lesson that also continues others."""
+"""Maximum number of families without a right answer so far in a lesson that also continues others."""
 ANSWERS_READ = 6
 """Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
 answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most
@@ -217,9 +217,11 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
     """Returns the lesson reduced to FAMILIES: those whose latest lesson is longest ago, and among equal ones
     those whose answers are likeliest to the model. `nats`: by family, the mean negative log-probability of a
     whole answer. Unread families come after these, and families whose answers mostly show no work last, because
-    short answers are always likely. New families are added only up to MAX_ACTIVE, and only NEW_BESIDE of them
-    in a lesson that continues others: unlikely families cost as many steps and gain nothing yet (LOG.md)."""
+    short answers are always likely. Families are opened only up to MAX_ACTIVE, and a lesson that continues
+    others has only NEW_BESIDE without a right answer in a trial: unlikely families cost as many steps and gain
+    nothing yet (LOG.md)."""
     latest = {one.family: one.round for one in found.lessons}
+    begun = {*found.in_play, *(one.family for one in found.lessons if one.after)}
 
     def order(part: FamilyAnswers) -> tuple[bool, int, float]:
         worked = sum(shows_work(one.completion) for one in part.answers)
@@ -227,9 +229,11 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
         return direct, latest.get(part.family, -1), nats.get(part.family, math.inf)
 
     parts = sorted(lesson.parts, key=order)
-    new = [one for one in parts if one.family not in found.in_play]
-    room = MAX_ACTIVE - len(found.in_play)
-    over = new[max(0, room if len(new) == len(parts) else min(room, NEW_BESIDE)) :]
+    far = [one for one in parts if one.family not in begun]
+    over = far[NEW_BESIDE:] if len(far) < len(parts) else []
+    parts = [one for one in parts if one not in over]
+    unopened = [one for one in parts if one.family not in found.in_play]
+    over = unopened[max(0, MAX_ACTIVE - len(found.in_play)) :]
     return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
 
 
@@ -394,7 +398,7 @@ def after_lesson(
 ) -> Placement:
     """Returns the placement with the results of a lesson, from the trials of its families before and after it.
     A lesson that was not `kept` opens nothing. A family that gained but is not open yet may be taught again
-    soon; one without a right answer in its trial is far, and waits as after PATIENCE failures."""
+    soon."""
     failures = {one.family: one.failures for one in found.lessons}
     results = [
         LessonResult(
@@ -404,7 +408,7 @@ def after_lesson(
             opened=part.family in found.joined or (kept and opens(last)),
             failures=0
             if kept and (gained(first, last) or (opens(last) and part.family not in found.joined))
-            else failures.get(part.family, 0) + (1 if last.solved else PATIENCE),
+            else failures.get(part.family, 0) + 1,
             before=_share([first]),
             after=_share([last if kept else first]),
             authors=part.authors,

@@ -160,6 +160,14 @@ def test_lessons_go_round_the_families() -> None:
     assert last is not None
     second = list(chosen_families(last, {}, found).levels)
     assert second[0] not in first.levels and set(second[1:]) < set(first.levels)
+    bad = tuple(tried(0, 0) for _ in good)
+    weak = (tried(1, 1), tried(2, 1), *bad[2:])
+    found = peer_lesson.after_lesson(FOUND, first, bad, weak, 1)
+    assert not found.joined and found.lessons[0].after
+    some_ = list(chosen_families(last, {}, found).levels)
+    assert set(some_[1:]) == set(list(first.levels)[:2]) and some_[0] not in first.levels, (
+        "what has begun goes on, and one other family is tried"
+    )
 
 
 def test_cut_answers_and_people_are_left_out() -> None:

@@ -142,7 +142,7 @@ def test_questions_that_a_model_cannot_read_end_no_node(bench: Bench, monkeypatc
     assert [one.family for one in of(events.SkillLearned, seen)] == ["basic_arithmetic"]
     assert [one.round for one in of(Round, seen)][-1] == 3
     failed = [one for one in kept(bench).lessons if one.family == "number_sorting"]
-    assert [one.failures for one in failed] == [peer_lesson.PATIENCE], "it waits"
+    assert [one.failures for one in failed] == [1], "it waits"
 
 
 def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_were(
@@ -155,7 +155,7 @@ def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_w
     assert not of(events.SkillLearned, seen) and not swarm.taught
     assert sum("as it was before it" in note.sentence for note in of(events.NodeNote, seen)) == 1
     (result,) = kept(bench).lessons
-    assert (result.family, result.opened, result.failures) == ("gcd", False, peer_lesson.PATIENCE)
+    assert (result.family, result.opened, result.failures) == ("gcd", False, 1)
     assert [one.round for one in of(Round, seen)] == [1, 2, 3]
     (tmp_path / "alone").mkdir()
     alone = Bench(tmp_path / "alone")
@@ -196,7 +196,7 @@ def test_a_lesson_that_costs_everyday_language_is_taken_back(
     seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=swarm, external=2)
     assert not of(events.SkillLearned, seen) and not any(one.lesson_from for one in of(Round, seen))
     assert kept(bench).lessons and not any(one.opened for one in kept(bench).lessons)
-    assert all(one.failures for one in kept(bench).lessons) and not swarm.times_taught
+    assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.times_taught
 
 
 def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> None:
