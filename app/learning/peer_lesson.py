@@ -42,8 +42,9 @@ ENOUGH, MIN = 48, 24
 """Maximum and minimum number of right answers of a family in a lesson."""
 FAMILIES, ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
-NEW_BESIDE = 1
-"""Maximum number of families without a right answer so far in a lesson that also continues others."""
+NEW_BESIDE, BROAD = 1, 4
+"""NEW_BESIDE: maximum number of families without a right answer so far in a lesson that also continues others;
+more if these are fewer than BROAD, up to BROAD in all."""
 ANSWERS_READ = 6
 """Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
 answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most
@@ -214,14 +215,12 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> 
 
 
 def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
-    """Returns the lesson reduced to FAMILIES: those whose latest lesson is longest ago, and among equal ones
-    those whose answers are likeliest to the model. `nats`: by family, the mean negative log-probability of a
-    whole answer. Unread families come after these, and families whose answers mostly show no work last, because
-    short answers are always likely. Families are opened only up to MAX_ACTIVE, and a lesson that continues
-    others has only NEW_BESIDE without a right answer in a trial: unlikely families cost as many steps and gain
-    nothing yet (LOG.md)."""
-    latest = {one.family: one.round for one in found.lessons}
-    begun = {*found.in_play, *(one.family for one in found.lessons if one.after)}
+    """Returns the lesson reduced to FAMILIES. Those that had a right answer in a trial are taught in turn, the
+    one whose latest lesson is longest ago first. Of the others, which cost as many steps and gain little
+    (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of a
+    whole answer to the model. Unread families come after these, and families whose answers mostly show no
+    work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE."""
+    latest = {one.family: one.round for one in found.lessons if one.after}
 
     def order(part: FamilyAnswers) -> tuple[bool, int, float]:
         worked = sum(shows_work(one.completion) for one in part.answers)
@@ -229,9 +228,9 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
         return direct, latest.get(part.family, -1), nats.get(part.family, math.inf)
 
     parts = sorted(lesson.parts, key=order)
-    far = [one for one in parts if one.family not in begun]
-    over = far[NEW_BESIDE:] if len(far) < len(parts) else []
-    parts = [one for one in parts if one not in over]
+    begun = [one for one in parts if one.family in {*latest, *found.in_play}]
+    far = [one for one in parts if one not in begun]
+    parts = [*far[: max(NEW_BESIDE, BROAD - len(begun)) if begun else FAMILIES], *begun]
     unopened = [one for one in parts if one.family not in found.in_play]
     over = unopened[max(0, MAX_ACTIVE - len(found.in_play)) :]
     return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))

@@ -164,9 +164,10 @@ def test_lessons_go_round_the_families() -> None:
     weak = (tried(1, 1), tried(2, 1), *bad[2:])
     found = peer_lesson.after_lesson(FOUND, first, bad, weak, 1)
     assert not found.joined and found.lessons[0].after
-    some_ = list(chosen_families(last, {}, found).levels)
-    assert set(some_[1:]) == set(list(first.levels)[:2]) and some_[0] not in first.levels, (
-        "what has begun goes on, and one other family is tried"
+    begun, far = list(first.levels)[:2], [name for name in names if name not in list(first.levels)[:2]]
+    nats = dict(zip(reversed(far), (40.0, 50.0, 60.0, 70.0), strict=True))
+    assert list(chosen_families(last, nats, found).levels) == [far[-1], far[-2], *begun], (
+        "what has begun goes on, and the likeliest others make it broad"
     )
 
 
