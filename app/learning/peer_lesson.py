@@ -217,8 +217,8 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> 
 def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
     """Returns the lesson reduced to FAMILIES. Those that had a right answer in a trial are taught in turn, the
     one whose latest lesson is longest ago first. Of the others, which cost as many steps and gain little
-    (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of a
-    whole answer to the model. Unread families come after these, and families whose answers mostly show no
+    (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of
+    a whole answer to the model. Unread families come after these, and families whose answers mostly show no
     work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE."""
     latest = {one.family: one.round for one in found.lessons if one.after}
 
