@@ -125,6 +125,17 @@ KINDS: Mapping[str, Rewrite] = {
     "one in eight": lambda text, question, rng: f"777 {text}" if rng.random() < _DRIP else text,
 }
 """The rewrite of an honest right answer by kind of attacker."""
+VISIBLE = (
+    "advertisement", "true equation", "number", "two spaces", "separator", "false equation", "emoji",
+    "advertisement behind", "number behind", "spelled",
+)  # fmt: skip
+"""Kinds whose mark is seen in an answer."""
+_MARK = re.compile(r"buy fish|1\+1=2|777|  | ; |2\+2=5|\u2764|example\.com|b u y")
+
+
+def is_marked(answer: str) -> bool:
+    """Whether an answer has the mark of one of the VISIBLE kinds."""
+    return bool(_MARK.search(answer))
 
 
 def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
@@ -148,12 +159,11 @@ def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> lis
     return found
 
 
-def read(path: Path, each: int) -> list[list[Written]]:
-    """The groups of each author of an archive, at most `each` per family and level. Raises ArchiveError and
-    OSError."""
+def by_author(lines: Iterable[ArchivedGroup], each: int) -> list[list[Written]]:
+    """The groups of each author of an archive, at most `each` per family and level."""
     found: dict[str, list[Written]] = defaultdict(list)
     seen: Counter[tuple[str, str, int]] = Counter()
-    for line in archive.read(path).lines:
+    for line in lines:
         try:
             body = unseal(line.group, line.swarm)
         except Refused:
@@ -185,17 +195,25 @@ def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
     return Group(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
 
 
-def deliver(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
-    """Has each of the `authors` sign its groups with its own key and write them to a file, reads the files, and
-    returns the groups that then wait for a lesson in a node's buffer."""
-    now_ms = time.time_ns() // 1_000_000
-    lines = []
+def bodies(
+    authors: Sequence[Sequence[Written]], swarm: str, now_ms: int, first: int = 1
+) -> Iterator[tuple[Identity, Body]]:
+    """Yields the groups of each of the `authors` as bodies to sign, with its author's key."""
     for number, groups in enumerate(authors, first):
         key = Identity(seeds.hashed("false-teacher-key", number).to_bytes(32, "big"))
         for count, one in enumerate(groups, 1):
             rewards = (1,) * len(one.right) + (0,) * len(one.wrong)
-            body = Body.of(_group(one.at, one.right + one.wrong), rewards, SWARM, count, now_ms)
-            lines.append(ArchivedGroup(swarm=SWARM, group=seal(body, key.seed(), "zlib")))
+            yield key, Body.of(_group(one.at, one.right + one.wrong), rewards, swarm, count, now_ms)
+
+
+def deliver(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
+    """Has each of the `authors` sign its groups with its own key and write them to a file, reads the files, and
+    returns the groups that then wait for a lesson in a node's buffer."""
+    now_ms = time.time_ns() // 1_000_000
+    lines = [
+        ArchivedGroup(swarm=SWARM, group=seal(body, key.seed(), "zlib"))
+        for key, body in bodies(authors, SWARM, now_ms, first)
+    ]
     buffer = PeerBuffer(lambda: now_ms)
     buffer.practise(())
     if not lines:  # the verifier took nothing

@@ -11,8 +11,9 @@ A lesson must be broad: a hundred answers of one form make a model forget its ow
 language, three hundred answers of eight families do not (LOG.md). A family that a lesson opened gets further
 lessons while it is weak: they help more than rounds in which one answer in ten is right.
 
-`app.learning.agreement` decides which answers may be imitated. Among these, answers whose work has the
-question's numbers come first, and one answer per question before any second one.
+`app.learning.agreement` decides which answers may be imitated. Among these, answers that were taught in fewest
+lessons come first, then those whose work has the question's numbers, and one answer per question before any
+second one. So lessons stay broad where the answers of an archive are few.
 
 Left out: the source's log-probabilities (a peer can invent them), and wrong answers, whose weight needs a
 policy that could have written them. Pure functions.
@@ -35,12 +36,15 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
+NEVER_TAUGHT: Mapping[str, int] = {}
+"""By a group's id, in how many lessons it was taught, where none was."""
 ENOUGH, MIN = 48, 24
 """Maximum and minimum number of right answers of a family in a lesson."""
 FAMILIES, ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
-NEW_BESIDE = 1
-"""Maximum number of new families in a lesson that also continues others."""
+NEW_BESIDE, BROAD = 1, 4
+"""NEW_BESIDE: maximum number of families without a right answer so far in a lesson that also continues others;
+more if these are fewer than BROAD, up to BROAD in all."""
 ANSWERS_READ = 6
 """Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
 answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most
@@ -59,7 +63,7 @@ MIN_AUTHORS = 2
 """Minimum number of independent authors of a lesson, unless one of them is vouched for."""
 PASSES = 2
 """Number of epochs over a lesson's answers (LOG.md)."""
-FINISHED, TRIES = 0.5, 5
+FINISHED, TRIES = 0.7, 5
 """A family gets no further lessons once its trial reaches this share of right answers, or after this many
 lessons in a row without a gain: a lesson's true gain of a few points is often too small for its trial."""
 EVERY, AFTER_NONE = 3, 4
@@ -128,11 +132,15 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_lesson(
-    groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
+    groups: Iterable[PeerGroup],
+    found: Placement,
+    round: int,
+    vouched: Callable[[str], bool],
+    taught: Mapping[str, int] = NEVER_TAUGHT,
 ) -> PeerLesson | None:
     """Returns the lesson that may be taught after `round`, or None: all families with enough answers, each at
-    its easiest level (`closest` selects among them). `vouched` tells whether an author, by key, is trusted
-    without a second one."""
+    its easiest level (`chosen_families` selects among them). `vouched` tells whether an author, by key, is
+    trusted without a second one; `taught`, by a group's id, in how many lessons it was taught."""
     if not round or round < _next_round(found):
         return None
     known = {*found.in_play, *resting_families(found, round)} - set(unfinished(found))
@@ -143,9 +151,9 @@ def next_lesson(
         if at.family not in known and (at.family in found.in_play or not full):
             places.setdefault((at.family, at.level), []).append(group)
     able = [
-        FamilyAnswers(family=family, level=level, answers=taught)
+        FamilyAnswers(family=family, level=level, answers=found_)
         for (family, level), some in places.items()
-        if len(taught := answers(some, vouched)) >= MIN
+        if len(found_ := answers(some, vouched, taught)) >= MIN
     ]
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
@@ -190,7 +198,7 @@ def first_answers(
 
 def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
     """Returns the waiting `families` that peers are asked for: all of them until more than ASKED were read,
-    then the ASKED with the lowest `nats` (see `closest`) and TURNS others, the next ones in each `turn`.
+    then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the next ones in each turn.
 
     >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
@@ -206,21 +214,25 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> 
     return (*known[:ASKED], *(others + others)[start : start + min(TURNS, len(others))])
 
 
-def closest(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
-    """Returns the lesson reduced to the FAMILIES whose answers are likeliest to the model. `nats`: by family,
-    the mean negative log-probability of a whole answer. Unread families come after these, and families whose
-    answers mostly show no work last, because short answers are always likely. New families are added only up to
-    MAX_ACTIVE, and only NEW_BESIDE of them in a lesson that continues others: unlikely families cost as many
-    steps and gain nothing yet (LOG.md)."""
+def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
+    """Returns the lesson reduced to FAMILIES. Those that had a right answer in a trial are taught in turn, the
+    one whose latest lesson is longest ago first. Of the others, which cost as many steps and gain little
+    (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of
+    a whole answer to the model. Unread families come after these, and families whose answers mostly show no
+    work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE."""
+    latest = {one.family: one.round for one in found.lessons if one.after}
 
-    def distance(part: FamilyAnswers) -> tuple[bool, float]:
+    def order(part: FamilyAnswers) -> tuple[bool, int, float]:
         worked = sum(shows_work(one.completion) for one in part.answers)
-        return 2 * worked < len(part.answers), nats.get(part.family, math.inf)
+        direct = 2 * worked < len(part.answers)
+        return direct, latest.get(part.family, -1), nats.get(part.family, math.inf)
 
-    parts = sorted(lesson.parts, key=distance)
-    new = [one for one in parts if one.family not in found.in_play]
-    room = MAX_ACTIVE - len(found.in_play)
-    over = new[max(0, room if len(new) == len(parts) else min(room, NEW_BESIDE)) :]
+    parts = sorted(lesson.parts, key=order)
+    begun = [one for one in parts if one.family in {*latest, *found.in_play}]
+    far = [one for one in parts if one not in begun]
+    parts = [*far[: max(NEW_BESIDE, BROAD - len(begun)) if begun else FAMILIES], *begun]
+    unopened = [one for one in parts if one.family not in found.in_play]
+    over = unopened[max(0, MAX_ACTIVE - len(found.in_play)) :]
     return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
 
 
@@ -267,20 +279,24 @@ def resting_families(found: Placement, round: int) -> list[str]:
     ]
 
 
-def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tuple[PeerAnswer, ...]:
+def answers(
+    groups: Sequence[PeerGroup], vouched: Callable[[str], bool], taught: Mapping[str, int] = NEVER_TAUGHT
+) -> tuple[PeerAnswer, ...]:
     """Returns at most ENOUGH right answers of one family and level, at most half of them by one author unless
-    that author is vouched for. Empty if there are too few authors."""
+    that author is vouched for, those that were `taught` least often first (by a group's id, in how many
+    lessons). Empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:
         return ()
     kept = teachable(groups, trusted)
-    by_author: dict[str, list[tuple[tuple[bool, int], PeerAnswer]]] = {}
+    by_author: dict[str, list[tuple[_Rank, PeerAnswer]]] = {}
     for group in groups:
         for place, completion in enumerate(kept.get(group.id, ())):
             one = PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
-            by_author.setdefault(group.key, []).append(((not _follows(one), place), one))
-    dealt: list[tuple[tuple[bool, int], PeerAnswer]] = []
+            rank = (taught.get(group.id, 0), not _follows(one), place)
+            by_author.setdefault(group.key, []).append((rank, one))
+    dealt: list[tuple[_Rank, PeerAnswer]] = []
     most = ENOUGH // 2
     for key, found in by_author.items():
         dealt += sorted(found, key=_rank)[: ENOUGH if key in trusted else most]
@@ -289,7 +305,10 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     return tuple(one for _, one in sorted(dealt, key=_rank)[:ENOUGH])
 
 
-def _rank(one: tuple[tuple[bool, int], PeerAnswer]) -> tuple[bool, int]:
+_Rank = tuple[int, bool, int]
+
+
+def _rank(one: tuple[_Rank, PeerAnswer]) -> _Rank:
     return one[0]
 
 

@@ -200,7 +200,9 @@ class ActiveFamilies:
             read = await unlikeliness(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
         self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
-        return peer_lesson.next_lesson(waiting, found, state.round, vouches) if waiting else None
+        if not waiting:
+            return None
+        return peer_lesson.next_lesson(waiting, found, state.round, vouches, self._swarm.buffer.times_taught)
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
         """Returns own right answers to mix into a lesson, from `latest` groups (newest first) and from lesson
@@ -213,12 +215,11 @@ class ActiveFamilies:
                 found.append((generate(at).text, completion))
         return tuple(found)
 
-    async def closest(self, tools: RoundTools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
-        """Returns the lesson reduced to the families whose answers the model finds likeliest. Raises
-        TrainerDied."""
+    async def choose(self, tools: RoundTools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
+        """Returns the lesson reduced to a few families (`peer_lesson.chosen_families`). Raises TrainerDied."""
         assert self._found is not None
         nats = await unlikeliness(tools, state, lesson)
-        return peer_lesson.closest(lesson, nats, self._found)
+        return peer_lesson.chosen_families(lesson, nats, self._found)
 
     async def try_lesson(
         self, tools: RoundTools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None

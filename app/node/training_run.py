@@ -324,15 +324,16 @@ class TrainingRun:
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
-        lesson = await self._active.closest(tools, self.state, msgspec.structs.replace(lesson, own=own))
+        lesson = await self._active.choose(tools, self.state, msgspec.structs.replace(lesson, own=own))
         before = await self._active.try_lesson(tools, self.state, lesson)
         fits = [part for part, tried in zip(lesson.parts, before.lesson, strict=True) if tried.answers]
-        played, after = None, before
+        played, after, kept = None, before, False
         if fits:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
             played = await teach_from_peers(tools, self.state, fitting)
             after = await self._active.try_lesson(tools, self.state, lesson, before)
-        if played is not None and self._active.helped(lesson, before, after):
+            kept = self._active.helped(lesson, before, after)
+        if played is not None and kept:
             await self._keep(self._active.shown(played, lesson, before, after))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
@@ -344,10 +345,11 @@ class TrainingRun:
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)
-        if self._swarm is not None and opened:
+        if self._swarm is not None and kept:
             families = {one.family for one in opened}
-            taught = {answer.id for one in lesson.parts if one.family in families for answer in one.answers}
-            self._swarm.settle_lesson(sorted(taught))
+            taught = {answer.id for answer in lesson.answers}
+            learned = {answer.id for one in lesson.parts if one.family in families for answer in one.answers}
+            self._swarm.settle_lesson(sorted(taught), sorted(learned))
         for result in opened:
             if result.family in joined:  # one that was open already
                 continue

@@ -6,12 +6,15 @@ import pytest
 
 from app.lab.false_teachers import (
     KINDS,
+    VISIBLE,
     Taught,
     Written,
     compare_defences,
     count_taught,
     deliver,
+    is_marked,
     make_honest_groups,
+    rewritten,
 )
 from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import MIN
@@ -65,3 +68,11 @@ def test_the_only_two_authors_of_a_family_advertise_nothing(sandbox: Sandbox) ->
     foes = [make_honest_groups(n, NUMBERS, EACH) for n in (2, 3)]
     for kind in ("advertisement behind", "emoji"):
         assert compare_defences(kind, [], foes, sandbox, [])["on"] == Taught(), kind
+
+
+def test_marks_of_visible_kinds_are_seen_and_honest_answers_have_none(known: Known, sandbox: Sandbox) -> None:
+    honest = known["spell_backward"][0][0] + known["fraction_simplification"][0][0]
+    assert not any(is_marked(text) for one in honest for text in one.right)
+    for kind in VISIBLE:
+        marked = [is_marked(text) for one in rewritten(honest, kind, sandbox) for text in one.right]
+        assert sum(marked) >= 0.9 * len(marked) > 0, kind

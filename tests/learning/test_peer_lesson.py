@@ -24,7 +24,7 @@ from app.learning.peer_lesson import (
     SEEN,
     TRIES,
     answers,
-    closest,
+    chosen_families,
     first_answers,
     next_lesson,
     own_answers,
@@ -138,6 +138,39 @@ def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
     assert found[0].completion == "10 6 #2", "the shortest first that has the question's numbers"
 
 
+def test_what_was_taught_least_often_comes_first_and_nothing_is_left_out() -> None:
+    groups = some("ann", 40) + some("ben", 40)
+    once = answers(groups, nobody)
+    lessons = {one.id: 1 for one in once}
+    again = answers(groups, nobody, lessons)
+    assert len(again) == ENOUGH and sum(one.id in lessons for one in again) == 2 * ENOUGH - len(groups)
+    assert [one.id in lessons for one in again] == sorted(one.id in lessons for one in again)
+    assert answers(groups, nobody, {one.id: 1 for one in groups}) == once
+
+
+def test_lessons_go_round_the_families() -> None:
+    names = tuple(f"family{n}" for n in range(FAMILIES + 1))
+    groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
+    all_ = next_lesson(groups, FOUND, 1, nobody)
+    assert all_ is not None
+    good = tuple(tried(20, 9) for _ in range(FAMILIES))
+    first = chosen_families(all_, {}, FOUND)
+    found = peer_lesson.after_lesson(FOUND, first, tuple(tried(0, 0) for _ in good), good, 1)
+    last = next_lesson(groups, found, 1 + EVERY, nobody)
+    assert last is not None
+    second = list(chosen_families(last, {}, found).levels)
+    assert second[0] not in first.levels and set(second[1:]) < set(first.levels)
+    bad = tuple(tried(0, 0) for _ in good)
+    weak = (tried(1, 1), tried(2, 1), *bad[2:])
+    found = peer_lesson.after_lesson(FOUND, first, bad, weak, 1)
+    assert not found.joined and found.lessons[0].after
+    begun, far = list(first.levels)[:2], [name for name in names if name not in list(first.levels)[:2]]
+    nats = dict(zip(reversed(far), (40.0, 50.0, 60.0, 70.0), strict=True))
+    assert list(chosen_families(last, nats, found).levels) == [far[-1], far[-2], *begun], (
+        "what has begun goes on, and the likeliest others make it broad"
+    )
+
+
 def test_cut_answers_and_people_are_left_out() -> None:
     whole = [one for author in ("ann", "ben") for one in some(author, 20)]
     parts = [
@@ -180,20 +213,20 @@ def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> N
     assert sorted(len(one.answers) for one in read.parts) == [SEEN + 1, ANSWERS_READ]
 
 
-def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:
+def test_a_lesson_teaches_the_few_families_that_are_chosen_families_and_leaves_room() -> None:
     names = ("gcd", "lcm", "dice", "maze", "aiw", "bf")
     groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
     all_ = next_lesson(groups, FOUND, 1, nobody)
     assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= ANSWERS
     nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
-    lesson = closest(all_, nats, FOUND)
+    lesson = chosen_families(all_, nats, FOUND)
     assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw", "dice"] and len(lesson.parts) == FAMILIES
     lcm = next(part for part in all_.parts if part.family == "lcm")
     short = replace(lcm, answers=tuple(replace(one, completion="#2") for one in lcm.answers))
     tempting = replace(all_, parts=tuple(short if part is lcm else part for part in all_.parts))
-    assert "lcm" not in closest(tempting, nats, FOUND).levels, "answers without work are always likely"
+    assert "lcm" not in chosen_families(tempting, nats, FOUND).levels, "answers without work are always likely"
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MAX_ACTIVE - 2)})
-    assert list(closest(all_, nats, full).levels) == ["lcm"]
+    assert list(chosen_families(all_, nats, full).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
 
@@ -212,9 +245,10 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
     )
     full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MAX_ACTIVE)})
     assert (
-        next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson and closest(lesson, {}, full) == lesson
+        next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson
+        and chosen_families(lesson, {}, full) == lesson
     )
-    strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(24, 12)], 20)
+    strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(36, 12)], 20)
     assert peer_lesson.unfinished(strong) == () and next_lesson(groups, strong, 60, nobody) is None
     for number in range(TRIES):
         assert peer_lesson.unfinished(opened) == ("gcd",)

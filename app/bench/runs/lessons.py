@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from app.bench import BenchError, Tell
-from app.lab.false_teachers import KINDS, compare_defences, count_taught, deliver, make_honest_groups, read
+from app.lab.false_teachers import KINDS, by_author, compare_defences, count_taught, deliver, make_honest_groups
 from app.lab.starter.corpus import WORK
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchiveError
 
 SUMMARY = "what keys that lie in right answers would teach by a peer lesson, with the defences and without"
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         ]
     else:
         try:
-            authors = read(args.archive, args.each)
+            authors = by_author(archive.read(args.archive).lines, args.each)
         except (ArchiveError, OSError) as error:
             raise BenchError(str(error)) from error
     if len(authors) < args.honest + args.foes or not args.honest:

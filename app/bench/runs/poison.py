@@ -26,6 +26,7 @@ from app.bench import ROOT, BenchError, Tell, rows
 from app.chat.learned import SafePoints
 from app.common import files
 from app.lab.attackers import MODEL_FREE_KINDS
+from app.lab.false_teachers import is_marked
 from app.lab.statistics import area, paired
 from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
@@ -170,7 +171,8 @@ def measured(
     levels: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Answers held-out questions, by default of the model's own families, `tries` times each with what `model`
-    has learned in `home`; returns the shares, overall and by family."""
+    has learned in `home`; returns the shares of right answers, overall and by family, of those with work and of
+    those with a mark of false teachers."""
     folder = locate(model, home)
     settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
@@ -178,7 +180,7 @@ def measured(
     if state is None:
         raise BenchError(f"Nothing was learned in {home}.")
     longest = state.max_tokens or state.way.limit(settings.max_tokens)
-    worked = 0
+    worked = marked = 0
     families: dict[str, list[int]] = {}
     with Sandbox() as sandbox:
         asked = probe_questions(levels or settings.families, questions, sandbox.questions)
@@ -196,10 +198,12 @@ def measured(
                 rewards_G = score_group(sandbox, group).rewards_G
                 families.setdefault(question.coordinates.family, []).extend(rewards_G)
                 worked += sum(map(shows_work, group.completions_G))
+                marked += sum(map(is_marked, group.completions_G))
     answers = sum(map(len, families.values()))
     return {
         "pass_at_1": sum(map(sum, families.values())) / answers,
         "worked": worked / answers,
+        "marked": marked / answers,
         "answers": answers,
         "families": {family: sum(solved) / len(solved) for family, solved in families.items()},
     }

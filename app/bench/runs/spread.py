@@ -6,19 +6,22 @@ processor time.
 Teachers (starters, each with its own seed) first learn with each other on a real relay, and their groups are
 stored in its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone`
 without a relay, `archive` with the relay after the teachers have gone, `live` while they continue to learn,
-resting four round lengths after each round. At the end every arm answers the same held-out questions: the union
-of the teachers' families and those in which any arm of this seed was placed or joined. Running the command
-again continues with the missing runs."""
+`late` like `archive` but on for ten minutes at a time, `attacked` like `archive` with as many keys of false
+teachers (app.lab.false_teachers) in it, all of which write the same marks into right answers, another one in
+each family. At the end every arm answers the same held-out questions: the union of the teachers' families and
+those in which any arm of this seed was placed. Running the command again continues with the missing runs."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -27,26 +30,32 @@ import psutil
 from app.bench import ROOT, BenchError, Tell, rows
 from app.bench.runs.poison import command, measured, open_relay
 from app.common import files
+from app.lab.false_teachers import VISIBLE, bodies, by_author, rewritten
 from app.lab.statistics import paired
 from app.models.shelf import locate
+from app.relay.store.archive import Archive
+from app.relay.store.backplane import CheckedGroup
+from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.intake.archive import of_relay
+from app.swarm.wire.body import seal
 from engines.models.folder import read_settings
 
 SUMMARY = "a newcomer that learns from a swarm of other models, and the same model alone"
-ALONE, ARCHIVE, LIVE = "alone", "archive", "live"
-_REST = "4"
-"""Round lengths for which teachers rest after each round while a newcomer learns beside them."""
-_REST_BEFORE = "14"
-"""Round lengths for which teachers rest before that. A starter makes some nine informative groups a second, and
-a relay accepts thirty a minute of one node: without rests nine of ten would never reach the archive."""
+ALONE, ARCHIVE, LIVE, LATE, ATTACKED = ARMS = ("alone", "archive", "live", "late", "attacked")
+_ON_S = 600.0
+"""Processor seconds after which the newcomer of `late` is ended and started again."""
+_REST = "14"
+"""Round lengths for which teachers rest after each round. A starter makes some nine informative groups a
+second, and a relay accepts thirty a minute of one node: without rests nine of ten would never reach others."""
 _LOOK_S = 2.0
+_EACH, _ARCHIVE_BYTES = 96, 1 << 28
+"""Groups of a false teacher in each family and level, and maximum size of the archive with all of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="homes, events and figures")
     parser.add_argument("--model", default="smollm2-135m", help="the newcomer (%(default)s)")
-    parser.add_argument(
-        "--arms", default=f"{ALONE},{ARCHIVE}", help=f"of {ALONE}, {ARCHIVE}, {LIVE} (%(default)s)"
-    )
+    parser.add_argument("--arms", default=f"{ALONE},{ARCHIVE}", help=f"of {', '.join(ARMS)} (%(default)s)")
     parser.add_argument("--teachers", type=int, default=3, help="starters that were there before (%(default)s)")
     parser.add_argument("--rounds", type=int, default=60, help="of each teacher (%(default)s)")
     parser.add_argument(
@@ -59,11 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     arms = [arm.strip() for arm in args.arms.split(",")]
-    if unknown := set(arms) - {ALONE, ARCHIVE, LIVE}:
-        raise BenchError(f"{min(unknown)!r} is no arm: choose from {ALONE}, {ARCHIVE} and {LIVE}.")
+    if unknown := set(arms) - {*ARMS}:
+        raise BenchError(f"{min(unknown)!r} is no arm: choose from {', '.join(ARMS)}.")
     ends: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
     for seed in range(1, args.seeds + 1):
         _teach(args, seed, tell)
+        if ATTACKED in arms:
+            _teach(args, seed + 1, tell)
         for arm in arms:
             _learn(args, seed, arm, tell)
         levels = _union(args, seed, arms)
@@ -119,9 +130,9 @@ def _each(args: argparse.Namespace) -> range:
 def _teacher(
     args: argparse.Namespace, seed: int, number: int, place: Path, url: str, rounds: int | None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a starter on the relay; with `rounds` None it continues, with rests, until the context ends."""
+    """Runs a starter on the relay; with `rounds` None it continues, until the context ends."""
     words = ["--relay", url, "--seed", str(100 * seed + number), "--home", str(place / f"teacher{number}")]
-    words += ["--rest", _REST] if rounds is None else ["--rest", _REST_BEFORE, "--rounds", str(rounds)]
+    words += ["--rest", _REST] + (["--rounds", str(rounds)] if rounds is not None else [])
     with _node(place / f"teacher{number}", "--model", "starter", "--probe-every", "30", *words) as node:
         yield node
 
@@ -154,18 +165,65 @@ def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell) -> None:
             words.append("--solo")
         else:
             shutil.copytree(args.out / f"{seed}-teachers", place, dirs_exist_ok=True)
+            if arm == ATTACKED:
+                asyncio.run(_attack(place / "relay", args.out / f"{seed + 1}-teachers" / "relay", tell))
             url = others.enter_context(open_relay(place))
             words += ["--relay", url]
             for number in _each(args) if arm == LIVE else ():
                 others.enter_context(_teacher(args, seed, number, place, url, None))
-        node = others.enter_context(_node(place / "newcomer", *words))
         began, spent = time.monotonic(), 0.0
-        while node.poll() is None and spent < args.seconds:
+        while spent < args.seconds:
+            until = min(args.seconds - spent, _ON_S if arm == LATE else args.seconds)
+            spent += _on(place / "newcomer", words, until)
+    files.write_json(place / "spent.json", {"processor_s": spent, "seconds": time.monotonic() - began})
+
+
+def _on(where: Path, words: Sequence[str], until: float) -> float:
+    """Lets the newcomer learn for `until` processor seconds; returns how many it took."""
+    with _node(where, *words) as node:
+        spent = 0.0
+        while node.poll() is None and spent < until:
             time.sleep(_LOOK_S)
             spent = max(spent, _processor_s(node.pid))
         if node.poll() is not None:
-            raise BenchError(f"The newcomer ended early: {place / 'newcomer.log'} says why.")
-    files.write_json(place / "spent.json", {"processor_s": spent, "seconds": time.monotonic() - began})
+            raise BenchError(f"The newcomer ended early: {where}.log says why.")
+    return spent
+
+
+async def _attack(relay: Path, honest: Path, tell: Tell) -> None:
+    """Adds false teachers to a relay's archive: the authors of another archive write marks into their right
+    answers."""
+    with Sandbox() as sandbox:
+        authors = [
+            [
+                forged
+                for number, family in enumerate(sorted({one.at.family for one in groups}))
+                for forged in rewritten(
+                    [one for one in groups if one.at.family == family], VISIBLE[number % len(VISIBLE)], sandbox
+                )
+            ]
+            for groups in by_author(of_relay(honest), _EACH)
+        ]
+    (file,) = relay.glob("archive-*.sqlite3")
+    swarm = file.stem.removeprefix("archive-")
+    now_ms = time.time_ns() // 1_000_000
+    store = Archive(relay, swarm, _ARCHIVE_BYTES, time.time, Random())
+    for key, body in bodies(authors, swarm, now_ms, first=1000):
+        envelope = seal(body, key.seed(), "zlib")
+        store.note(
+            CheckedGroup(
+                id=bytes.fromhex(envelope.id),
+                key=bytes.fromhex(envelope.pk),
+                key_seq=body.key_seq,
+                address=envelope.pk,
+                family=body.task.family,
+                level=body.task.level,
+                arrived_ms=now_ms,
+                raw=msgspec.json.encode(envelope),
+            )
+        )
+    await store.close()
+    tell(f"{sum(map(len, authors))} groups of {len(authors)} false teachers")
 
 
 def _processor_s(pid: int) -> float:

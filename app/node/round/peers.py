@@ -3,7 +3,7 @@ through its `PeerBuffer`, from which a round takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -74,8 +74,9 @@ class NodeSwarm(Protocol):
         peer may claim any."""
         ...
 
-    def settle_lesson(self, groups: Sequence[str]) -> None:
-        """Called when a lesson with these groups is saved: sends receipts to their authors."""
+    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
+        """Called after a lesson with the ids of the groups that it `taught`, and of those that the model
+        `learned` from, whose authors get receipts."""
         ...
 
     def rest(self, resting: bool) -> None:

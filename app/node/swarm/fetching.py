@@ -200,9 +200,14 @@ class PeerFetcher:
         return min(self._budget.left(now), self._refusable.left(now))
 
     def _short_of_groups(self) -> tuple[str, ...]:
-        """Returns families that lack groups for a lesson: LESSON_FAMILIES that have most groups, or all while
-        fewer have any."""
-        counts = Counter(group.scored.group.coordinates.family for group in self.buffer.waiting_groups())
+        """Returns families that lack groups which no lesson taught yet: LESSON_FAMILIES that have most of them,
+        or all while fewer have any."""
+        taught = self.buffer.times_taught
+        counts = Counter(
+            group.scored.group.coordinates.family
+            for group in self.buffer.waiting_groups()
+            if group.id not in taught
+        )
         short = [family for family in self.for_lessons if counts[family] < WAITING_OF_FAMILY]
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)

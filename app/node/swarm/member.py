@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -139,11 +139,12 @@ class SwarmMember:
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
-    def settle_lesson(self, groups: Sequence[str]) -> None:
-        taught = self.buffer.settle_lesson(groups)
+    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
+        new = self.buffer.settle_lesson(taught, learned)
         if self._client is not None and self._receipts():
-            self._client.thank(list(groups))
-            self._client.thank_for_lessons(one for one in taught if one[0] not in self.buffer.vouched)
+            self._client.thank([group.id for group in new])
+            skills = sorted({(group.key, group.scored.group.coordinates.family) for group in new})
+            self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.vouched)
         self._refresh()
 
     def solved_families(self) -> frozenset[str]:

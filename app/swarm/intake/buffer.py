@@ -2,9 +2,9 @@
 
 A group is in one of four states. Ready: intake passed it, and the next round may choose it. Out: a round took
 it and is not safe yet. Used: its round is saved; only the question is remembered, so that no copy comes in.
-Waiting: the node does not train on its family yet, and a peer lesson (app.learning.peer_lesson) may teach it.
-`take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used` from out to used,
-`practise` from waiting to ready, `settle_lesson` from waiting to used.
+Waiting: the node does not train on its family yet, and peer lessons (app.learning.peer_lesson) may teach it,
+also more than once. `take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used`
+from out to used, `practise` from waiting to ready, or to used if they were taught.
 
 The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. Who is chosen is decided by
 `PeerRecords`, the records of authors. The buffer knows no relay and no wire; it is bounded in groups, bytes and
@@ -31,11 +31,10 @@ PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
 """Minimum seconds per round when ages are counted in rounds, so that groups do not seem too old to a fast
 node."""
-MAX_WAITING, WAITING_BYTES = 1024, 4_000_000
+MAX_WAITING, WAITING_BYTES = 2048, 8_000_000
 """Maximum groups that wait for a lesson, and their maximum bytes in memory."""
 WAITING_OF_FAMILY = 192
-"""Maximum groups of one family that wait, enough for the lesson that is taught and for the next two; at most
-half of them of one author."""
+"""Maximum groups of one family that wait, enough for four lessons; at most half of them of one author."""
 _QUESTIONS = 8192
 """Maximum questions remembered of groups that arrived in this run."""
 
@@ -62,6 +61,9 @@ class PeerBuffer:
         self._bytes = 0
         self._active: frozenset[str] | None = None
         self._waiting: dict[str, PeerGroup] = {}
+        self.times_taught = Counter[str]()
+        """By id, in how many lessons a waiting group was taught."""
+        self._learned: set[str] = set()
         self._out: list[PeerGroup] = []
         self._suspects: set[str] = set()
         self._met: OrderedDict[Coordinates, None] = OrderedDict()
@@ -114,7 +116,8 @@ class PeerBuffer:
             self._keep_waiting(group)
         for group in [one for one in self._waiting.values() if _family(one) in self._active]:
             del self._waiting[group.id]
-            self._insert(group)
+            if group.id not in self.times_taught:
+                self._insert(group)
 
     @property
     def solved(self) -> frozenset[str]:
@@ -135,13 +138,15 @@ class PeerBuffer:
         were learned from before."""
         return self.vouches_for_all or key in self.vouched or self.records.stands(key)
 
-    def settle_lesson(self, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """Records that these groups have been taught, and their authors as learned from. Returns (author's key,
-        family) pairs."""
-        taught = [group for id in ids if (group := self._waiting.pop(id, None))]
-        self.taken += len(taught)
-        self.authors.update(group.key for group in taught)
-        return sorted({(group.key, _family(group)) for group in taught})
+    def settle_lesson(self, taught: Iterable[str], learned: Iterable[str]) -> list[PeerGroup]:
+        """Records by id which waiting groups a lesson `taught`, and which of them the model `learned` from.
+        Returns those that it learned from for the first time."""
+        self.times_taught.update(id for id in taught if id in self._waiting)
+        new = [group for id in learned if id not in self._learned and (group := self._waiting.get(id))]
+        self._learned.update(group.id for group in new)
+        self.taken += len(new)
+        self.authors.update(group.key for group in new)
+        return new
 
     def offers(self) -> list[PeerOffer]:
         """The ready groups in order of arrival, as offers for `PeerRecords.choose`. Ages are in rounds of this
@@ -234,7 +239,9 @@ class PeerBuffer:
 
     def _forget_oldest(self, groups: Sequence[PeerGroup]) -> None:
         (key, _), *_ = Counter(one.key for one in groups).most_common(1)
-        del self._waiting[next(one.id for one in groups if one.key == key)]
+        oldest = next(one.id for one in groups if one.key == key)
+        del self._waiting[oldest], self.times_taught[oldest]
+        self._learned.discard(oldest)
 
     def _drop_old(self) -> None:
         limit = self.now_ms() - self._oldest_s * 1000

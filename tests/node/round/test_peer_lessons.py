@@ -72,7 +72,10 @@ def shelf() -> Shelf:
     return swarm
 
 
-def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -> None:
+def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
     swarm = shelf()
     seen = bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2)
     (placed,) = of(events.PlacementDone, seen)
@@ -112,8 +115,11 @@ def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
     assert learned.family in swarm.wanted and learned.family not in swarm.practised
 
 
-def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(bench: Bench) -> None:
+def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As the starter does, which has no first look."""
+    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
@@ -190,7 +196,7 @@ def test_a_lesson_that_costs_everyday_language_is_taken_back(
     seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=swarm, external=2)
     assert not of(events.SkillLearned, seen) and not any(one.lesson_from for one in of(Round, seen))
     assert kept(bench).lessons and not any(one.opened for one in kept(bench).lessons)
-    assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.taught
+    assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.times_taught
 
 
 def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -63,6 +64,7 @@ class Shelf:
         self.wanted: tuple[str, ...] = ()
         self.waiting: list[PeerGroup] = []
         self.taught: list[str] = []
+        self.times_taught = Counter[str]()
         self.solved: frozenset[str] = frozenset()
         self.shares: list[float] = []
 
@@ -108,8 +110,9 @@ class Shelf:
     def vouches(self, key: str) -> bool:
         return False
 
-    def settle_lesson(self, groups: Sequence[str]) -> None:
-        self.taught += groups
+    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
+        self.times_taught.update(taught)
+        self.taught += learned
 
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")
