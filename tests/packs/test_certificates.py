@@ -117,13 +117,13 @@ def test_a_clock_that_is_behind_is_named() -> None:
     """OpenSSL's own number for a certificate of tomorrow."""
     error = ssl.SSLCertVerificationError("certificate is not yet valid")
     error.verify_code = 9
-    assert "is not valid yet, by this computer's clock: set the clock" in connection.problem(
+    assert "is not valid yet, by this computer's clock: set the clock" in connection.certificate_problem(
         error, "example.org"
     )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system itself is asked")
 def test_the_context_checks_names_and_is_made_once() -> None:
-    context = connection.context()
-    assert context is connection.context()
+    context = connection.tls_context()
+    assert context is connection.tls_context()
     assert context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app.ui.overview.now import Now
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -17,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.common import home as place
 from app.desktop.login import LinuxAutostart
 from app.node.rules.preferences import Preferences
+from app.ui.overview.page import Now
 from app.ui.privacy.page import Privacy
 from app.ui.process.control import TICK_MS
 from app.ui.settings.page import LOGIN_MS, SettingRow
