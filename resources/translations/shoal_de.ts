@@ -1324,6 +1324,22 @@
    <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
+   <source>Overview</source>
+   <translation>Übersicht</translation>
+  </message>
+  <message>
+   <source>Solved today</source>
+   <translation>Heute gelöst</translation>
+  </message>
+  <message>
+   <source>{given} / {taken}</source>
+   <translation>{given} / {taken}</translation>
+  </message>
+  <message>
+   <source>Last saved</source>
+   <translation>Zuletzt gespeichert</translation>
+  </message>
+  <message>
    <source>Quiet</source>
    <translation>Leise</translation>
   </message>
@@ -1346,26 +1362,6 @@
   <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
-  </message>
-  <message>
-   <source>Everything it learned is safe.</source>
-   <translation>Alles Gelernte ist sicher.</translation>
-  </message>
-  <message>
-   <source>Overview</source>
-   <translation>Übersicht</translation>
-  </message>
-  <message>
-   <source>Solved today</source>
-   <translation>Heute gelöst</translation>
-  </message>
-  <message>
-   <source>{given} / {taken}</source>
-   <translation>{given} / {taken}</translation>
-  </message>
-  <message>
-   <source>Last saved</source>
-   <translation>Zuletzt gespeichert</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -1425,6 +1421,10 @@
   <message>
    <source>after the first round</source>
    <translation>nach der ersten Runde</translation>
+  </message>
+  <message>
+   <source>Everything it learned is safe.</source>
+   <translation>Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>about {span} each</source>
@@ -2889,6 +2889,21 @@ answer: a*b</translation>
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
+   <source>{n} model says yours taught it: {kinds}.</source>
+   <translation>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} models say yours taught them: {kinds}.</source>
+   <translation>
+    <numerusform>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</numerusform>
+    <numerusform>{n} Modelle sagen, sie haben von deinem gelernt: {kinds}.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>No one else is here yet</source>
+   <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
    <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it. Only take files from people you trust.</source>
    <translation>Eine Datei mit Antworten kommt auch dahin, wo kein Netz ist, zum Beispiel per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell daraus lernt. Nimm nur Dateien von Leuten, denen du vertraust.</translation>
   </message>
@@ -2906,115 +2921,6 @@ answer: a*b</translation>
   <message>
    <source>Your model learns from them after the next start of Shoal.</source>
    <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
-   <source>Make new words</source>
-   <translation>Neue Wörter</translation>
-  </message>
-  <message>
-   <source>The six words as a QR code</source>
-   <translation>Die sechs Wörter als QR-Code</translation>
-  </message>
-  <message>
-   <source>Show the words</source>
-   <translation>Wörter zeigen</translation>
-  </message>
-  <message>
-   <source>Copy the words</source>
-   <translation>Wörter kopieren</translation>
-  </message>
-  <message>
-   <source>Join again</source>
-   <translation>Wieder beitreten</translation>
-  </message>
-  <message>
-   <source>Learn from a file …</source>
-   <translation>Von einer Datei lernen …</translation>
-  </message>
-  <message>
-   <source>Save answers as a file …</source>
-   <translation>Antworten als Datei speichern …</translation>
-  </message>
-  <message>
-   <source>Learn from a file</source>
-   <translation>Von einer Datei lernen</translation>
-  </message>
-  <message>
-   <source>{n} was turned away.</source>
-   <translation>{n} wurde abgewiesen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} were turned away.</source>
-   <translation>
-    <numerusform>{n} wurde abgewiesen.</numerusform>
-    <numerusform>{n} wurden abgewiesen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Your model learns from them in the next rounds.</source>
-   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
-  </message>
-  <message>
-   <source>Starts a private swarm</source>
-   <translation>Startet einen privaten Schwarm</translation>
-  </message>
-  <message>
-   <source>Private swarm</source>
-   <translation>Privater Schwarm</translation>
-  </message>
-  <message>
-   <source>Anyone who has these words can join. Share them only with people you trust.</source>
-   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
-  </message>
-  <message>
-   <source>Learn only with people you trust. Give them six new words; they enter them above.</source>
-   <translation>Lerne nur mit Leuten, denen du vertraust. Gib ihnen sechs neue Wörter; sie tippen sie oben ein.</translation>
-  </message>
-  <message>
-   <source>Hide the words</source>
-   <translation>Wörter ausblenden</translation>
-  </message>
-  <message>
-   <source>Answers as a file</source>
-   <translation>Antworten als Datei</translation>
-  </message>
-  <message>
-   <source>Save answers as a file</source>
-   <translation>Antworten als Datei speichern</translation>
-  </message>
-  <message>
-   <source>Checking each answer …</source>
-   <translation>Jede Antwort wird geprüft …</translation>
-  </message>
-  <message>
-   <source>{n} answered puzzle is saved.</source>
-   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} answered puzzles are saved.</source>
-   <translation>
-    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
-    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>That didn't work. Try again.</source>
-   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{n} model says yours taught it: {kinds}.</source>
-   <translation>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} models say yours taught them: {kinds}.</source>
-   <translation>
-    <numerusform>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</numerusform>
-    <numerusform>{n} Modelle sagen, sie haben von deinem gelernt: {kinds}.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>No one else is here yet</source>
-   <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
    <source>Leaves the swarm. What it learned stays.</source>
@@ -3067,6 +2973,53 @@ answer: a*b</translation>
   <message>
    <source>Everyone who joins appears here.</source>
    <translation>Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
+  </message>
+  <message>
+   <source>The six words as a QR code</source>
+   <translation>Die sechs Wörter als QR-Code</translation>
+  </message>
+  <message>
+   <source>Show the words</source>
+   <translation>Wörter zeigen</translation>
+  </message>
+  <message>
+   <source>Copy the words</source>
+   <translation>Wörter kopieren</translation>
+  </message>
+  <message>
+   <source>Join again</source>
+   <translation>Wieder beitreten</translation>
+  </message>
+  <message>
+   <source>Learn from a file …</source>
+   <translation>Von einer Datei lernen …</translation>
+  </message>
+  <message>
+   <source>Save answers as a file …</source>
+   <translation>Antworten als Datei speichern …</translation>
+  </message>
+  <message>
+   <source>Learn from a file</source>
+   <translation>Von einer Datei lernen</translation>
+  </message>
+  <message>
+   <source>{n} was turned away.</source>
+   <translation>{n} wurde abgewiesen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} were turned away.</source>
+   <translation>
+    <numerusform>{n} wurde abgewiesen.</numerusform>
+    <numerusform>{n} wurden abgewiesen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your model learns from them in the next rounds.</source>
+   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
   </message>
   <message>
    <source>Learn alone</source>
@@ -3151,6 +3104,49 @@ answer: a*b</translation>
    <translation>Einladung kopieren</translation>
   </message>
   <message>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
+  </message>
+  <message>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
+  </message>
+  <message>
+   <source>Anyone who has these words can join. Share them only with people you trust.</source>
+   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
+  </message>
+  <message>
+   <source>Learn only with people you trust. Give them six new words; they enter them above.</source>
+   <translation>Lerne nur mit Leuten, denen du vertraust. Gib ihnen sechs neue Wörter; sie tippen sie oben ein.</translation>
+  </message>
+  <message>
+   <source>Hide the words</source>
+   <translation>Wörter ausblenden</translation>
+  </message>
+  <message>
+   <source>Answers as a file</source>
+   <translation>Antworten als Datei</translation>
+  </message>
+  <message>
+   <source>Save answers as a file</source>
+   <translation>Antworten als Datei speichern</translation>
+  </message>
+  <message>
+   <source>Checking each answer …</source>
+   <translation>Jede Antwort wird geprüft …</translation>
+  </message>
+  <message>
+   <source>{n} answered puzzle is saved.</source>
+   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answered puzzles are saved.</source>
+   <translation>
+    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
+    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>not measured yet</source>
    <translation>noch nicht gemessen</translation>
   </message>
@@ -3185,6 +3181,10 @@ answer: a*b</translation>
   <message>
    <source>Others see you as {name}.</source>
    <translation>Andere sehen dich als {name}.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Try again.</source>
+   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
   </message>
   <message>
    <source>Peer</source>
@@ -5353,6 +5353,14 @@ answer: a*b</translation>
    <translation>Frag etwas Kürzeres.</translation>
   </message>
   <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>The certificate of {host} isn't trusted here.</source>
    <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
   </message>
@@ -5391,14 +5399,6 @@ answer: a*b</translation>
   <message>
    <source>Install the package ca-certificates, then try again.</source>
    <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The proxy asks for a name and a password:</source>
-   <translation>Der Proxy verlangt Name und Passwort:</translation>
-  </message>
-  <message>
-   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
-   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>{host} answers {status}:</source>
