@@ -3075,10 +3075,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message numerus="yes">
-   <source>{n} turned away after checking</source>
+   <source>{n} turned away</source>
    <translation>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
    </translation>
   </message>
   <message>

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app.models.catalogue import title
 from app.node.record.snapshot import SwarmView
+from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
@@ -110,8 +111,8 @@ class SwarmPage(Page):
         on_way = counted("{n} on its way", "{n} on their way", swarm.waiting)
         arrived = tr("puzzles with their answers")
         given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
-        refused = sum(swarm.refused.values())
-        turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
+        refused = sum(swarm.refused.values()) - swarm.refused.get(IntakeReason.SEEN.value, 0)
+        turned = counted("{n} turned away", "{n} turned away", refused)
         checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour

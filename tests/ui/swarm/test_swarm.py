@@ -43,6 +43,8 @@ def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actio
     page.show_view(swarm())
     assert page._peers.currentIndex() == 1 and not page._find.isHidden()
     assert page._count.text() == f"{len(PEERS)} peers shared answers"
+    page.show_view(swarm(refused={"seen": 1591, "stale": 2}))
+    assert page._stats[2]._meaning.text() == "2 turned away", "what came twice is not"
 
 
 def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
