@@ -41,7 +41,7 @@ class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
         stays = tr("Leaves the swarm. What it learned stays.")
-        self._leave = button(tr("Learn alone"), lambda: actions.learn("alone"), hint=stays)
+        self._leave = button(tr("Learn alone"), actions.alone, hint=stays)
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private, self._archive = PrivateCard(theme, actions.join_private), ArchiveCard()
@@ -186,7 +186,7 @@ class ClassCard(Card):
         super().__init__()
         self._state = Label("", "strong")
         about = Label(class_words(), "soft", wrap=True)
-        leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
+        leave = button(tr("Leave the class"), actions.alone)
         self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
         self.hide()
 
