@@ -73,6 +73,9 @@ ISA = "SHOAL_BENCH_ISA"
 """Environment variable for measurements: "avx2" makes everything compute as on a processor with AVX2 and
 nothing newer, as most people have. Unset, all features of the processor are used."""
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""Environment variable of CUDA that names the cards a program may use: none if it is empty or -1."""
+
 AVX2_BUILD = "shoal-llamacpp-avx2"
 """Folder in the Python environment with a build of llama.cpp for AVX2, because instructions it was built with
 cannot be switched off. Created by app.install.launcher.optional."""
@@ -223,15 +226,18 @@ def _sysctl(name: str) -> str:
     return done.stdout.strip()
 
 
+def _nvidia_driver() -> bool:
+    if sys.platform == "win32":
+        return Path("C:/Windows/System32/nvml.dll").exists()
+    return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
+
+
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:
     """Returns the cards, the driver version, and a sentence if there is a driver that does not answer."""
-    there = (
-        Path("C:/Windows/System32/nvml.dll").exists()
-        if sys.platform == "win32"
-        else Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
-    )
-    if not there:
+    if not _nvidia_driver():
         return (), "", ""
+    if os.environ.get(VISIBLE, "0").strip() in ("", "-1"):
+        return (), "", f"{VISIBLE} hides every NVIDIA card from it."
     try:
         import pynvml
     except ImportError:

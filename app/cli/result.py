@@ -144,8 +144,9 @@ def _said(found: VerifiedResult, own: str) -> list[str]:
 
     one = found.result
     who = f"{found.name}, that is this node," if found.key == own else found.name
+    day = safe_line(result_page.dated(one.day), 20)
     lines = [
-        f"The signature fits: {who} wrote this on {safe_line(one.day, 20)}, and it wasn't changed since.",
+        f"The signature fits: {who} wrote this on {day}, and it wasn't changed since.",
         f"  {'Key':<20}{found.key}",
         f"  {'Result':<20}{result_page.headline(one.last.pass_at_1, one.first.pass_at_1, one.first.round)}",
     ]

@@ -32,6 +32,9 @@ PERIODS_S: Mapping[str, float] = {
 seconds."""
 TIME_OUT_S = 2.5
 """Seconds after which a source without an answer counts as unknown until it answers."""
+_LATE_S = 10.0
+"""The same for a source that has answered before. On a busy computer each is late now and then, and one unknown
+fact ends the trainer with all that its round has done, a lesson of many minutes for example."""
 _HANGS_S = 60.0
 """Seconds after which a source without an answer is reported; on a busy computer a source is late now and
 then."""
@@ -132,8 +135,10 @@ class _Asker:
             self._asked_at, self.answered = None, True
             if self._why:
                 self._say(f"Shoal can't find out the {self._source.name}: {self._why}")
-        elif self._asked_at is not None and now - self._asked_at > self._time_out_s:
-            self._known, self._why = None, f"It hasn't answered for {self._time_out_s:g} s."
+        elif self._asked_at is not None and now - self._asked_at > (
+            patience := self._time_out_s if self._known is None else max(_LATE_S, self._time_out_s)
+        ):
+            self._known, self._why = None, f"It hasn't answered for {patience:g} s."
             if now - self._asked_at > max(_HANGS_S, self._time_out_s):
                 self._say(
                     f"Shoal can't find out the {self._source.name}: It hasn't answered for {_HANGS_S:g} s."

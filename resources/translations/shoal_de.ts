@@ -1526,8 +1526,8 @@
    <translation>Verlauf speichern</translation>
   </message>
   <message>
-   <source>lesson from {names}: {families}</source>
-   <translation>Lektion von {names}: {families}</translation>
+   <source>{families}: lesson from {names}</source>
+   <translation>{families}: Lektion von {names}</translation>
   </message>
   <message>
    <source>first lesson: {n} of its own answers</source>
@@ -1543,7 +1543,7 @@
   </message>
   <message>
    <source>Practice answers right</source>
-   <translation>Übungsantworten richtig</translation>
+   <translation>Beim Üben richtig</translation>
   </message>
   <message>
    <source>Own puzzles used</source>
@@ -1943,8 +1943,8 @@ answer: a*b</translation>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
-   <source>Begun alone: {own}. From other models: {others}. Too hard yet: {hard}.</source>
-   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}. Noch zu schwer: {hard}.</translation>
+   <source>Begun alone: {own}. From other models: {others}.</source>
+   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
   </message>
   <message>
    <source>Learned from {name}</source>
@@ -1987,11 +1987,11 @@ answer: a*b</translation>
    <translation>Noch kein Können gemessen</translation>
   </message>
   <message>
-   <source>Learned from {name} and {n} other</source>
-   <translation>Von {name} und {n} weiteren</translation>
+   <source>From {name} and {n} other</source>
+   <translation>Von {name} und {n} weiterem</translation>
   </message>
   <message numerus="yes">
-   <source>Learned from {name} and {n} others</source>
+   <source>From {name} and {n} others</source>
    <translation>
     <numerusform>Von {name} und {n} weiterem</numerusform>
     <numerusform>Von {name} und {n} weiteren</numerusform>
@@ -2018,6 +2018,10 @@ answer: a*b</translation>
   <message>
    <source>Save</source>
    <translation>Speichern</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {hard}.</source>
+   <translation>Noch zu schwer: {hard}.</translation>
   </message>
   <message>
    <source>Too hard yet: {families}.</source>
@@ -2095,8 +2099,8 @@ answer: a*b</translation>
    <translation>Runde {n}</translation>
   </message>
   <message>
-   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
-   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
+   <source>Soon every puzzle appears here, with all of your model's answers.</source>
+   <translation>Bald steht hier jedes Rätsel mit allen Antworten deines Modells.</translation>
   </message>
   <message>
    <source>Live</source>
@@ -2230,6 +2234,10 @@ answer: a*b</translation>
    <translation>bittet um Antworten anderer</translation>
   </message>
   <message>
+   <source>asks for others' earlier answers</source>
+   <translation>fragt nach früheren Antworten anderer</translation>
+  </message>
+  <message>
    <source>others' puzzles and answers</source>
    <translation>Rätsel und Antworten anderer</translation>
   </message>
@@ -2244,6 +2252,30 @@ answer: a*b</translation>
   <message>
    <source>a model learned from yours</source>
    <translation>ein Modell hat aus deinen gelernt</translation>
+  </message>
+  <message>
+   <source>your answers taught a model</source>
+   <translation>deine Antworten haben einem Modell etwas beigebracht</translation>
+  </message>
+  <message>
+   <source>asks the relay to delete its answers</source>
+   <translation>bittet das Relay, seine Antworten zu löschen</translation>
+  </message>
+  <message>
+   <source>the relay deleted its answers</source>
+   <translation>das Relay hat seine Antworten gelöscht</translation>
+  </message>
+  <message>
+   <source>tells the teacher how far it is</source>
+   <translation>sagt der Lehrkraft, wie weit es ist</translation>
+  </message>
+  <message>
+   <source>asks for the teacher's questions</source>
+   <translation>fragt nach den Fragen der Lehrkraft</translation>
+  </message>
+  <message>
+   <source>the teacher's questions</source>
+   <translation>die Fragen der Lehrkraft</translation>
   </message>
   <message>
    <source>a word from the relay</source>
@@ -2949,10 +2981,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message numerus="yes">
-   <source>{n} turned away after checking</source>
+   <source>{n} turned away</source>
    <translation>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
    </translation>
   </message>
   <message>
@@ -3848,6 +3880,10 @@ answer: a*b</translation>
    <translation>Antwort {n} von {all}</translation>
   </message>
   <message>
+   <source>reading other models' answers</source>
+   <translation>liest Antworten anderer Modelle</translation>
+  </message>
+  <message>
    <source>about {span} a round</source>
    <translation>etwa {span} je Runde</translation>
   </message>
@@ -3956,6 +3992,10 @@ answer: a*b</translation>
    <translation>Erster Blick</translation>
   </message>
   <message>
+   <source>trying other kinds of puzzles</source>
+   <translation>probiert andere Arten von Rätseln</translation>
+  </message>
+  <message>
    <source>looking for puzzles that suit it</source>
    <translation>sucht Rätsel, die zu ihm passen</translation>
   </message>
@@ -4037,6 +4077,10 @@ answer: a*b</translation>
   <message>
    <source>It solves half of all new puzzles.</source>
    <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+  </message>
+  <message>
+   <source>learning from other models' answers</source>
+   <translation>lernt aus Antworten anderer Modelle</translation>
   </message>
   <message>
    <source>learning</source>
@@ -4325,10 +4369,6 @@ answer: a*b</translation>
    <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
   </message>
   <message>
-   <source>A result of Shoal</source>
-   <translation>Ein Ergebnis von Shoal</translation>
-  </message>
-  <message>
    <source>{cores} cores, {gb} GB of memory</source>
    <translation>{cores} Kerne, {gb} GB Speicher</translation>
   </message>
@@ -4411,6 +4451,10 @@ answer: a*b</translation>
   <message>
    <source>What it learned</source>
    <translation>Was es gelernt hat</translation>
+  </message>
+  <message>
+   <source>A result of Shoal</source>
+   <translation>Ein Ergebnis von Shoal</translation>
   </message>
   <message>
    <source>the engine's own</source>
@@ -5593,8 +5637,8 @@ answer: a*b</translation>
    <translation>Shoal kann {name} nicht feststellen: {why}</translation>
   </message>
   <message>
-   <source>It hasn't answered for {time_out_s} s.</source>
-   <translation>Seit {time_out_s} s keine Antwort.</translation>
+   <source>It hasn't answered for {patience} s.</source>
+   <translation>Seit {patience} s keine Antwort.</translation>
   </message>
   <message>
    <source>Shoal can't find out the {name}: It hasn't answered for {HANGS_S} s.</source>
@@ -8459,6 +8503,10 @@ answer: a*b</translation>
   <message>
    <source>set that, or leave it out.</source>
    <translation>setze das oder lass es weg.</translation>
+  </message>
+  <message>
+   <source>{VISIBLE} hides every NVIDIA card from it.</source>
+   <translation>{VISIBLE} verbirgt jede NVIDIA-Karte davor.</translation>
   </message>
   <message>
    <source>The library that asks NVIDIA's driver is missing: {repair}.</source>

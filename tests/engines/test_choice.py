@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from engines.choice import ModelSize, choose, driver_problem
+from engines import facts
+from engines.choice import ModelSize, choose, cuda_problem, driver_problem
 from engines.facts import Card, HardwareFacts
 
 TINY, HALF_BILLION = (
@@ -131,3 +132,11 @@ def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: Mo
 def test_one_measurement_alone_decides_nothing() -> None:
     assert choose(PC, HALF_BILLION, nothing_wrong, {"torch": 500.0}).way == "llamacpp"
     assert choose(MAC, HALF_BILLION, nothing_wrong, {"torch": 500.0, "llamacpp": 1.0}).way == "mlx"
+
+
+@pytest.mark.parametrize("hidden", ["", "-1"])
+def test_a_card_that_the_environment_hides_is_not_named(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    monkeypatch.setattr(facts, "_nvidia_driver", lambda: True)
+    monkeypatch.setenv(facts.VISIBLE, hidden)
+    found = facts.gather()
+    assert found.cards == () and cuda_problem(found) == f"{facts.VISIBLE} hides every NVIDIA card from it."

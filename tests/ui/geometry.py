@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.charts.table import Table
 from app.ui.widgets.pieces import Elided
 
 CONTROLS = (
@@ -55,6 +56,13 @@ def faults(window: QWidget) -> list[str]:
                 found.append(f"{_told(widget)} has no name")
             elif seen.role() in _NO_ROLES:
                 found.append(f"{_told(widget)} has no role")
+        if isinstance(widget, Table):
+            header = widget.horizontalHeader()
+            found += [
+                f"{_told(widget)} cuts its title {column.title!r}"
+                for at, column in enumerate(widget.rows.columns)
+                if header.sectionSize(at) < header.sectionSizeHint(at)
+            ]
         if (need := _missing(widget)) is not None:
             found.append(f"{_told(widget)} is cut: {need}")
     return found

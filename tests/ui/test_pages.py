@@ -203,6 +203,8 @@ def test_a_first_look_counts_kinds_and_can_be_paused_skipped_and_cancelled(
     said = texts(page)
     assert "First look" in said and "kind 7 of 27" in said and "Once per model" in said
     assert page._now._bar.value() == 7 and page._now._bar.maximum() == 27
+    page.show_view(views.msgspec.structs.replace(views.odd()["placing"], done=0))
+    assert "kind 0" not in texts(page)
     for name in ("Start without it", "Pause", "Cancel"):
         qtbot.mouseClick(shown(page)[name], Qt.MouseButton.LeftButton)
     assert asked == ["skip", "pause", ("contribute", False)]
@@ -225,6 +227,15 @@ def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actio
     qtbot.addWidget(page)
     page.show_view(views.learning(0, step=Step.LEARNING, round=1, done=2, total=12, left_s=75.0))
     assert "learning from the answers, about 75 s" in texts(page) and page._now._bar.maximum() == 12
+    view = views.learning(
+        2, step=Step.LEARNING, safe_round=2, round=3, lesson=True, done=2, total=12, left_s=75.0
+    )
+    page.show_view(view)
+    assert "learning from other models' answers, about 75 s" in texts(page)
+    page.show_view(views.msgspec.structs.replace(view, done=0, total=0, left_s=None))
+    assert "reading other models' answers" in texts(page)
+    page.show_view(views.msgspec.structs.replace(view, step=Step.PLACING, lesson=False, done=0, total=0))
+    assert "trying other kinds of puzzles" in texts(page) and page._now._bar.value() == 0
 
 
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -478,8 +489,8 @@ def test_history_names_what_a_lesson_taught_and_from_whom(qtbot: QtBot, light: T
     rows = page._table.rows
     said = [rows.data(rows.index(at, 2)) for at in range(rows.rowCount())]
     assert said == [
-        "lesson from calm-otter-1 and 3 more: Greatest common divisor, Least common multiple and 1 more",
-        "lesson from calm-otter-1: Greatest common divisor",
+        "Greatest common divisor, Least common multiple and 1 more: lesson from calm-otter-1 and 3 more",
+        "Greatest common divisor: lesson from calm-otter-1",
     ]
 
 

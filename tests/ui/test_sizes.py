@@ -58,6 +58,17 @@ def test_nothing_is_out_of_reach_or_cut(spoken: MainWindow, size: tuple[int, int
     assert spoken.size().toTuple() == size
 
 
+@pytest.mark.parametrize("scene", ["in use", "busy", "paused"])
+def test_why_it_waits_is_whole_in_the_smallest_window(spoken: MainWindow, scene: str) -> None:
+    spoken.resize(*MIN)
+    _show(spoken, scene, "overview", views.odd()[scene])
+    page = spoken._pages["overview"]
+    assert isinstance(page, Overview)
+    for line in (page._now._held, page._now._why):
+        assert line.text() and line.width() >= line.sizeHint().width(), line.text()
+    assert not faults(spoken)
+
+
 @pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "{}x{}".format(*size))
 @pytest.mark.parametrize("scene", ["welcome", "welcome-machine", "welcome-company"])
 def test_the_first_steps_need_no_scrolling_on_a_small_screen(

@@ -77,7 +77,8 @@ def family_milestones(rounds: Iterable[Round], sources: Sequence[FirstSource] = 
     for one in rounds:
         for family, (level, solved, answered) in one.families.items():
             where = {"round": one.round, "at": one.at, "family": family, "level": level}
-            if (lesson := lessons.pop(family, None)) is not None:  # and it is practised now
+            lesson = lessons.pop(family, None)
+            if lesson is not None and family not in highest:  # it is practised now, and never was before
                 taught = {"round": lesson.round, "at": lesson.at, "peer": lesson.lesson_from[0]}
                 found.append(Milestone(kind=MilestoneKind.LEARNED, **where | taught))  # type: ignore[arg-type]
             before = tried.get(family, 0)

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Protocol
 
 from app.common.drawing import card
 from app.common.text import safe_line, span
+from app.models.catalogue import title
 from app.node.models.result import (
     OWN_SETS,
     FlipCounts,
@@ -64,6 +66,19 @@ def plainly(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}".replace(",", "\u2009")
 
 
+def dated(day: str, written: Callable[[float], str] | None = None) -> str:
+    """Returns a day in ISO 8601 as people write it; `written` formats a Unix time. Another text stays as it is.
+
+    >>> dated("2026-11-06"), dated("soon")
+    ('6 Nov 2026', 'soon')
+    """
+    try:
+        moment = time.strptime(day, "%Y-%m-%d")
+    except ValueError:
+        return day
+    return written(time.mktime(moment)) if written else f"{moment.tm_mday} {time.strftime('%b %Y', moment)}"
+
+
 def headline(now: float, was: float, first: int, tr: Translate = english, number: Numbers = plainly) -> str:
     """
     >>> headline(0.9, 0.2, 0)
@@ -91,13 +106,18 @@ def certainty(
     return tr("{points} points, give or take {error}. That's more than chance.", points=points, error=error_)
 
 
-def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plainly) -> str:
+def page(
+    found: VerifiedResult,
+    tr: Translate = english,
+    number: Numbers = plainly,
+    written: Callable[[float], str] | None = None,
+) -> str:
+    """`written` formats a Unix time as a date."""
     result = found.result
     flips = result.flips
-    title = tr("A result of Shoal")
     first, last = result.first, result.last
     parts = [
-        picture(result, tr, number),
+        picture(result, tr, number, dated(result.day, written)),
         f"<h1>{escape(headline(last.pass_at_1, first.pass_at_1, first.round, tr, number))}</h1>",
         *([_flips(flips, tr, number)] if flips is not None else []),
         _heading(tr("The curve")),
@@ -128,20 +148,20 @@ def page(found: VerifiedResult, tr: Translate = english, number: Numbers = plain
         _paragraph(found.key),
     ]
     return (
-        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(tr("A result of Shoal"))}</title>'
         '<meta name="viewport" content="width=device-width">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">"
         f"<style>{_STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
     )
 
 
-def picture(result: Result, tr: Translate, number: Numbers) -> str:
-    """Returns the curve as SVG, in the page's colours."""
+def picture(result: Result, tr: Translate, number: Numbers, day: str) -> str:
+    """Returns the curve as SVG, in the page's colours, with the model's title and this day."""
     curve = _thinned(result.curve, 400)
     line = [(one.round, one.pass_at_1, one.pass_at_1 - one.stderr, one.pass_at_1 + one.stderr) for one in curve]
-    facts = ("Shoal", result.base.name, tr("Round {n}", n=number(result.rounds)), result.day)
-    title = f"{tr('New puzzles solved')}: {_share(result.last, number)}"
-    return card(line, title, [safe_line(one, 60) for one in facts], _COLOURS, tr("rounds"))
+    facts = ("Shoal", title(result.base.name), tr("Round {n}", n=number(result.rounds)), day)
+    said = f"{tr('New puzzles solved')}: {_share(result.last, number)}"
+    return card(line, said, [safe_line(one, 60) for one in facts], _COLOURS, tr("rounds"))
 
 
 def facts(result: Result, tr: Translate = english, number: Numbers = plainly) -> list[tuple[str, str]]:
@@ -151,7 +171,9 @@ def facts(result: Result, tr: Translate = english, number: Numbers = plainly) ->
 
 def _facts(result: Result, tr: Translate, number: Numbers) -> Iterable[tuple[str, str]]:
     last = result.played[-1]
-    yield tr("Base model"), f"{safe_line(result.base.name)}, SHA-256 {result.base.sha256}"
+    name, called = result.base.name, title(result.base.name)
+    base = called if called.casefold() == name.casefold() else f"{called} ({name})"
+    yield tr("Base model"), f"{safe_line(base)}, SHA-256 {result.base.sha256}"
     seeds = [tr("none") if seed is None else str(seed) for seed in result.seeds]
     yield tr("Seed"), ", ".join(seeds)
     yield tr("Recipe"), _recipe(last, tr, number)

@@ -187,6 +187,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 1
     last_round: int | None = None
     """The round at which this run ends; None for no end."""
+    lesson: bool = False
+    """Whether this phase teaches other models' answers; False in an ordinary round and in lesson zero."""
     done: int = 0
     total: int = 0
     eta_s: float | None = None
@@ -223,10 +225,14 @@ def doing(snapshot: Snapshot) -> str:
         return snapshot.ruling.short
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     if snapshot.phase is Phase.PLACING:
-        kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.total else ""
+        if snapshot.safe_round and not snapshot.total:
+            return "trying other kinds of puzzles"
+        kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.done and snapshot.total else ""
         return said(snapshot.phase) + kinds
     if snapshot.phase is Phase.GATHERING:
         return f"{said(snapshot.phase)}, {snapshot.done} of {snapshot.total}"
+    if snapshot.lesson:
+        return "learning from other models' answers" + left
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
         return said(snapshot.phase)
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"

@@ -28,12 +28,19 @@ class SnapshotWriter:
             model=settings.model, recipe=settings.recipe, home=home, solo=settings.solo, started_at=time.time()
         )
         self._phase_began = time.monotonic()
+        self._drawn = 0
+        """The latest ordinary round."""
 
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """Records that a phase has begun, or that `done` of its `total` completions are done."""
         if phase is not self.snapshot.phase:
             self._phase_began = time.monotonic()
-        self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
+        now = self.snapshot
+        if phase is Phase.DRAWING:
+            self._drawn = now.round
+        lesson = phase is Phase.LEARNING and now.safe_round > 0 and self._drawn != now.round
+        left = self._left(phase, done, total)
+        self._change(phase=phase, lesson=lesson, done=done, total=total, eta_s=left)
 
     def ready(
         self, engine: EngineInfo, state: NodeState, probes: Sequence[Probe], last_round: int | None

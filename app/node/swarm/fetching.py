@@ -253,14 +253,14 @@ class PeerFetcher:
 
     def _note_peer(self, group: PeerGroup) -> None:
         before, family = self.peers.pop(group.key, None), group.scored.group.coordinates.family
-        known = before.families if before else ()
+        known, made = before.families if before else (), group.created_ms / 1000
         self.peers[group.key] = Peer(
             name=group.peer,
             model=group.scored.group.model,
-            seen_at=group.created_ms / 1000,
+            seen_at=max(made, before.seen_at or 0.0) if before else made,  # an archive's come in any order
             groups=(before.groups if before else 0) + 1,
             families=(*(one for one in known if one != family), family)[-_FAMILIES:],
-            since=before.since if before else group.created_ms / 1000,
+            since=before.since if before else made,
         )
         if len(self.peers) > _PEERS:
             self.peers.popitem(last=False)

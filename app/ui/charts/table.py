@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
 from app.ui.widgets.pieces import plain
@@ -114,6 +114,7 @@ class Table(QTableView):
     def __init__(self, rows: TableRows, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = rows
+        self._widths: Sequence[int] = ()
         self.setModel(rows)
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -157,9 +158,29 @@ class Table(QTableView):
         self.opened.emit(self.rows.shown[at.row()])
 
     def set_widths(self, *widths: int) -> None:
-        for at, width in enumerate(widths):
+        """Sets the widths of columns in pixels, 0 for the column's own. They are more where a title needs it,
+        and less in a narrow window."""
+        self._widths = widths
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()  # the theme's font of the titles is known only now
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if event.size().width() != event.oldSize().width():
+            self._fit()
+        super().resizeEvent(event)
+
+    def _fit(self) -> None:
+        header = self.horizontalHeader()
+        titles = [header.sectionSizeHint(at) for at in range(header.count())]
+        room = self.viewport().width() - sum(titles)
+        for at, width in enumerate(self._widths):
             if width:
-                self.setColumnWidth(at, width)
+                more = max(0, min(width - titles[at], room))
+                room -= more
+                self.setColumnWidth(at, titles[at] + more)
 
     def show_rows(self, rows: Sequence[Any]) -> None:
         """Replaces the rows and keeps the scroll position."""

@@ -152,7 +152,7 @@ class Tile(Card):
             self._band.say(None, 0, 0, None)
             self._sure.say(tr("Not tested yet"))
         else:
-            low, high = wilson(family.latest, family.questions)
+            low, high = wilson(family.latest, family.questions, z=1.96)  # 95 %, as the overview says
             self._figure.say(percent(family.latest))
             self._change.say(_change(family))
             self._band.say(family.latest, low, high, family.first)

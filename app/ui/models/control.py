@@ -23,6 +23,7 @@ from app.ui.language.texts import number, percent, spoken, tr
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
+from app.ui.view.words import day
 from app.ui.widgets.pieces import place_to_save
 
 NODE_ENDS_S = 20
@@ -164,7 +165,8 @@ class ModelControl(JobControl[Holdings]):
             if code or "file" not in self._event:
                 raise ResultError(self._doer.complaint or tr("The result couldn't be saved."))
             to = Path(str(self._event["page"]))
-            to.write_text(page(read(Path(str(self._event["file"]))), tr, number), encoding="utf-8")
+            found = read(Path(str(self._event["file"])))
+            to.write_text(page(found, tr, number, day), encoding="utf-8")
         except (ResultError, OSError) as error:
             say(spoken(str(error)), False)
         else:

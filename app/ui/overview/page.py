@@ -41,6 +41,8 @@ from app.ui.widgets.pieces import (
 from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
+_ELIDED, _WHOLE = 24, 520
+"""Minimum pixels of a line that may be cut, and of one that may not."""
 SPARED = {cause.reason for cause in ALWAYS_BLOCKING}
 """Reasons to wait that apply even if the person insists."""
 
@@ -107,6 +109,8 @@ class Now(Card):
         for part in (self._round, self._step, self._held):
             part.setVisible(held is (part is self._held))
         self._why.say("" if fresh else self._reason(view, now))
+        for part in (self._held, self._why):  # a reason to wait is shown whole: else the buttons go below it
+            part.setMinimumWidth(min(_WHOLE, part.sizeHint().width()) if held else _ELIDED)
         idle = view.ruling is not None and view.ruling.idle_need_s is not None
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
@@ -161,7 +165,9 @@ class Now(Card):
             self._bar.setRange(0, view.total)
             self._bar.setValue(view.done)
         elif (
-            view.state is NodeStatus.LEARNING and view.round_s and view.step not in (Step.PROBING, Step.LOADING)
+            view.state is NodeStatus.LEARNING
+            and view.round_s
+            and view.step not in (Step.PROBING, Step.PLACING, Step.LOADING)
         ):
             spent = now - (view.step_since or now)  # without progress: as long as the last round took
             self._bar.setRange(0, 1000)

@@ -218,7 +218,7 @@ def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson_from:
             families, names = _listed(family_titles(one.lesson_families), 2), _listed(one.lesson_from, 1)
-            return tr("lesson from {names}: {families}", families=families, names=names)
+            return tr("{families}: lesson from {names}", families=families, names=names)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))

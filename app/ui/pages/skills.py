@@ -89,12 +89,10 @@ class Skills(Page):
         """Shows the families that match the search, by kind."""
         families, waiting = self._shown
         learned = sum(bool(family.learned_from) for family in families)
-        counts = tr(
-            "Begun alone: {own}. From other models: {others}. Too hard yet: {hard}.",
-            own=number(len(families) - learned),
-            others=number(learned),
-            hard=number(len(waiting)),
-        )
+        own, others = number(len(families) - learned), number(learned)
+        counts = tr("Begun alone: {own}. From other models: {others}.", own=own, others=others)
+        if waiting:  # only a node that runs knows them
+            counts += " " + tr("Too hard yet: {hard}.", hard=number(len(waiting)))
         self._sum.tell(counts if learned else "")
         sought = self._search.text().strip().casefold()
         found = [family for family in families if sought in f"{tr(family.kind)} {family.title}".casefold()]
@@ -124,9 +122,7 @@ def since(family: FamilyView) -> str:
         others = len(family.learned_from) - 1
         name = family.learned_from[0]
         if others:
-            return counted(
-                "Learned from {name} and {n} other", "Learned from {name} and {n} others", others, name=name
-            )
+            return counted("From {name} and {n} other", "From {name} and {n} others", others, name=name)
         return tr("Learned from {name}", name=name)
     if not family.milestones:
         return tr("No right answer in practice yet")

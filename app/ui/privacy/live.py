@@ -73,7 +73,7 @@ class Live(Page):
         sides = row(box, self._detail, gap=16)
         sides.setStretch(0, 5)
         sides.setStretch(1, 6)
-        soon = tr("After the first round, every puzzle appears here with all of your model's answers.")
+        soon = tr("Soon every puzzle appears here, with all of your model's answers.")
         self._none = Empty(theme, "live", tr("No answers yet"), soon)
         self._nothing_left = Empty(theme, "search", "", "", button(tr("Show everything"), self._narrow))
         self._stack = stack(self._none, self._nothing_left, boxed(sides))

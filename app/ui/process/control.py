@@ -37,8 +37,9 @@ INSIST_S = 600.0
 """Seconds for which `insist` and the very first start override the rules, so that a person can see it learn
 without leaving the computer or closing other apps."""
 AWAITED_MINUTES = 30
-"""Maximum minutes for which that is repeated until a model that was just chosen has a point above zero. On two
-busy cores a real model's first point takes seven to eleven."""
+"""Maximum minutes for which that is repeated until a model that was just chosen has a point above zero and the
+round after it, which with others is often their first lesson: one that is cut short is lost. On two busy cores
+a real model's first point takes seven to eleven."""
 _ORDERS = {
     one.value for one in (Reason.PAUSED, Reason.SNOOZED, Reason.SERVING, Reason.CLASS, Reason.OUTSIDE_HOURS)
 }
@@ -83,7 +84,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._awaited = 0  # minutes for which a first point is still awaited
+        self._awaited = 0  # minutes for which a first point and the round after it are still awaited
         self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
@@ -105,7 +106,8 @@ class Control(QObject):
             self._launch()
 
     def learn(self, company: str) -> None:
-        """Learns "alone" or with "others" from now on, and after every later start."""
+        """Learns "alone" or with "others" from now on, and after every later start. This and joining a swarm
+        start a node, but end no pause."""
         self._go("", company)
 
     def join(self, invite: str) -> None:
@@ -252,12 +254,15 @@ class Control(QObject):
             self._choices.put("company", company)
         self._invite = invite
         first = not self._choices.memory.asked
+        if _ordered(self.view) and not first:
+            self._launch()
+            return
         self.start()
         if first:
             self._await_point()
 
     def _await_point(self) -> None:
-        """Insists now, and again until there is a point above zero."""
+        """Insists now, and again until there is a point above zero and a round after it."""
         self._awaited = AWAITED_MINUTES
         self._link.tell(command="insist", seconds=INSIST_S)
 
@@ -354,7 +359,8 @@ class Control(QObject):
     def _new_minute(self) -> None:
         self._fold.tick(self._clock())
         if self._awaited:
-            self._awaited = 0 if any(point.share for point in self.view.curve) else self._awaited - 1
+            seen = any(point.share and point.round < self.view.safe_round for point in self.view.curve)
+            self._awaited = 0 if seen else self._awaited - 1
             if self._awaited and self._awaited % (INSIST_S / 60) == 0 and not _held(self.view):
                 self._link.tell(command="insist", seconds=INSIST_S)
         self._soon()
@@ -378,8 +384,12 @@ class Control(QObject):
 def _held(view: View) -> bool:
     """Whether a person's order stops learning: a pause, a teacher's pause or hours, which a new model must not
     end."""
-    ordered = view.ruling is not None and view.ruling.reason in _ORDERS
-    return ordered or view.state in (NodeStatus.PAUSED, NodeStatus.STOPPING, NodeStatus.FAILED)
+    return _ordered(view) or view.state in (NodeStatus.PAUSED, NodeStatus.STOPPING, NodeStatus.FAILED)
+
+
+def _ordered(view: View) -> bool:
+    """Whether a node runs that a person's order holds back."""
+    return view.ruling is not None and view.ruling.reason in _ORDERS
 
 
 def _last(rounds: tuple[Round, ...]) -> int:

@@ -267,6 +267,8 @@ class Desktop:
     def _begin_with(self, model: str) -> None:
         self._learn_with(model)
         self.control.learn(str(self.choices["company"]))
+        if self.control.view.state is NodeStatus.PAUSED:  # the person was told that learning starts
+            self.control.start()
         self.window.go("overview")
 
     def _set(self, key: str, value: object) -> None:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
 
 from app.models.catalogue import title
 from app.node.record.snapshot import SwarmView
+from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import ago, counted, family_titles, number, size, spoken, tr
@@ -216,7 +217,7 @@ class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
         stays = tr("Leaves the swarm. What it learned stays.")
-        self._leave = button(tr("Learn alone"), lambda: actions.learn("alone"), hint=stays)
+        self._leave = button(tr("Learn alone"), actions.alone, hint=stays)
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private, self._archive = PrivateCard(theme, actions.join_private), ArchiveCard()
@@ -285,8 +286,8 @@ class SwarmPage(Page):
         on_way = counted("{n} on its way", "{n} on their way", swarm.waiting)
         arrived = tr("puzzles with their answers")
         given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
-        refused = sum(swarm.refused.values())
-        turned = counted("{n} turned away after checking", "{n} turned away after checking", refused)
+        refused = sum(swarm.refused.values()) - swarm.refused.get(IntakeReason.SEEN.value, 0)
+        turned = counted("{n} turned away", "{n} turned away", refused)
         checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour
@@ -361,7 +362,7 @@ class ClassCard(Card):
         super().__init__()
         self._state = Label("", "strong")
         about = Label(class_words(), "soft", wrap=True)
-        leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
+        leave = button(tr("Leave the class"), actions.alone)
         self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
         self.hide()
 

@@ -150,6 +150,7 @@ class Fold:
             if before.swarm is not None and "messages" not in told["swarm"]:
                 swarm = msgspec.structs.replace(swarm, messages=before.swarm.messages)
             fields["swarm"] = swarm
+        fields["lesson"] = snapshot.lesson
         fields["waiting"] = family_titles(snapshot.waiting)
         if snapshot.answers:
             fields["groups"] = merge_groups(snapshot.answers, before.groups)
@@ -163,9 +164,16 @@ def families(
     curve: Sequence[Probe],
     reached: Iterable[milestones.Milestone] = (),
 ) -> tuple[FamilyView, ...]:
-    """Returns a FamilyView of every active family, sorted by title. `levels` are the current ones."""
+    """Returns a FamilyView of every active family, sorted by title; () before the first measurement and round.
+    `levels` are the current ones."""
+    if not rounds and not curve:
+        return ()  # a first look still finds out which of them it can begin with
     places = _milestones(reached)
-    taught = {name: one.lesson_from for one in rounds for name in one.lesson_families}
+    taught: dict[str, tuple[str, ...]] = {}
+    practised: set[str] = set()
+    for one in rounds:  # a lesson also teaches families further that were known before
+        practised |= one.families.keys()
+        taught |= {name: one.lesson_from for name in one.lesson_families if name not in practised}
     made = []
     for name in levels or (curve[-1].families if curve else {}):
         level = levels.get(name, 0)

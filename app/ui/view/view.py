@@ -236,6 +236,8 @@ class ModelState(Value, frozen=True):
     step_since: float | None = None
     round: int = 0
     last_round: int | None = None
+    lesson: bool = False
+    """Whether it learns from others' answers now, not from a round's."""
     done: int = 0
     total: int = 0
     left_s: float | None = None

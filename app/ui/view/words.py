@@ -180,7 +180,9 @@ def step_line(view: View) -> str:
         return ""
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
-        if not view.total:
+        if view.safe_round and not view.total:
+            return tr("trying other kinds of puzzles")
+        if not view.done or not view.total:
             return tr("looking for puzzles that suit it")
         return tr("looking for puzzles that suit it, kind {n} of {all}", n=view.done, all=view.total)
     if step is Step.GATHERING:
@@ -189,6 +191,9 @@ def step_line(view: View) -> str:
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
         lead = tr("measuring, ") if step is Step.PROBING else ""
         return f"{lead}{what}{left}"
+    if step is Step.LEARNING and view.lesson:
+        reading = tr("reading other models' answers")
+        return tr("learning from other models' answers") + left if view.total else reading
     if step is Step.LEARNING and view.left_s is not None and view.left_s >= _LONG_S:
         return tr("learning from the answers") + left
     if step is Step.DRAWING and view.round_s:

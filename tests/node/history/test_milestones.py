@@ -61,6 +61,9 @@ def test_a_lesson_is_told_once_what_it_taught_is_practised() -> None:
     (learned,) = milestones(rounds)
     assert (learned.kind, learned.round, learned.family) == (MilestoneKind.LEARNED, 2, "lcm")
     assert learned.peer == "calm-crane-0002" and learned.at == lesson.at
+    more = msgspec.structs.replace(lesson, round=5, lesson_families=("lcm", "gcd"))
+    further = [*rounds, more, played(6, gcd=(0, 2, 8)), played(7, lcm=(0, 1, 8))]
+    assert milestones(further) == [learned], "what it practised before was not learned there"
 
 
 def test_who_showed_it_before_is_named_and_who_came_after_is_not() -> None:

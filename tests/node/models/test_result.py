@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,16 @@ def test_the_page_runs_and_loads_nothing(made: Result) -> None:
         and "http" not in page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
     )
     assert "50.0 % [42.2 – 57.8]" in page and ME.name in page and made.base.sha256 in page
+
+
+def test_the_page_names_the_model_and_the_day_as_people_do(made: Result) -> None:
+    signed_ = result.verify(result.sign(changed(made, day="2026-11-06"), ME))
+    page = result_page.page(signed_)
+    assert "Starter" in page and ">starter" not in page and "6 Nov 2026" in page and "2026-11-06" not in page
+    assert "am 6." in result_page.page(signed_, written=lambda at: f"am {time.localtime(at).tm_mday}.")
+    real = changed(made, base=msgspec.structs.replace(made.base, name="HuggingFaceTB/SmolLM2-135M-Instruct"))
+    (base,) = [said for what, said in result_page.facts(real) if what == "Base model"]
+    assert base.startswith("SmolLM2 135M (HuggingFaceTB/SmolLM2-135M-Instruct), SHA-256")
 
 
 def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:

@@ -225,6 +225,13 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
             "measuring on new puzzles: answer 5 of 9, about 3 s",
         ),
         (dict(phase=Phase.LEARNING), "learning"),
+        (dict(phase=Phase.LEARNING, lesson=True, eta_s=9.0), "learning from other models' answers, about 9 s"),
+        (dict(phase=Phase.PLACING, done=0, total=47), "finding out what this model can begin with"),
+        (
+            dict(phase=Phase.PLACING, safe_round=0, done=8, total=47),
+            "finding out what this model can begin with, kind 8 of 47",
+        ),
+        (dict(phase=Phase.PLACING, safe_round=1, total=0), "trying other kinds of puzzles"),
     ],
 )
 def test_phases_as_lines(change: dict[str, object], line: str) -> None:

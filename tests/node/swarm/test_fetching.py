@@ -513,3 +513,11 @@ def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for()
         for number in range(at):
             fetcher.buffer.add(of_family(name, 100 * at + number))
     assert fetcher._short_of_groups() == names[:1:-1]
+
+
+def test_a_peer_was_last_seen_at_its_newest_group_in_whatever_order_they_come() -> None:
+    relay = Relay([[checked(1, "a" * 64, age_s=60.0), checked(2, "a" * 64, age_s=40_000.0)]])
+    fetcher = made(relay)
+    fetch(fetcher, lambda: bool(fetcher.peers))
+    (peer,) = fetcher.peers.values()
+    assert (peer.groups, peer.seen_at) == (2, NOW_MS / 1000 - 60)

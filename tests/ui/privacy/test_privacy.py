@@ -15,13 +15,14 @@ from pytestqt.qtbot import QtBot
 from app.sapo.questions import Coordinates, generate
 from app.swarm.client.status import MAX_MESSAGE_BYTES, Ledger
 from app.swarm.identity.identity import node_name
+from app.swarm.wire import protocol
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import LineMessage
 from app.swarm.wire.protocol import BatchReply, Pub
 from app.ui.frame.frame import Actions
 from app.ui.privacy.live import Live
-from app.ui.privacy.message import MessageRow, groups
+from app.ui.privacy.message import MessageRow, groups, meaning
 from app.ui.privacy.page import Privacy
 from app.ui.process.past import Questions
 from app.ui.shell.window import MIN, MainWindow
@@ -59,6 +60,19 @@ def told(*frames: tuple[bool, bytes]) -> tuple[LineMessage, ...]:
 def batch(count: int) -> bytes:
     items = tuple(msgspec.Raw(msgspec.json.encode(envelope())) for _ in range(count))
     return to_frame(BatchReply(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
+
+
+def test_every_message_of_the_protocol_is_told_in_plain_words() -> None:
+    kinds = {
+        str(one.__struct_config__.tag): issubclass(one, protocol._FromClient) or one is Pub
+        for one in vars(protocol).values()
+        if isinstance(one, type) and issubclass(one, msgspec.Struct) and one.__struct_config__.tag
+        if not one.__name__.startswith("_")
+    }
+    for kind, outgoing in kinds.items():
+        said = meaning(LineMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text="{}"))
+        assert said != kind and " " in said, kind
+    assert {"recall", "taught"} <= kinds.keys()
 
 
 @pytest.mark.parametrize("enc", ["plain", "zlib"])

@@ -323,15 +323,17 @@ def test_the_very_first_start_insists_and_later_ones_do_not(
     later.close()
 
 
-@pytest.mark.parametrize(("share", "told"), [("0.0", 3), ("0.5", 2)])
-def test_a_first_start_insists_until_there_is_a_point_above_zero(
-    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, share: str, told: int
+@pytest.mark.parametrize(("share", "safe", "told"), [("0.0", 1, 3), ("0.5", 0, 3), ("0.5", 1, 2)])
+def test_a_first_start_insists_until_there_is_a_point_above_zero_and_a_round_after_it(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, share: str, safe: int, told: int
 ) -> None:
+    """A first lesson from others that the rules cut short is lost."""
     control = Control(
         tmp_path, Choices(tmp_path), make(GOOD.replace('"pass_at_1":0.5', f'"pass_at_1":{share}'))
     )
     control.learn("alone")
     qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2 and bool(control.view.curve), timeout=PATIENCE_MS)
+    control._change(safe_round=safe)
     for _ in range(15):
         control._new_minute()
     control.harder()
@@ -360,6 +362,26 @@ def test_another_model_insists_but_ends_nobody_s_pause(
     qtbot.waitUntil(lambda: {"command": "harder"} in heard(tmp_path), timeout=PATIENCE_MS)
     told = [one["command"] for one in heard(tmp_path)]
     assert told == ["resume", *["insist"] * (order is None), "harder"]
+    control.close()
+
+
+@pytest.mark.parametrize("change", ["alone", "join", "words"])
+def test_joining_and_leaving_a_swarm_end_no_pause(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, change: str
+) -> None:
+    Choices(tmp_path).remember(asked=True, willing=True)
+    control = Control(tmp_path, Choices(tmp_path), make(GOOD))
+    control.learn("alone" if change != "alone" else "others")
+    qtbot.waitUntil(lambda: bool(control.view.curve), timeout=PATIENCE_MS)
+    control._change(state=NodeStatus.PAUSED, ruling=views.ruling(Reason.PAUSED))
+    words = new_words()
+    dict(alone=control.leave, join=lambda: control.join("ws://r"), words=lambda: control.join_private(words))[
+        change
+    ]()
+    control.harder()
+    qtbot.waitUntil(lambda: '{"command": "harder"}' in spoken(tmp_path), timeout=PATIENCE_MS)
+    assert spoken(tmp_path).count('{"command": "resume"}') == 1, "the first start's"
+    assert control.view.solo is (change == "alone")
     control.close()
 
 

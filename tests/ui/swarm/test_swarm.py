@@ -43,6 +43,8 @@ def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actio
     page.show_view(swarm())
     assert page._peers.currentIndex() == 1 and not page._find.isHidden()
     assert page._count.text() == f"{len(PEERS)} peers shared answers"
+    page.show_view(swarm(refused={"seen": 1591, "stale": 2}))
+    assert page._stats[2]._meaning.text() == "2 turned away", "what came twice is not"
 
 
 def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
@@ -64,12 +66,14 @@ def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
 
 
 def test_a_class_is_left_by_one_button_and_models_bear_their_titles(
-    qtbot: QtBot, light: Theme, actions: Actions
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
     page = SwarmPage(light, actions)
     qtbot.addWidget(page)
     page.show()
     page.show_view(swarm())
+    shown(page)["Learn alone"].click()
+    assert asked == ["alone"], "which ends no pause"
     assert "Learn alone" in shown(page) and "Leave the class" not in shown(page)
     assert page._table.model().index(0, 1).data() == "Starter"
     page.show_view(swarm(in_class=True))

@@ -93,6 +93,24 @@ def probe(number: int, share: float, mark: str = "m") -> dict[str, Any]:
     )
 
 
+def test_a_family_that_it_practised_before_a_lesson_was_not_learned_from_others() -> None:
+    lesson = dict(lesson=40, lesson_families=["gcd", "dice"], lesson_from=["calm-otter-0417"], families={})
+    view = feed(fold := Fold(View()), start(), round_(1), round_(2, **lesson))
+    fold.line(json.dumps(dict(event="skill", round=2, family="dice", level=0, sentence="s")).encode(), NOW)
+    found = {one.name: one.learned_from for one in feed(fold, round_(3)).families}
+    assert found == {"gcd": (), "lcm": (), "dice": ("calm-otter-0417",)} and view.state is NodeStatus.LEARNING
+
+
+def test_before_the_first_measurement_no_kind_is_called_a_skill() -> None:
+    """A first look starts with every kind there is."""
+    fold = Fold(View())
+    view = feed(fold, start(families=dict.fromkeys(("gcd", "lcm", "dice"), 0)))
+    fold.recall(History(runs=views.learning().runs))
+    assert fold.view.families == () and view.state is NodeStatus.LEARNING
+    assert [one.name for one in feed(fold, probe(0, 0.5)).families] == ["dice", "gcd", "lcm"]
+    assert not fold.view.lesson and feed(fold, snapshot(lesson=True, phase="learning")).lesson
+
+
 def test_a_run_from_its_first_line_on() -> None:
     fold = Fold(View(state=NodeStatus.STARTING))
     view = feed(fold, start(), snapshot(), probe(0, 0.2))
