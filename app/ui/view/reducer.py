@@ -98,6 +98,7 @@ class Fold:
                 self._happened(name, event, str(event["sentence"]), now)
             case "skill":
                 self._levels |= {event["family"]: event["level"]}
+                self._show()
                 self._happened(name, event, str(event["sentence"]), now)
             case "settings":
                 self.change(rules=dict(event["values"]))

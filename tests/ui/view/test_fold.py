@@ -97,6 +97,7 @@ def test_a_family_that_it_practised_before_a_lesson_was_not_learned_from_others(
     lesson = dict(lesson=40, lesson_families=["gcd", "dice"], lesson_from=["calm-otter-0417"], families={})
     view = feed(fold := Fold(View()), start(), round_(1), round_(2, **lesson))
     fold.line(json.dumps(dict(event="skill", round=2, family="dice", level=0, sentence="s")).encode(), NOW)
+    assert "dice" in {one.name for one in fold.view.families}, "it is shown at once, not after the next round"
     found = {one.name: one.learned_from for one in feed(fold, round_(3)).families}
     assert found == {"gcd": (), "lcm": (), "dice": ("calm-otter-0417",)} and view.state is NodeStatus.LEARNING
 
