@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.swarm.invite.invite import where
-from app.swarm.invite.private import check_words, new_words
+from app.swarm.invite.private import check_words
 from app.ui.frame.frame import Actions
 from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
 from app.ui.theme import Theme
