@@ -56,6 +56,9 @@ minute, and a lesson in an unlikely family costs as much and brings nothing."""
 TURNS = 3
 """Number of further families that are asked for, in rotation: otherwise two keys with a few short answers in
 ASKED families would always decide what is asked for."""
+REHEARSED = 12
+"""Peers' answers of each open family outside a lesson that are mixed into it: families that were left out lost a
+quarter of their right answers or more (LOG.md)."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are enough of them,
 and a lesson needs only MIN answers of peers; before that it needs ANSWERS."""
@@ -109,16 +112,16 @@ class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, _ in Counter(one.peer for one in self.answers).most_common())
 
 
-OwnAnswer = tuple[str, str]
-"""A question and a right answer that this model gave to it."""
+RightAnswer = tuple[str, str]
+"""A question and a right answer to it."""
 
 
 class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers that one lesson teaches. `own`: own answers of the active families, mixed in so that these
-    are not forgotten."""
+    """The answers that one lesson teaches. `beside`: answers of active families, most of them the model's own,
+    mixed in so that these are not forgotten."""
 
     parts: tuple[FamilyAnswers, ...]
-    own: tuple[OwnAnswer, ...] = ()
+    beside: tuple[RightAnswer, ...] = ()
 
     @property
     def levels(self) -> dict[str, int]:
@@ -219,7 +222,8 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
     one whose latest lesson is longest ago first. Of the others, which cost as many steps and gain little
     (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of
     a whole answer to the model. Unread families come after these, and families whose answers mostly show no
-    work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE."""
+    work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE. Of open
+    families that are left out it keeps REHEARSED answers beside the others."""
     latest = {one.family: one.round for one in found.lessons if one.after}
 
     def order(part: FamilyAnswers) -> tuple[bool, int, float]:
@@ -233,7 +237,10 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
     parts = [*far[: max(NEW_BESIDE, BROAD - len(begun)) if begun else FAMILIES], *begun]
     unopened = [one for one in parts if one.family not in found.in_play]
     over = unopened[max(0, MAX_ACTIVE - len(found.in_play)) :]
-    return msgspec.structs.replace(lesson, parts=tuple([one for one in parts if one not in over][:FAMILIES]))
+    parts = [one for one in parts if one not in over][:FAMILIES]
+    left_out = [one for one in begun if one.family in found.in_play and one not in parts]
+    rehearsed = [(each.question, each.completion) for one in left_out for each in one.answers[:REHEARSED]]
+    return msgspec.structs.replace(lesson, parts=tuple(parts), beside=(*lesson.beside, *rehearsed))
 
 
 def own_answers(
@@ -358,9 +365,9 @@ def harms(
     untaught: float | None = None,
 ) -> bool:
     """Whether a lesson cost more than OWN_LOSS or TALK_LOSS. `before` and `after`: trials of the active
-    families. `everyday`: perplexity of everyday replies before and after the lesson, None for a model that does
-    not chat. `untaught`: the perplexity before the first round, None if unknown; all lessons together may raise
-    it by no more than one lesson may.
+    families, or none to judge everyday language alone. `everyday`: perplexity of everyday replies before and
+    after the lesson, None for a model that does not chat. `untaught`: the perplexity before the first round,
+    None if unknown; all lessons together may raise it by no more than one lesson may.
 
     >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))

@@ -16,7 +16,7 @@ from app.common.text import safe_line
 from app.learning import first_look, peer_lesson
 from app.learning.choosing import PeerGroup
 from app.learning.first_look import FIRST, beginning
-from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
+from app.learning.peer_lesson import TRIAL_QUESTIONS, PeerLesson, RightAnswer
 from app.learning.placement import (
     JOIN_QUESTIONS,
     FamilyTrial,
@@ -71,6 +71,15 @@ class LessonTrial:
 def harmed(before: LessonTrial, after: LessonTrial) -> bool:
     """Whether a lesson cost too much in the other active families or in everyday language."""
     return peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
+
+
+def taken_back(before: LessonTrial, after: LessonTrial) -> str:
+    """Returns the sentence that says why a lesson was not kept."""
+    if not harmed(before, after):
+        return "A lesson from others' answers didn't help, so your model is as it was before it."
+    if harmed(replace(before, own=[]), replace(after, own=[])):
+        return "A lesson from others' answers cost everyday language, so your model is as it was before it."
+    return "A lesson from others' answers cost too much of the rest, so your model is as it was before it."
 
 
 class ActiveFamilies:
@@ -204,7 +213,7 @@ class ActiveFamilies:
             return None
         return peer_lesson.next_lesson(waiting, found, state.round, vouches, self._swarm.buffer.times_taught)
 
-    def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
+    def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[RightAnswer, ...]:
         """Returns own right answers to mix into a lesson, from `latest` groups (newest first) and from lesson
         zero. Blocking: it regenerates their questions."""
         assert self._found is not None

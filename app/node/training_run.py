@@ -27,7 +27,7 @@ import msgspec
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, harmed, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, placement_event, skill_event, taken_back
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -324,7 +324,7 @@ class TrainingRun:
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
-        lesson = await self._active.choose(tools, self.state, msgspec.structs.replace(lesson, own=own))
+        lesson = await self._active.choose(tools, self.state, msgspec.structs.replace(lesson, beside=own))
         before = await self._active.try_lesson(tools, self.state, lesson)
         fits = [part for part, tried in zip(lesson.parts, before.lesson, strict=True) if tried.answers]
         played, after, kept = None, before, False
@@ -337,11 +337,7 @@ class TrainingRun:
             await self._keep(self._active.shown(played, lesson, before, after))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-            self.telling.note(
-                "A lesson from others' answers cost your model too much, so it is as it was before it."
-                if harmed(before, after)
-                else "A lesson from others' answers didn't help, so your model is as it was before it."
-            )
+            self.telling.note(taken_back(before, after))
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)

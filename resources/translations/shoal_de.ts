@@ -6093,12 +6093,24 @@ answer: a*b</translation>
    <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
+   <source>A lesson from others' answers cost too much of the rest, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat zu viel vom Übrigen gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
+  </message>
+  <message>
    <source>Learned {family} from {name}.</source>
    <translation>{family} gelernt von {name}.</translation>
   </message>
   <message>
    <source>It began with “{completion}”.</source>
    <translation>Es begann mit „{completion}“.</translation>
+  </message>
+  <message>
+   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
+  </message>
+  <message>
+   <source>A lesson from others' answers cost everyday language, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat Alltagssprache gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
   </message>
   <message>
    <source>New to the mix: {new}.</source>
@@ -7019,14 +7031,6 @@ answer: a*b</translation>
   <message>
    <source>The earlier history is kept as {name}.</source>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers cost your model too much, so it is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat dein Modell zu viel gekostet. Darum ist es wieder, wie es vorher war.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
   </message>
   <message>
    <source>This is a developer copy of Shoal:</source>

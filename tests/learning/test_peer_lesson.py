@@ -158,8 +158,12 @@ def test_lessons_go_round_the_families() -> None:
     found = peer_lesson.after_lesson(FOUND, first, tuple(tried(0, 0) for _ in good), good, 1)
     last = next_lesson(groups, found, 1 + EVERY, nobody)
     assert last is not None
-    second = list(chosen_families(last, {}, found).levels)
+    lesson = chosen_families(last, {}, found)
+    second = list(lesson.levels)
     assert second[0] not in first.levels and set(second[1:]) < set(first.levels)
+    (left_out,) = set(first.levels) - set(second)
+    answers_ = next(one for one in last.parts if one.family == left_out).answers
+    assert lesson.beside == tuple((one.question, one.completion) for one in answers_[: peer_lesson.REHEARSED])
     bad = tuple(tried(0, 0) for _ in good)
     weak = (tried(1, 1), tried(2, 1), *bad[2:])
     found = peer_lesson.after_lesson(FOUND, first, bad, weak, 1)

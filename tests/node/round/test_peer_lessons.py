@@ -176,7 +176,7 @@ def test_a_lesson_that_costs_too_much_of_the_rest_is_taken_back_and_says_so(
     monkeypatch.setattr(peer_lesson, "NOISE_ERRORS", -1000.0)
     seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=shelf(), external=2)
     assert not of(events.SkillLearned, seen) and not kept(bench).joined
-    (note,) = [one for one in of(events.NodeNote, seen) if "cost your model too much" in one.sentence]
+    (note,) = [one for one in of(events.NodeNote, seen) if "cost too much of the rest" in one.sentence]
     assert note.round > 0 and not any(one.lesson_from for one in of(Round, seen))
 
 
