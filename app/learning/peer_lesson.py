@@ -57,8 +57,8 @@ TURNS = 3
 """Number of further families that are asked for, in rotation: otherwise two keys with a few short answers in
 ASKED families would always decide what is asked for."""
 REHEARSED = 12
-"""Peers' answers of each open family outside a lesson that are mixed into it: families that were left out lost a
-quarter of their right answers or more (LOG.md)."""
+"""Peers' answers of each open family outside a lesson that are mixed into it. Families that were left out lost
+a quarter of their right answers or more (LOG.md)."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are enough of them,
 and a lesson needs only MIN answers of peers; before that it needs ANSWERS."""
