@@ -17,10 +17,10 @@ from app.ui.shell.display import missing
 
 FOLDER = Path(__file__).parent
 
-settings.register_profile("same", derandomize=True)
+settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
-"""Generated examples are the same in every run, so that a run fails for what was changed and not by the draw.
-`./shoal test --hypothesis-profile=default` looks for new ones."""
+"""Generated examples are the same in every run, so that a run fails for what was changed and not by the draw
+or the load of the computer. `./shoal test --hypothesis-profile=default` looks for new ones."""
 
 os.environ.update(surroundings())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""

@@ -96,7 +96,7 @@ def test_what_a_quotation_mark_breaks_off_is_no_option(
     assert ended.value.code == 2 and not opened and "does not know" in capsys.readouterr().err
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.text(max_size=300), st.text(max_size=200).map(lambda text: f"shoal://join/{text}")))
 def test_whatever_a_link_is_it_names_a_relay_or_is_refused(link: str) -> None:
     try:

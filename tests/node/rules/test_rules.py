@@ -562,7 +562,7 @@ def history(rules: RuleSettings, steps: Steps) -> list[tuple[float, DesktopFacts
     return passed
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(chosen, steps)
 def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, steps: Steps) -> None:
     for _, looked, decision in history(rules, steps):
@@ -576,7 +576,7 @@ def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, ste
         assert not rules.orders.paused
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(chosen, steps)
 def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettings, steps: Steps) -> None:
     calm_s = {cause.reason: cause.calm_s for cause in (*POWER_CAUSES, *LOAD_CAUSES)}
@@ -590,7 +590,7 @@ def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettin
             quiet_until = max(quiet_until, seconds + left)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FIELDS)))
 def test_a_calmer_computer_never_stops_a_node(
     rules: RuleSettings, steps: Steps, looked: DesktopFacts, calmer: set[str]
@@ -616,7 +616,7 @@ SWITCHED_OFF = {
 }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(sorted(SWITCHED_OFF))))
 def test_fewer_rules_never_stop_a_node(
     rules: RuleSettings, steps: Steps, looked: DesktopFacts, off: set[str]
@@ -628,7 +628,7 @@ def test_fewer_rules_never_stop_a_node(
         assert decide(moment, looked, looser, before).run
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(chosen, steps)
 def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSettings, steps: Steps) -> None:
     """Whatever happened and however the clock was set: what is left is at most the longest wait of a rule."""
@@ -646,7 +646,7 @@ quarters = st.integers(0, 95).map(lambda count: count * 15)
 spans = st.builds(HourSpan, quarters, st.integers(0, 96).map(lambda count: count * 15))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.builds(Schedule, spans, spans),
     st.integers(int(shown(2026, 3, 22)), int(shown(2026, 4, 2))) | st.integers(int(WALL), int(WALL) + 10**7),

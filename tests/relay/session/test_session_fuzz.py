@@ -22,7 +22,7 @@ from app.swarm.wire.signin import sign_in
 from tests.relay.talking import sealed, seed
 
 SWARM = "shoal"
-CASES = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+CASES = settings(max_examples=250, suppress_health_check=list(HealthCheck))
 GOOD = [
     to_frame(Pub.of(sealed(1, 1))),
     to_frame(Pub.of(sealed(1, 2, enc="zlib"))),

@@ -237,7 +237,7 @@ ANYTHING = st.text(st.characters(exclude_categories=()), max_size=600)
 NEAR = st.text("0123456789+-.,/ []'\"\n$\\{}frac=xPQRS∧∨¬→↔()eE_", max_size=80)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(key=st.sampled_from(LEVELS), text=st.one_of(ANYTHING, NEAR))
 def test_any_text_gets_a_score(key: tuple[str, int], text: str) -> None:
     assert 0.0 <= FAMILIES[key[0]].judge(text, entry_of(key)) <= 1.0
@@ -258,7 +258,7 @@ def mutations(choose: st.DrawFn) -> tuple[str, Any, str]:
     return key[0], entry_of(key), text
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(mutations())
 def test_a_changed_truth_is_only_right_when_it_says_the_same(mutation: tuple[str, Any, str]) -> None:
     family, entry, text = mutation
@@ -283,7 +283,7 @@ TAGS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(ANYTHING, st.lists(TAGS, max_size=12).map("".join)))
 def test_extraction_takes_at_most_one_short_answer(completion: str) -> None:
     answer = extract_answer(completion)

@@ -303,4 +303,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestLife.settings = settings(max_examples=15, stateful_step_count=20)

@@ -80,7 +80,7 @@ def test_published_recovery_words() -> None:
 
 
 @given(st.binary(min_size=32, max_size=32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_recovery_words_bring_the_key_back(seed: bytes) -> None:
     words = Identity(seed).words()
     assert Identity.from_words(words).seed() == seed

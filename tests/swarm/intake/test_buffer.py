@@ -106,7 +106,7 @@ def test_bytes_are_bounded_too() -> None:
     assert 1 <= len(buffer) < 10 and sum(map(size, buffer._ready.values())) <= 100_000
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from("abc"), st.integers(-100, 3000)), max_size=60))
 def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
     buffer, used = PeerBuffer(clock(), most=12, per_peer=6), 0

@@ -248,13 +248,13 @@ def _reads_or_refuses(frame: bytes) -> None:
                 unseal(message, "example-swarm")
 
 
-@settings(max_examples=350, deadline=None)
+@settings(max_examples=350)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(frame: bytes) -> None:
     _reads_or_refuses(frame)
 
 
-@settings(max_examples=350, deadline=None)
+@settings(max_examples=350)
 @given(st.sampled_from(_frames), st.data())
 def test_a_message_with_a_part_exchanged_is_read_or_refused(frame: bytes, data: st.DataObject) -> None:
     values = json.loads(frame)
@@ -263,7 +263,7 @@ def test_a_message_with_a_part_exchanged_is_read_or_refused(frame: bytes, data: 
     _reads_or_refuses(json.dumps(values).encode())
 
 
-@settings(max_examples=350, deadline=None)
+@settings(max_examples=350)
 @given(st.sampled_from(_frames), st.integers(0, 500), st.integers(0, 500), st.binary(max_size=6))
 def test_a_message_with_bytes_exchanged_is_read_or_refused(
     frame: bytes, start: int, width: int, put: bytes
