@@ -13,7 +13,7 @@ import msgspec
 from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
-from app.common.connection import system_proxy, without_password
+from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.models.shelf import locate

@@ -5397,14 +5397,6 @@ answer: a*b</translation>
    <translation>Frag etwas Kürzeres.</translation>
   </message>
   <message>
-   <source>The proxy asks for a name and a password:</source>
-   <translation>Der Proxy verlangt Name und Passwort:</translation>
-  </message>
-  <message>
-   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
-   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
-  </message>
-  <message>
    <source>The certificate of {host} isn't trusted here.</source>
    <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
   </message>
@@ -5443,6 +5435,14 @@ answer: a*b</translation>
   <message>
    <source>Install the package ca-certificates, then try again.</source>
    <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>{host} answers {status}:</source>

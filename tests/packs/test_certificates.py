@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.common import connection
+from app.common import authorities
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered
@@ -67,11 +67,11 @@ def authority(tmp_path: Path) -> tuple[object, Path]:
 
 def believing(bundles: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """As a program whose own OpenSSL knows nobody, on a system that keeps its authorities in these files."""
-    for name in connection.VARIABLES:
+    for name in authorities.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
     monkeypatch.setattr(ssl.SSLContext, "set_default_verify_paths", lambda *_: None)
-    monkeypatch.setattr(connection, "tls_context", functools.cache(lambda: connection.context_of(bundles)))
+    monkeypatch.setattr(authorities, "context", functools.cache(lambda: authorities.of_files(bundles)))
 
 
 def test_the_systems_own_authorities_are_found(
@@ -90,7 +90,7 @@ def test_a_file_that_was_named_goes_first(
 ) -> None:
     made, path = authority
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    monkeypatch.setattr(connection, "tls_context", functools.cache(lambda: connection.context_of(())))
+    monkeypatch.setattr(authorities, "context", functools.cache(lambda: authorities.of_files(())))
     with serving(folder, made.issue_cert("localhost")) as address:  # type: ignore[attr-defined]
         assert offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
 
@@ -117,13 +117,13 @@ def test_a_clock_that_is_behind_is_named() -> None:
     """OpenSSL's own number for a certificate of tomorrow."""
     error = ssl.SSLCertVerificationError("certificate is not yet valid")
     error.verify_code = 9
-    assert "is not valid yet, by this computer's clock: set the clock" in connection.certificate_problem(
+    assert "is not valid yet, by this computer's clock: set the clock" in authorities.problem(
         error, "example.org"
     )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system itself is asked")
 def test_the_context_checks_names_and_is_made_once() -> None:
-    context = connection.tls_context()
-    assert context is connection.tls_context()
+    context = authorities.context()
+    assert context is authorities.context()
     assert context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED

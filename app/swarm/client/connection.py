@@ -18,7 +18,8 @@ from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from app.common.connection import certificate_problem, system_proxy, tls_context, without_password
+from app.common import authorities
+from app.common.authorities import system_proxy, without_password
 from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.status import Ledger
 from app.swarm.invite.private import Private
@@ -118,8 +119,7 @@ class Connection:
                 message = await self._socket.receive()
             self._count(message.data)
             data, kind = message.data, message.type
-            sealed = self._asked is not None or self._line is not None
-            if sealed and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
+            if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
                 data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
             if isinstance(data, bytes):
                 self._ledger.record_received(data)
@@ -147,6 +147,10 @@ class Connection:
             yield
         except (ClientError, OSError, RuntimeError) as error:
             raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
+
+    @property
+    def _sealing(self) -> bool:
+        return self._asked is not None or self._line is not None
 
     def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
         """Decrypts a frame. Of unencrypted frames only a refusal is accepted, and only as the sentence of
@@ -252,7 +256,7 @@ async def connect(
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
                 proxy_headers=_HEADERS,
-                ssl=tls or (tls_context() if url.startswith("wss:") else True),
+                ssl=tls or (authorities.context() if url.startswith("wss:") else True),
                 compress=0,
                 max_msg_size=BATCH_FRAME + noise.TAG + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
@@ -324,7 +328,7 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
                 f"There is no relay at {place} (it answers {status}): check the address.", wait
             )
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLError() as refused):
-            return ConnectionEnded(certificate_problem(refused, place))
+            return ConnectionEnded(authorities.problem(refused, place))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             return ConnectionEnded(
                 f"{place} shows no certificate that this computer trusts: check the address and the clock."

@@ -119,13 +119,15 @@ def unsafe(text: str) -> bool:
     >>> [unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
     [False, False, True, True, True]
     """
-    if not text.translate(_BREAKS).isprintable() and any(
-        not one.isprintable() and one not in "\n\r\t" and category(one) != "Zs" for one in text
-    ):
+    if not text.translate(_BREAKS).isprintable() and any(map(_hidden, text)):
         return True
     if not text.isascii() and _heaped(text):
         return True
     return _CONTROL_WORDS.search(text) is not None
+
+
+def _hidden(one: str) -> bool:
+    return not one.isprintable() and one not in "\n\r\t" and category(one) != "Zs"
 
 
 def _heaped(text: str) -> bool:
