@@ -17,8 +17,8 @@ from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.models.shelf import locate
-from app.node.governing import EnergyRecord
 from app.node.record.snapshot import Energy
+from app.node.rules.energy import EnergyRecord
 from app.node.rules.orders import Moment
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity

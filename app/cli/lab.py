@@ -138,8 +138,8 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder: Path) -> int:
-    from app.lab.plan import SwarmOpener
     from app.lab.study import ClusterRunner, DealError, conduct
+    from app.lab.swarm import SwarmOpener
 
     starters_N = [args.starters / starter for starter in plan.starters]
     threads = args.threads if args.on is None else args.threads or 1

@@ -1,8 +1,5 @@
-"""The plan that a study fixes for all of its arms, the records of a run's rounds, a node's answers and training
-results in a round, and the engine interface that the lab needs: many adapters over one frozen base, sampled in
-one batch. `engines.torch_lora.TorchSwarm` implements it; tests use a small artificial one.
-
-Shapes: `_N` nodes, `_P` prompts, `_G` completions of a group, `_S` sequences, `_T` tokens."""
+"""The plan that a study fixes for all of its arms, the records of a run's rounds, and a node's answers and
+training results in a round. Shapes: `_G` completions of a group, `_T` tokens."""
 
 from __future__ import annotations
 
@@ -11,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
-from app.sapo.seeds import sampling_seed
-from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
+from engines.contract import Completion, Messages
 
 if TYPE_CHECKING:
     from app.learning.lesson import WeighedGroups
@@ -282,55 +278,3 @@ def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
             f"{starter!r} is no specialist of {', '.join(levels)}: join some of these families by a plus sign."
         )
     return families
-
-
-if TYPE_CHECKING:
-    from engines.torch_lora import TorchSwarm
-
-
-class LabSwarm(Protocol):
-    """N nodes, each with its own adapter and optimiser, numbered from 0."""
-
-    def prompt_tokens(self, prompt: Messages) -> list[int]: ...
-
-    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence: ...
-
-    def sample(
-        self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
-    ) -> list[list[list[Completion]]]:
-        """Samples `n` completions for every prompt of every node, all rows in one batch. Nodes may have
-        different numbers of prompts."""
-        ...
-
-    def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]: ...
-
-    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        """Log probs under the untrained base model, which anyone can download."""
-        ...
-
-    def step(self, node: int, batch: Batch) -> StepStats: ...
-
-
-class SwarmOpener:
-    """Opens the swarm of a plan and a seed. Imports Torch only on the first call.
-
-    `folder` is the model's; `starters_N` are the folders of the adapters that nodes start with, if any."""
-
-    def __init__(self, folder: Path, starters_N: Sequence[Path], device: str, threads: int | None) -> None:
-        self._folder, self._starters_N = folder, starters_N
-        self._device, self._threads = device, threads
-        self._opened: TorchSwarm | None = None
-
-    def __call__(self, plan: StudyPlan, seed: int) -> LabSwarm:
-        adapters_N = [sampling_seed(identity(seed, node), 0, "adapter") for node in range(plan.nodes)]
-        if self._opened is not None:
-            self._opened.reset(adapters_N)
-        else:
-            from engines.torch_lora import open_swarm
-
-            self._opened = open_swarm(
-                self._folder, adapters_N, rank=plan.rank, device=self._device, threads=self._threads
-            )
-        for node, starter in enumerate(self._starters_N):
-            self._opened.load(node, starter)
-        return self._opened

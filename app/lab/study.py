@@ -20,9 +20,10 @@ import msgspec
 from app.common.text import exact_span
 from app.lab.arms import Arm
 from app.lab.journal import StudyJournal
-from app.lab.plan import LabRound, LabSwarm, StudyPlan
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import report
 from app.lab.rounds.experiment import Experiment
+from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox, score_group
 
 OpenSwarm = Callable[[StudyPlan, int], LabSwarm]

@@ -1,5 +1,4 @@
 """Applies the rules: gathers facts, calls `decide` every second, and passes changed rulings to the node.
-Records the energy that training uses per calendar month, in HOME/energy.json.
 
 The node knows nothing about idle times and batteries, and the rules know nothing about trainers; a Ruling is
 all that passes between them. The owner's orders are stored in HOME/orders.json, so a pause or a snooze survives
@@ -12,75 +11,23 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from app.common import files
-from app.desktop.energy import EnergyMeter, EnergyReading
+from app.desktop.energy import EnergyMeter
 from app.desktop.facts import DesktopFacts
 from app.node.data.contents import GB, thin
 from app.node.record import commands, events
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.snapshot import Energy, Ruling
+from app.node.rules.energy import PERIOD_S as METER_S
+from app.node.rules.energy import SAVE_S, EnergyRecord
 from app.node.rules.orders import Moment, Orders, serving, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
-
-ENERGY_FILE = "energy.json"
-ENERGY_PERIOD_S = 5.0
-"""Seconds between two readings."""
-ENERGY_SAVE_S = 30.0
-"""Seconds between two saves; a kill loses at most this much."""
-JOULES_PER_KWH = 3.6e6
-"""Joules of a kilowatt hour."""
-_LATEST = 0.3
-"""Weight of the newest reading in the running mean of watts."""
-
-
-class MonthEnergy(msgspec.Struct, frozen=True, kw_only=True):
-    """Joules used in one local month ("2026-11"). `measured` is False if a part of them is an estimate, and in
-    files of versions that did not record it."""
-
-    version: int = 1
-    month: str = ""
-    joules: float = 0.0
-    measured: bool = False
-
-
-class EnergyRecord:
-    """The energy record of one data folder. `complaint`: a sentence about a damaged file, else empty."""
-
-    def __init__(self, home: Path) -> None:
-        self._path = home / ENERGY_FILE
-        found, self.complaint = files.read_or_set_aside(self._path, MonthEnergy)
-        self._kept, self._watts = found or MonthEnergy(), 0.0
-
-    def add(self, reading: EnergyReading, seconds: float, now: datetime) -> None:
-        """Adds a reading over the last `seconds`; a new month begins at 0."""
-        was = self._of_month(now)
-        self._kept = msgspec.structs.replace(
-            was,
-            joules=was.joules + reading.joules,
-            measured=reading.measured and (was.measured or not was.joules),
-        )
-        self._watts += _LATEST * (reading.joules / max(seconds, 0.1) - self._watts)
-
-    def save(self) -> None:
-        """Writes the file. Raises OSError."""
-        files.write_json(self._path, self._kept)
-
-    def view(self, now: datetime) -> Energy:
-        kept = self._of_month(now)
-        watts = round(self._watts, 0 if self._watts > 5 else 1)
-        return Energy(watts=watts, month_kwh=round(kept.joules / JOULES_PER_KWH, 3), measured=kept.measured)
-
-    def _of_month(self, now: datetime) -> MonthEnergy:
-        month = now.strftime("%Y-%m")
-        return self._kept if self._kept.month == month else MonthEnergy(month=month)
-
 
 ORDERS_FILE = "orders.json"
 PERIOD_S = 1.0
@@ -181,12 +128,12 @@ class Governor:
         meter = await asyncio.to_thread(EnergyMeter)
         last = saved = time.monotonic()
         while True:
-            await asyncio.sleep(ENERGY_PERIOD_S)
+            await asyncio.sleep(METER_S)
             now = time.monotonic()
             reading = await asyncio.to_thread(meter.read)
             self._energy.add(reading, now - last, Moment.now().local)
             last = now
-            if now - saved > ENERGY_SAVE_S:
+            if now - saved > SAVE_S:
                 saved = now
                 self._save_energy()
 

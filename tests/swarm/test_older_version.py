@@ -12,7 +12,7 @@ from app.relay.store.archive import Archive
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
-from app.swarm.client.joining import RelayClock
+from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.underway import Publisher
 from app.swarm.intake.intake import Intake

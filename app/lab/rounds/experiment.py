@@ -21,7 +21,6 @@ from app.lab.plan import (
     AnsweredQuestion,
     LabProbe,
     LabRound,
-    LabSwarm,
     StudyPlan,
     TrainingResult,
     group_of,
@@ -32,6 +31,7 @@ from app.lab.rounds import probing
 from app.lab.rounds.extras import RoundExtra, open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
+from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, PeerRecords
 from app.learning.lesson import OwnTokens, PeerTokens, fresh, lesson
 from app.learning.questions import own_questions

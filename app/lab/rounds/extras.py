@@ -15,8 +15,9 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.attackers import Attacker, PublishedGroup, has_mark, number
-from app.lab.plan import AnsweredQuestion, LabSwarm, StudyPlan, identity
+from app.lab.plan import AnsweredQuestion, StudyPlan, identity
 from app.lab.searching import WHITE_BOX, Oracle
+from app.lab.swarm import LabSwarm
 from app.learning.lesson import LearningState, WeighedGroups
 from app.sapo import seeds
 from app.sapo.asking import Way, messages

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import comb
 
 from app.lab.attackers import has_mark
-from app.lab.plan import LabProbe, LabSwarm, group_of
+from app.lab.plan import LabProbe, group_of
 from app.lab.statistics import average
+from app.lab.swarm import LabSwarm
 from app.sapo.asking import Way, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup, informative_probability
 from app.sapo.questions import QuestionPrompt

@@ -19,8 +19,9 @@ from typing import Literal, TypeVar
 
 from app.common.text import MAX_QUOTED, safe_line
 from app.sapo.groups import Group
+from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
-from app.swarm.client.joining import Joined, ProofsOfWork, RelayClock, join
+from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
 from app.swarm.client.receipts import Complaint, ReceiptCounter, Reporter

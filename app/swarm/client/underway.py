@@ -18,7 +18,7 @@ from app.common.rate import Backoff, Bucket
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.sapo.sets.question_set import is_own
-from app.swarm.client.joining import RelayClock
+from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal

@@ -116,7 +116,8 @@ class PeerBuffer:
             self._keep_waiting(group)
         for group in [one for one in self._waiting.values() if _family(one) in self._active]:
             del self._waiting[group.id]
-            if group.id not in self.times_taught:
+            self._learned.discard(group.id)
+            if not self.times_taught.pop(group.id, 0):
                 self._insert(group)
 
     @property

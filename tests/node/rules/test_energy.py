@@ -12,7 +12,7 @@ import pytest
 from app.common import files
 from app.desktop.energy import EnergyMeter, EnergyReading
 from app.node import governing
-from app.node.governing import ENERGY_FILE, JOULES_PER_KWH, EnergyRecord, MonthEnergy
+from app.node.rules.energy import FILE, JOULES_PER_KWH, EnergyRecord, MonthEnergy
 from app.node.rules.orders import Moment
 from tests.node.bench import Bench
 from tests.node.ruled import ruled
@@ -43,7 +43,7 @@ def test_one_estimate_makes_the_month_an_estimate(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_set_aside_with_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / ENERGY_FILE).write_text("{")
+    (tmp_path / FILE).write_text("{")
     record = EnergyRecord(tmp_path)
     assert "energy.json" in record.complaint and record.view(NOW).month_kwh == 0.0
 
@@ -53,14 +53,14 @@ def test_a_home_with_a_limit_and_a_price_opens_and_learns(
 ) -> None:
     """Files as the versions before wrote them: the limit is long reached, and no longer in the way."""
     monkeypatch.setattr(governing, "PERIOD_S", 0.02)
-    monkeypatch.setattr(governing, "ENERGY_PERIOD_S", 0.02)
+    monkeypatch.setattr(governing, "METER_S", 0.02)
     monkeypatch.setattr(EnergyMeter, "read", lambda self: EnergyReading(0.001 * JOULES_PER_KWH, True))
     old = {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40, "energy_currency": "$"}
     files.write_json(bench.home / "settings.json", old)
     today = Moment.now().local
     day = {"day": today.date().isoformat(), "day_joules": 1e6, "about": "An estimate."}
     files.write_json(
-        bench.home / ENERGY_FILE, {"version": 1, "month": f"{today:%Y-%m}", "joules": 2 * JOULES_PER_KWH, **day}
+        bench.home / FILE, {"version": 1, "month": f"{today:%Y-%m}", "joules": 2 * JOULES_PER_KWH, **day}
     )
 
     async def script() -> None:
@@ -71,6 +71,6 @@ def test_a_home_with_a_limit_and_a_price_opens_and_learns(
             assert ruling.energy is not None and ruling.energy.month_kwh >= 2.0 and not ruling.energy.measured
 
     asyncio.run(script())
-    kept = files.read_json(bench.home / ENERGY_FILE, MonthEnergy)
+    kept = files.read_json(bench.home / FILE, MonthEnergy)
     assert kept is not None and kept.joules > 2 * JOULES_PER_KWH
     assert not list(bench.home.glob("damaged-*"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.swarm.client.joining import RelayClock, steady_ms
+from app.swarm.client.clock import RelayClock, steady_ms
 
 HOUR_MS = 3_600_000
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.client.joining import RelayClock
+from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MAX_RELAYS, KnownRelays
 from app.swarm.client.underway import MAX_HELD, Publisher
