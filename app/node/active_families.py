@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,6 +103,9 @@ class ActiveFamilies:
         self._nats: dict[str, float] = {}
         """Mean negative log-probability (nats) of peers' answers in waiting families, measured since the latest
         lesson."""
+        self._offered: dict[str, PeerGroup] = {}
+        """By id, the groups of the latest lesson. A lesson may take half an hour, and what comes meanwhile may
+        displace them from the buffer."""
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
@@ -211,7 +214,11 @@ class ActiveFamilies:
         self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
         if not waiting:
             return None
-        return peer_lesson.next_lesson(waiting, found, state.round, vouches, self._swarm.buffer.times_taught)
+        taught = self._swarm.buffer.times_taught
+        lesson = peer_lesson.next_lesson(waiting, found, state.round, vouches, taught)
+        ids = {answer.id for answer in lesson.answers} if lesson is not None else set()
+        self._offered = {group.id: group for group in waiting if group.id in ids}
+        return lesson
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[RightAnswer, ...]:
         """Returns own right answers to mix into a lesson, from `latest` groups (newest first) and from lesson
@@ -281,18 +288,24 @@ class ActiveFamilies:
     ) -> PlayedRound:
         """Returns the lesson's round as it is shown: the families that it improved first and, for each of
         them, the first group of some of its authors."""
-        assert self._swarm is not None
-        waiting = {group.id: group for group in self._swarm.buffer.waiting_groups()}
         found: dict[str, PeerGroup] = {}
         improved: list[str] = []
         for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
             if peer_lesson.gained(first, last):
                 of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
                 ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
-                found |= {id: waiting[id] for id in ids[:_GROUPS_SHOWN] if id in waiting}
+                found |= {id: self._offered[id] for id in ids[:_GROUPS_SHOWN]}
                 improved.append(part.family)
         families = dict.fromkeys((*improved, *played.lesson_families))
         return replace(played, lesson_families=tuple(families), lesson_groups=tuple(found.values()))
+
+    def settle(self, lesson: PeerLesson, improved: Sequence[LessonResult]) -> None:
+        """Records that a lesson was taught, and that the model learned from its `improved` families."""
+        assert self._swarm is not None
+        families = {one.family for one in improved}
+        learned = [one for one in self._offered.values() if _family(one) in families]
+        taught = {answer.id for answer in lesson.answers}
+        self._swarm.settle_lesson(sorted(taught), [one for one in learned if one.id in taught])
 
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int

@@ -342,10 +342,7 @@ class TrainingRun:
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)
         if self._swarm is not None and kept:
-            families = {one.family for one in opened}
-            taught = {answer.id for answer in lesson.answers}
-            learned = {answer.id for one in lesson.parts if one.family in families for answer in one.answers}
-            self._swarm.settle_lesson(sorted(taught), sorted(learned))
+            self._active.settle(lesson, opened)
         for result in opened:
             if result.family in joined:  # one that was open already
                 continue

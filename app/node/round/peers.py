@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.learning.choosing import JudgedGroup
+from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.record.events import Event
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
@@ -74,8 +74,8 @@ class NodeSwarm(Protocol):
         peer may claim any."""
         ...
 
-    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
-        """Called after a lesson with the ids of the groups that it `taught`, and of those that the model
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
+        """Called after a lesson with the ids of the groups that it `taught`, and with those that the model
         `learned` from, whose authors get receipts."""
         ...
 

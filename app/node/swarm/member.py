@@ -19,7 +19,7 @@ from random import Random
 from statistics import mean
 
 from app.common.rate import wait_s
-from app.learning.choosing import JudgedGroup
+from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.data import question_sets
 from app.node.record import events
 from app.node.record.errors import DiskFullError
@@ -139,7 +139,7 @@ class SwarmMember:
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
-    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
         new = self.buffer.settle_lesson(taught, learned)
         if self._client is not None and self._receipts():
             self._client.thank([group.id for group in new])

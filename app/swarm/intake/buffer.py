@@ -139,12 +139,12 @@ class PeerBuffer:
         were learned from before."""
         return self.vouches_for_all or key in self.vouched or self.records.stands(key)
 
-    def settle_lesson(self, taught: Iterable[str], learned: Iterable[str]) -> list[PeerGroup]:
-        """Records by id which waiting groups a lesson `taught`, and which of them the model `learned` from.
-        Returns those that it learned from for the first time."""
+    def settle_lesson(self, taught: Iterable[str], learned: Iterable[PeerGroup]) -> list[PeerGroup]:
+        """Records by id which groups a lesson `taught`, and which groups the model `learned` from, whether they
+        still wait or were displaced meanwhile. Returns those that it learned from for the first time."""
         self.times_taught.update(id for id in taught if id in self._waiting)
-        new = [group for id in learned if id not in self._learned and (group := self._waiting.get(id))]
-        self._learned.update(group.id for group in new)
+        new = [group for group in learned if group.id not in self._learned]
+        self._learned.update(group.id for group in new if group.id in self._waiting)
         self.taken += len(new)
         self.authors.update(group.key for group in new)
         return new

@@ -83,6 +83,7 @@ class Fold:
         match name:
             case "start":
                 self._levels |= event["families"]
+                self._show()
                 self.change(state=NodeStatus.LEARNING, reason="", until=None, problem=None)
             case "round":
                 self._round(msgspec.convert(event, Round))

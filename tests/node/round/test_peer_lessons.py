@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,11 +14,12 @@ import pytest
 from app.learning import peer_lesson, zero
 from app.learning.choosing import PeerGroup
 from app.learning.language import LESSON_RETENTION
+from app.node import training_run
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.round import language, placing, teaching
-from app.node.round.round import RoundTools
+from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import HELD_STEPS
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo.groups import Group, ScoredGroup
@@ -98,6 +99,26 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
         author in sentence for author in AUTHORS
     )
     assert learned.family in of(Round, seen)[-1].families or len(of(Round, seen)) == 4
+
+
+def test_groups_that_are_displaced_while_a_slow_lesson_runs_are_shown_and_thanked_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarm = shelf()
+    teach = training_run.teach_from_peers
+
+    async def slow(*args: Any) -> PlayedRound:
+        played = await teach(*args)
+        swarm.waiting = []  # what came meanwhile displaced them
+        return played
+
+    monkeypatch.setattr(training_run, "teach_from_peers", slow)
+    (learned, *_) = of(
+        events.SkillLearned,
+        bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2),
+    )
+    shown = rows(bench, "SELECT DISTINCT peer, family FROM groups WHERE source = 'peer' ORDER BY peer")
+    assert shown == [(author, learned.family) for author in AUTHORS] and len(swarm.taught) == 30
 
 
 def test_a_family_that_is_still_weak_is_taught_again_and_told_once(

@@ -110,9 +110,9 @@ class Shelf:
     def vouches(self, key: str) -> bool:
         return False
 
-    def settle_lesson(self, taught: Collection[str], learned: Collection[str]) -> None:
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
         self.times_taught.update(taught)
-        self.taught += learned
+        self.taught += [group.id for group in learned]
 
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")

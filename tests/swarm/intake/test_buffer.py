@@ -134,13 +134,14 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     assert all(buffer.add(checked(number, family="lcm", age_s=9999)) for number in range(4))
     assert not buffer.add(checked(0, family="lcm")) and buffer.add(checked(9))
     assert len(buffer.waiting_groups()) == 4 and take_all(buffer) == [checked(9).id]
-    first, second = checked(0, family="lcm").id, checked(1, family="lcm").id
-    assert [one.id for one in buffer.settle_lesson([first, second, "no group's"], [first, "no group's"])] == [
-        first
-    ]
-    assert buffer.taken == 1 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 4
-    assert [one.id for one in buffer.settle_lesson([first, second], [first, second])] == [second]
-    assert buffer.times_taught == {first: 2, second: 2} and buffer.taken == 2, "it thanks for each only once"
+    first, second, gone = (checked(number, family="lcm") for number in (0, 1, 99))
+    settled = buffer.settle_lesson([first.id, second.id, gone.id], [first, gone])
+    assert settled == [first, gone], "one that was displaced meanwhile is thanked for too"
+    assert buffer.taken == 2 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 4
+    assert buffer.settle_lesson([first.id, second.id], [first, second]) == [second]
+    assert buffer.times_taught == {first.id: 2, second.id: 2} and buffer.taken == 3, (
+        "it thanks for each only once"
+    )
     buffer.practise(["gcd", "lcm"])
     assert not buffer.waiting_groups() and take_all(buffer) == [], "taught, or too old for a round"
 
