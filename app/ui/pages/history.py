@@ -232,7 +232,7 @@ def _rounds() -> Table:
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
-    table.set_widths(70, 150, 0, 130, 112, 70)
+    table.set_widths(62, 146, 0, 130, 104, 90)
     return table
 
 
