@@ -1252,6 +1252,10 @@
    <translation>Antworten ansehen</translation>
   </message>
   <message>
+   <source>For the next ten minutes, or until a lesson has ended</source>
+   <translation>Für die nächsten zehn Minuten, oder bis eine Lektion zu Ende ist</translation>
+  </message>
+  <message>
    <source>Progress of this step</source>
    <translation>Fortschritt dieses Schritts</translation>
   </message>
@@ -1262,10 +1266,6 @@
   <message>
    <source>Learn now anyway</source>
    <translation>Trotzdem jetzt lernen</translation>
-  </message>
-  <message>
-   <source>For the next ten minutes</source>
-   <translation>Für die nächsten zehn Minuten</translation>
   </message>
   <message>
    <source>Change this rule</source>
@@ -3994,6 +3994,10 @@ answer: a*b</translation>
   <message>
    <source>trying other kinds of puzzles</source>
    <translation>probiert andere Arten von Rätseln</translation>
+  </message>
+  <message>
+   <source>trying what it learned from others</source>
+   <translation>probiert, was es von anderen gelernt hat</translation>
   </message>
   <message>
    <source>looking for puzzles that suit it</source>

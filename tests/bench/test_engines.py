@@ -50,6 +50,7 @@ def figures(*arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_sampling_is_measured_beside_transformers() -> None:
     found = figures("sampler", "--only=transformers fp32,torch")
     assert set(found["candidates"]) == {"transformers fp32", "torch"}
@@ -84,6 +85,7 @@ def test_a_round_is_measured_beside_trl() -> None:
         assert row["seconds"] == pytest.approx(row["sample_s"] + row["step_s"], abs=0.01)
 
 
+@pytest.mark.long
 def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
     said: list[str] = []
     args = argparse.Namespace(

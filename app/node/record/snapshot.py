@@ -188,7 +188,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     last_round: int | None = None
     """The round at which this run ends; None for no end."""
     lesson: bool = False
-    """Whether this phase teaches other models' answers; False in an ordinary round and in lesson zero."""
+    """Whether this phase is of a lesson from other models' answers: reading and learning them, and the trial
+    afterwards. False in an ordinary round and in lesson zero."""
     done: int = 0
     total: int = 0
     eta_s: float | None = None
@@ -225,6 +226,8 @@ def doing(snapshot: Snapshot) -> str:
         return snapshot.ruling.short
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     if snapshot.phase is Phase.PLACING:
+        if snapshot.lesson:
+            return "trying what it learned from others"
         if snapshot.safe_round and not snapshot.total:
             return "trying other kinds of puzzles"
         kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.done and snapshot.total else ""

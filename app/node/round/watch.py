@@ -38,7 +38,7 @@ class SnapshotWriter:
         now = self.snapshot
         if phase is Phase.DRAWING:
             self._drawn = now.round
-        lesson = phase is Phase.LEARNING and now.safe_round > 0 and self._drawn != now.round
+        lesson = (phase is Phase.LEARNING or now.lesson) and now.safe_round > 0 and self._drawn != now.round
         left = self._left(phase, done, total)
         self._change(phase=phase, lesson=lesson, done=done, total=total, eta_s=left)
 
@@ -64,6 +64,7 @@ class SnapshotWriter:
         peers = [group for group in kept.groups if group.peer is not None]
         self._change(
             round=kept.state.round + 1,
+            lesson=False,
             safe_round=kept.state.round,
             safe_at=kept.row.at,
             families=_families(kept.state, probes),

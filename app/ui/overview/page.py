@@ -59,7 +59,8 @@ class Now(Card):
         room.setRetainSizeWhenHidden(True)
         self._bar.setSizePolicy(room)
         self._start = button(tr("Start learning"), actions.start, "primary")
-        self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
+        hint = tr("For the next ten minutes, or until a lesson has ended")
+        self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", hint)
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""
         self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))

@@ -36,10 +36,10 @@ MINUTE_MS = 60_000
 INSIST_S = 600.0
 """Seconds for which `insist` and the very first start override the rules, so that a person can see it learn
 without leaving the computer or closing other apps."""
-AWAITED_MINUTES = 30
-"""Maximum minutes for which that is repeated until a model that was just chosen has a point above zero and the
-round after it, which with others is often their first lesson: one that is cut short is lost. On two busy cores
-a real model's first point takes seven to eleven."""
+AWAITED_MINUTES = 40
+"""Maximum minutes for which that is repeated: while a lesson from others goes on, because one that is cut short
+is lost, and until a model has a point above zero and the round after it, which with others is often their first
+lesson. On two busy cores a real model's first point takes seven to eleven."""
 _ORDERS = {
     one.value for one in (Reason.PAUSED, Reason.SNOOZED, Reason.SERVING, Reason.CLASS, Reason.OUTSIDE_HOURS)
 }
@@ -84,7 +84,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._awaited = 0  # minutes for which a first point and the round after it are still awaited
+        self._awaited = 0  # minutes for which insisting may still be repeated
         self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
@@ -154,10 +154,10 @@ class Control(QObject):
         self._link.tell(command="resume")
 
     def insist(self) -> None:
-        """Learns for INSIST_S even if other programs are busy."""
+        """Learns for INSIST_S even if other programs are busy; longer where that would be in vain."""
         self._be_willing()
         self._launch()
-        self._link.tell(command="insist", seconds=INSIST_S)
+        self._insist()
 
     def pause(self) -> None:
         """Pauses until `start`. The trainer ends, which frees its memory."""
@@ -237,7 +237,7 @@ class Control(QObject):
             self._launch()
             self._gives_way = self._link.closing
             if not _held(view):
-                self._await_point()
+                self._insist()
         self._soon()
 
     def close(self) -> None:
@@ -259,12 +259,16 @@ class Control(QObject):
             return
         self.start()
         if first:
-            self._await_point()
+            self._insist()
 
-    def _await_point(self) -> None:
-        """Insists now, and again until there is a point above zero and a round after it."""
+    def _insist(self) -> None:
         self._awaited = AWAITED_MINUTES
         self._link.tell(command="insist", seconds=INSIST_S)
+
+    def _in_vain(self) -> bool:
+        """Whether what was learned so far would be lost or unseen if the rules stopped it now."""
+        view = self.view
+        return view.lesson or not any(point.share and point.round < view.safe_round for point in view.curve)
 
     def _be_willing(self) -> None:
         self._remember(asked=True, willing=True)
@@ -358,11 +362,12 @@ class Control(QObject):
 
     def _new_minute(self) -> None:
         self._fold.tick(self._clock())
-        if self._awaited:
-            seen = any(point.share and point.round < self.view.safe_round for point in self.view.curve)
-            self._awaited = 0 if seen else self._awaited - 1
-            if self._awaited and self._awaited % (INSIST_S / 60) == 0 and not _held(self.view):
+        self._awaited = max(0, self._awaited - 1)
+        if self._awaited and self._awaited % (INSIST_S / 60) == 0 and not _held(self.view):
+            if self._in_vain():
                 self._link.tell(command="insist", seconds=INSIST_S)
+            else:
+                self._awaited = 0
         self._soon()
 
     def _remember(self, **fields: object) -> None:

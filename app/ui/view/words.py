@@ -182,6 +182,8 @@ def step_line(view: View) -> str:
     if step is Step.PLACING:
         if view.safe_round and not view.total:
             return tr("trying other kinds of puzzles")
+        if view.lesson:
+            return tr("trying what it learned from others")
         if not view.done or not view.total:
             return tr("looking for puzzles that suit it")
         return tr("looking for puzzles that suit it, kind {n} of {all}", n=view.done, all=view.total)

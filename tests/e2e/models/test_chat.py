@@ -198,6 +198,7 @@ def test_a_model_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) -> None:
     """The node replaces safe points all the time; every answer is of one that was whole."""
     node = Running("--model", model, "--home", tmp_path, *SMALL, "--rounds", "8")

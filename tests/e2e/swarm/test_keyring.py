@@ -82,6 +82,7 @@ def named(node: Running) -> list[str]:
     return [event["name"] for event in node.events if event["event"] == "identity"]
 
 
+@pytest.mark.long
 def test_rounds_need_no_key_and_no_session_gets_another_name(owner: Owner) -> None:
     owner.keyring_is("silent")
     node = owner.starts()
