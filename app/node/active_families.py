@@ -73,11 +73,16 @@ def harmed(before: LessonTrial, after: LessonTrial) -> bool:
     return peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
 
 
+def language_harmed(before: LessonTrial, everyday: float | None) -> bool:
+    """Whether a lesson after which everyday replies have the perplexity `everyday` cost too much of it."""
+    return peer_lesson.harms([], [], (before.everyday, everyday), before.untaught)
+
+
 def taken_back(before: LessonTrial, after: LessonTrial) -> str:
     """Returns the sentence that says why a lesson was not kept."""
     if not harmed(before, after):
         return "A lesson from others' answers didn't help, so your model is as it was before it."
-    if harmed(replace(before, own=[]), replace(after, own=[])):
+    if language_harmed(before, after.everyday):
         return "A lesson from others' answers cost everyday language, so your model is as it was before it."
     return "A lesson from others' answers cost too much of the rest, so your model is as it was before it."
 
@@ -238,12 +243,18 @@ class ActiveFamilies:
         return peer_lesson.chosen_families(lesson, nats, self._found)
 
     async def try_lesson(
-        self, tools: RoundTools, state: NodeState, lesson: PeerLesson, before: LessonTrial | None = None
+        self,
+        tools: RoundTools,
+        state: NodeState,
+        lesson: PeerLesson,
+        before: LessonTrial | None = None,
+        everyday: float | None = None,
     ) -> LessonTrial:
         """Runs the trials of a lesson's families and of the other active ones, and measures the perplexity of
-        everyday replies. The trial after a lesson asks the questions of the one `before` it. Results from the
-        latest lesson, if recent, are reused for the trial before the next. A family whose questions are too
-        long for the model gets no answers. Raises TrainerDied and EngineError."""
+        everyday replies, unless it is given as `everyday`. The trial after a lesson asks the questions of the
+        one `before` it. Results from the latest lesson, if recent, are reused for the trial before the next. A
+        family whose questions are too long for the model gets no answers. Raises TrainerDied and
+        EngineError."""
         levels = state.curriculum.levels | lesson.levels
         latest = None if before is not None else self._latest
         if latest is not None and state.round - latest.round > _LASTS:
@@ -265,7 +276,8 @@ class ActiveFamilies:
                 if family in state.curriculum.levels:
                     raise
                 tried[family] = FamilyTrial(family=family, level=level, questions=TRIAL_QUESTIONS)
-        everyday = latest.everyday if latest else None
+        if latest is not None:
+            everyday = latest.everyday
         if everyday is None and tools.engine.talks:
             everyday = await language.perplexity(tools.link)
         return LessonTrial(

@@ -19,6 +19,7 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,7 +28,13 @@ import msgspec
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, placement_event, skill_event, taken_back
+from app.node.active_families import (
+    ActiveFamilies,
+    language_harmed,
+    placement_event,
+    skill_event,
+    taken_back,
+)
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -50,7 +57,7 @@ from app.node.round.keeping import DiskPatience, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import FIRST, UNTRAINED, due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
-from app.node.round.teaching import teach, teach_from_peers
+from app.node.round.teaching import recover_language, teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
@@ -331,7 +338,8 @@ class TrainingRun:
         if fits:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
             played = await teach_from_peers(tools, self.state, fitting)
-            after = await self._active.try_lesson(tools, self.state, lesson, before)
+            everyday = await recover_language(tools, self.state, partial(language_harmed, before))
+            after = await self._active.try_lesson(tools, self.state, lesson, before, everyday)
             kept = self._active.helped(lesson, before, after)
         if played is not None and kept:
             await self._keep(self._active.shown(played, lesson, before, after))

@@ -34,6 +34,9 @@ from engines.contract import Batch
 
 HELD_STEPS = 8
 """Number of steps between two measurements of small talk in a lesson that holds it."""
+RECOVERIES, RECOVERY_RATE = 3, 2e-4
+"""Maximum number of times that HELD_STEPS steps on small talk alone follow a lesson, and the learning rate at
+which they begin; it falls to zero."""
 
 
 async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
@@ -52,6 +55,28 @@ async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLes
     played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
     authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
+
+
+async def recover_language(
+    tools: RoundTools, before: NodeState, harmed: Callable[[float | None], bool]
+) -> float | None:
+    """Trains on small talk alone, at most RECOVERIES times, while everyday replies are `harmed`: a lesson that
+    cost only these would be lost with all its minutes. Returns their perplexity, None for a model that does not
+    talk. Raises TrainerDied and EngineError."""
+    if not tools.engine.talks:
+        return None
+    order = Random(seeds.sampling_seed(tools.identity, before.round + 1, "recovery"))
+    for left in range(RECOVERIES, -1, -1):
+        found = await language.perplexity(tools.link)
+        if not left or not harmed(found):
+            break
+        steps = [
+            Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / HELD_STEPS))
+            for number in range(HELD_STEPS)
+        ]
+        held = await language.hold(tools.link, tools.remembered, steps, order, LESSON_RETENTION)
+        await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
+    return found
 
 
 async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -18,9 +19,10 @@ from app.node import training_run
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
+from app.node.record.state import NodeState
 from app.node.round import language, placing, teaching
 from app.node.round.round import PlayedRound, RoundTools
-from app.node.round.teaching import HELD_STEPS
+from app.node.round.teaching import HELD_STEPS, RECOVERIES, RECOVERY_RATE
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import draw
@@ -248,3 +250,36 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
     assert stepped.steps == len(batches) and done.count("read") == 3
     assert set(held[:HELD_STEPS]) == {0.0} and 0 < held[HELD_STEPS] < held[-1]
+
+
+@pytest.mark.parametrize(("heals", "chunks"), [(0.5, 2), (0.0, RECOVERIES), (9.0, 1)])
+def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(heals: float, chunks: int) -> None:
+    """`heals`: by how many nats a chunk of steps makes a token of a reply likelier, which needs more than half
+    a nat."""
+    reply, taken = TokenSequence(prompt_T=[1], completion_T=[2, 0]), list[Batch]()
+
+    class Link:
+        async def read(self, groups_P: list[PeerTexts], most: int, *, logprobs: bool) -> list[GroupTokens]:
+            now = -2.0 + heals * len(taken) / HELD_STEPS
+            return [GroupTokens(sequences_G=[reply], logprobs_GT=[[now, now]]) for _ in groups_P]
+
+        async def step(self, batch: Batch) -> StepStats:
+            taken.append(batch)
+            return StepStats(loss=0.0, grad_norm=1.0, rows=1, tokens=1, micro_batches=1, seconds=0.0)
+
+    talk = language.RememberedTalk(talk=language.talks(language.FILE)[0], logprobs_T=[-1.0, -1.0])
+    tools = SimpleNamespace(
+        link=Link(),
+        remembered=(talk,) * LESSON_RETENTION.read,
+        report=lambda *_: None,
+        identity="brisk-otter",
+        engine=SimpleNamespace(talks=True),
+    )
+    before = cast(NodeState, SimpleNamespace(round=3))
+    found = asyncio.run(
+        teaching.recover_language(cast(RoundTools, tools), before, lambda now: (now or 0) >= math.exp(1.4))
+    )
+    assert len(taken) == chunks * HELD_STEPS and found == pytest.approx(math.exp(2.0 - heals * chunks))
+    assert all(len(batch.rows_S) == LESSON_RETENTION.per_step for batch in taken)
+    rates = [batch.learning_rate for batch in taken[:HELD_STEPS]]
+    assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] == RECOVERY_RATE
