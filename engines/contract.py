@@ -89,12 +89,12 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One training sequence. The step minimises `-sum_t weights_T[t] * log pi(completion_T[t])`.
 
-    Weights are final: advantage, importance and the batch denominator are already in them. With
-    `old_logprobs_T` the ratio to it is clipped as in PPO by `Batch.clip`; without it the ratio is 1.
+    Weights are final: advantage, importance and the batch denominator are already in them. If `old_logprobs_T`
+    is set, the probability ratio exp(log pi - old) is clipped as in PPO by `Batch.clip`; otherwise it is 1.
 
-    With `sampler_logprobs_T`, mu, which is for rows that another program than the learner sampled, each token's
-    weight is first multiplied by min(exp(log pi - mu), `Batch.sampler_cap`), taken as a constant: truncated
-    importance sampling (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL
+    `sampler_logprobs_T` (mu) is set if a program other than the learner sampled the row: each token's weight is
+    then first multiplied by the constant min(exp(log pi - mu), `Batch.sampler_cap`), truncated importance
+    sampling (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL
     training").
     """
 
@@ -106,7 +106,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows of one optimiser step; `clip` is (below, above), for example (0.2, 0.28)."""
+    """All rows of one optimiser step. `clip` (low, high) limits PPO's ratio to [1 - low, 1 + high], for example
+    (0.2, 0.28); None does not clip."""
 
     rows_S: list[Row]
     learning_rate: float

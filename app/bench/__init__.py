@@ -18,7 +18,8 @@ Tell = Callable[[str], None]
 """Called with lines of progress for people."""
 
 TESTS = {name: f"tests.bench.{name}" for name in ("gguf", "soak", "scale", "fuzz", "autobahn", "cluster")}
-"""Long tests that are started like benchmarks; an installed app has none."""
+"""The module of each long-running test, by name. They are started like benchmarks, and only a source checkout
+has them."""
 
 BENCHMARKS = {
     "sampler": "app.bench.engine.sampler",

@@ -122,7 +122,8 @@ def public_key(text: str) -> bytes:
 
 def ask_private() -> Private:
     """Reads the words of a private swarm from the environment, the terminal or standard input; never from the
-    command line, which other users can read. Raises PrivateError and AccessError."""
+    command line, which other users can read. An empty entry at the terminal makes new words and prints them to
+    standard error. Raises PrivateError for words that are wrong and AccessError if none were given."""
     text = os.environ.get(PRIVATE_WORDS, "")
     if not text and sys.stdin is not None and sys.stdin.isatty():
         text = getpass.getpass("The private swarm's six words (Enter alone makes new ones): ")

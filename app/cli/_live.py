@@ -212,7 +212,7 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
                 case _ if governor is not None:
                     governor.do(command)
                 case commands.Finish():
-                    node.finish()
+                    node.stop_after_round()
                 case _:
                     raise ValueError("This node runs without rules: start it with --rules.")
         except ValueError as error:

@@ -45,11 +45,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.node.data.home import folder
+    from app.node.data.home import prepare_data_folder
     from app.swarm.identity.identity import IdentityError
     from app.swarm.intake import archive
 
-    place = folder(getattr(args, "home", None)) if args.do else home(getattr(args, "home", None))
+    place = prepare_data_folder(getattr(args, "home", None)) if args.do else home(getattr(args, "home", None))
     try:
         if args.do == "export":
             figures, sentence = _export(args.file, args.state, place)

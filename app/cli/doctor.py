@@ -13,7 +13,7 @@ import msgspec
 from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
-from app.common.authorities import system_proxy, without_password
+from app.common.authorities import system_proxy, without_credentials
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.models.shelf import locate
@@ -138,7 +138,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         left_out=left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
         energy=EnergyRecord(place).view(Moment.now().local),
-        proxy=without_password(system_proxy()),
+        proxy=without_credentials(system_proxy()),
         sources=_sources(),
     )
 

@@ -25,8 +25,7 @@ from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
-from app.node.data.home import folder as made_folder
-from app.node.data.home import held
+from app.node.data.home import held, prepare_data_folder
 from app.node.data.library import Library, ModelEntry, history_of
 from app.node.healing import titles
 from app.node.models import trained
@@ -169,7 +168,7 @@ def _here(model: ModelEntry) -> str:
 
 
 def _get(args: argparse.Namespace, home: Path) -> int:
-    home = made_folder(args.home)
+    home = prepare_data_folder(args.home)
     shelf, name = Shelf(home), args.model
     if name == STARTER:
         say("The starter comes with Shoal; there is nothing to download.", sys.stderr)

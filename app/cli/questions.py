@@ -12,7 +12,7 @@ import msgspec
 from app.cli._terminal import WrongUsage, agreed, json_line
 from app.common.home import home as data_folder
 from app.node.data import question_sets
-from app.node.data.home import folder as made_folder
+from app.node.data.home import prepare_data_folder
 from app.node.data.question_sets import KeptSet
 from app.node.history import history
 from app.sapo.sets import checks, tables, templates
@@ -123,7 +123,7 @@ def _add(args: argparse.Namespace, home: Path) -> int:
     if args.dry_run:
         question_sets.check(found.made)
         return _show(args, found)
-    question_sets.add(made_folder(args.home), found.made)
+    question_sets.add(prepare_data_folder(args.home), found.made)
     return _show(
         args, found, "Added. Learn it with " + remedy.command(f'run --questions "{found.made.name}"') + "."
     )

@@ -18,7 +18,7 @@ from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
-from app.node.data.home import check_format, folder, held, identity, stamp_format
+from app.node.data.home import check_format, held, identity, prepare_data_folder, stamp_format
 from app.node.governing import FactsFile, Governor, Provider, by_owner, ruling_event
 from app.node.node import Node
 from app.node.record import events, settings
@@ -141,7 +141,7 @@ def main(args: argparse.Namespace) -> int:
         plan = _settings(args, model, sets)
     except UsageError as error:
         raise WrongUsage(str(error)) from error
-    home = folder(args.home)
+    home = prepare_data_folder(args.home)
     check_format(home)
     with held(home):
         stamp_format(home)

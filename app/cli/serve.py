@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.node.data.home import folder
+    from app.node.data.home import prepare_data_folder
 
-    home = folder(args.home)
+    home = prepare_data_folder(args.home)
     os.environ["SHOAL_HOME"] = str(home)
     if args.answers:
         _answers(args, home)

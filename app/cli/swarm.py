@@ -47,12 +47,12 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0 when all nodes did their rounds or the user stopped it, 1 if one failed or a group was lost.
     Raises NodeError if the relay does not open."""
     from app.models.shelf import locate
-    from app.node.data.home import folder
+    from app.node.data.home import prepare_data_folder
 
     models = [model.strip() for model in args.models.split(",") if model.strip()] or ["starter"]
     for model in models:
         locate(model)
-    home = folder(args.home) / "swarm" if args.home is None else folder(args.home)
+    home = prepare_data_folder(args.home) / "swarm" if args.home is None else prepare_data_folder(args.home)
     given = ((name, getattr(args, name.replace("-", "_"))) for name in _PASSED_ON)
     options = [part for name, value in given if value for part in (f"--{name}", value)]
     swarm = LocalSwarm(home, ["--rounds", str(args.rounds), *options])

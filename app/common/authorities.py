@@ -96,9 +96,9 @@ def system_proxy() -> str:
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
 
 
-def without_password(proxy: str) -> str:
+def without_credentials(proxy: str) -> str:
     """Returns the proxy URL without the user name and password.
-    >>> without_password("http://ann:secret@proxy:3128")
+    >>> without_credentials("http://ann:secret@proxy:3128")
     'http://proxy:3128'
     """
     before, at, after = proxy.rpartition("@")

@@ -97,8 +97,8 @@ class GpuCounters:
 
 
 class EnergyMeter:
-    """Meters the energy of Shoal's processes. `read` blocks for some milliseconds; it measures from the
-    previous call, at first from the construction."""
+    """Measures or estimates the energy that Shoal's processes use. `read` returns what they used since the
+    previous `read`, the first time since construction, and blocks for a few milliseconds."""
 
     def __init__(
         self,

@@ -21,7 +21,8 @@ class AutostartError(Exception):
 
 
 class Autostart(Protocol):
-    """Starting at login on one system. All three methods raise AutostartError if the system refuses."""
+    """Controls whether Shoal starts at login on one operating system. All methods raise AutostartError if the
+    system refuses."""
 
     where: str
     """The file or registry key of the entry, which "remove everything" lists."""

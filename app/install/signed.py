@@ -98,7 +98,8 @@ def is_address(text: str) -> bool:
 
 
 def check_address(text: str) -> None:
-    """Raises ValueError unless `text` is a full address without user name and password."""
+    """Raises ValueError unless `text` is a complete web address without user name, password, space or
+    unprintable character."""
     found = urlsplit(text) if is_address(text) else None
     if found is None or not found.hostname or "@" in found.netloc or not text.isprintable() or " " in text:
         raise ValueError(f"{text[:100]!r} is no address")

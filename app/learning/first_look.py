@@ -25,7 +25,7 @@ from app.learning.placement import (
     Rewards,
     able,
     added,
-    families,
+    choose_families,
     lesson,
     short_of,
     too_easy,
@@ -107,7 +107,7 @@ def beginning(found: Placement) -> dict[str, int]:
     if found.unasked:
         well = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
         able_ones = [one for one in able_ones if one in well or is_own(one.family)] if well else []
-    return families(able_ones)
+    return choose_families(able_ones)
 
 
 def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
@@ -159,7 +159,7 @@ def finish(found: Placement, *, anyway: bool = False) -> Placement:
     """Returns the result of a first look. If the owner cut it short (`anyway`) and no family is good enough,
     training begins with the first families of the list."""
     tried = reached(found.tried)
-    begun = families(tried) if anyway else beginning(found)
+    begun = choose_families(tried) if anyway else beginning(found)
     if anyway and not begun:
         begun = {one.family: one.level for one in tried[:MAX_FAMILIES]}
     most = OWN_ROWS if any(map(is_own, begun)) else ENOUGH

@@ -19,7 +19,7 @@ MAX_PULL_NATS = 1.0
 """Differences are clipped to this many nats."""
 
 
-class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
+class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for preserving everyday language: `read` replies are measured again from time to time,
     `per_step` of them are added to each step, and `strength` is a factor on all differences."""
 
@@ -28,9 +28,9 @@ class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
     strength: float
 
 
-ROUND_RETENTION = RetentionStrength(read=6, per_step=2, strength=0.5)
+ROUND_RETENTION = RetentionSettings(read=6, per_step=2, strength=0.5)
 """For ordinary rounds, where the answers of a step weigh about five times as much as the replies (LOG.md)."""
-LESSON_RETENTION = RetentionStrength(read=8, per_step=3, strength=1.0)
+LESSON_RETENTION = RetentionSettings(read=8, per_step=3, strength=1.0)
 """For peer lessons, whose answers are further from the model's own distribution (LOG.md)."""
 
 
@@ -56,7 +56,7 @@ def holding(
     batches: Sequence[Batch],
     held: Sequence[HeldReply],
     order: Random,
-    grip: RetentionStrength = ROUND_RETENTION,
+    grip: RetentionSettings = ROUND_RETENTION,
 ) -> list[Batch]:
     """Returns the steps of a round, each with some randomly chosen replies of `held` added."""
     if len(held) < grip.per_step:

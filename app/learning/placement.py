@@ -193,7 +193,7 @@ def able(one: FamilyTrial) -> bool:
     return is_own(one.family) or (bool(one.any) and one.any_share >= MIN_ANY)
 
 
-def families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
+def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     """Returns the families that a model can begin with, and their levels: the owner's own first, then the best,
     at most MAX_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)

@@ -53,10 +53,10 @@ def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: in
     ]
 
 
-def learned(losses: Sequence[float]) -> bool:
+def may_end(losses: Sequence[float]) -> bool:
     """Whether a lesson may end, after steps with these losses (nats per token).
 
-    >>> learned([2.0, 0.5, 0.5, 0.5]), learned([2.0, 0.7, 0.5, 0.6, 0.5]), learned([0.1])
+    >>> may_end([2.0, 0.5, 0.5, 0.5]), may_end([2.0, 0.7, 0.5, 0.6, 0.5]), may_end([0.1])
     (False, True, False)
     """
     return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED_NATS

@@ -190,10 +190,10 @@ class ActiveFamilies:
         before, first = self._found, JOIN_QUESTIONS * state.round
         kinds = len(before.tried) if before.unasked else 0
         tools.report(Phase.PLACING, before.looked_at if kinds else 0, kinds)
-        tried = await placing.again(tools, state.way, families, first, FIRST)
+        tried = await placing.retry_families(tools, state.way, families, first, FIRST)
         if hopeful := {one.family: one.level for one in tried if one.any}:
             more = JOIN_QUESTIONS - FIRST
-            tried = await placing.again(tools, state.way, hopeful, first + FIRST, more, tried)
+            tried = await placing.retry_families(tools, state.way, hopeful, first + FIRST, more, tried)
         after = joined(before, tried, state.round)
         self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
@@ -269,7 +269,7 @@ class ActiveFamilies:
                 tried[family] = known[family, level]
                 continue
             try:
-                (tried[family],) = await placing.again(
+                (tried[family],) = await placing.retry_families(
                     tools, state.way, {family: level}, first, TRIAL_QUESTIONS
                 )
             except EngineError:  # questions longer than this model can read

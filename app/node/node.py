@@ -105,7 +105,7 @@ class Node:
         """Moves every family up a level, from the next round on."""
         self._training.healer.harder = True
 
-    def finish(self) -> None:
+    def stop_after_round(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
         self._training.finish()
 

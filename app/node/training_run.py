@@ -293,7 +293,7 @@ class TrainingRun:
             if not self._swarm.share(scored):
                 return
             with room_on_disk(self._home):
-                self._answers.shared(scored)
+                self._answers.mark_shared(scored)
 
     async def _place(self) -> None:
         """Continues the placement by some questions, and saves the result."""

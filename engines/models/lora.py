@@ -200,7 +200,9 @@ class Lora:
 
 
 def pairs(state: Mapping[str, Array]) -> dict[str, Pair]:
-    """Groups tensors under PEFT's names into pairs. Raises AdapterError for any other tensor."""
+    """Groups tensors under PEFT's names into one pair (A, B) per layer, by the layer's name. Raises
+    AdapterError if a layer has only one of the two, shapes do not match, or there is another tensor or none at
+    all."""
     found = {}
     for name, a in state.items():
         if not name.endswith(A):

@@ -160,7 +160,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
 
 
 def _with_items(frame: bytes) -> None:
-    message = frames.from_relay(frame)
+    message = frames.decode_relay_frame(frame)
     for raw in message.items if isinstance(message, protocol.BatchReply) else ():
         try:
             frames.item(raw)

@@ -101,7 +101,7 @@ class Seen:
 @pytest.fixture
 def seen(qapp: QApplication, home: Path, autostart: LinuxAutostart, qtbot: QtBot) -> Iterator[Seen]:
     desktop = Desktop(qapp, home, None)
-    desktop.choices.remember(asked=True)
+    desktop.choices.remember_window(asked=True)
     yield Seen(desktop, qtbot)
     desktop.models.close()
     desktop.identity.close()

@@ -18,7 +18,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire.body import Body, seal
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import BATCH_FRAME
 from app.swarm.wire.protocol import NONCE_BYTES, OPENING, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
 from app.swarm.wire.signin import sign_in
@@ -154,7 +154,7 @@ class BlockingConnection:
                 raise BenchError("The relay closed a connection.")
 
     def message(self) -> FromRelay:
-        return from_relay(self.hear())
+        return decode_relay_frame(self.hear())
 
     def bare(self) -> socket.socket:
         """Returns the socket for another program. Raises BenchError if bytes of it are buffered here."""

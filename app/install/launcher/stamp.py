@@ -58,7 +58,8 @@ HASHED = ("--require-hashes", "--no-deps")
 
 
 def lock_of(file: str) -> str:
-    """The lock beside a requirement file (packaging/requirements/lock writes it); "" if there is no lock."""
+    """Returns the path of the lock file beside a requirement file, or "" if there is none.
+    packaging/requirements/lock writes these."""
     lock = os.path.splitext(file)[0] + ".lock"
     return lock if os.path.isfile(lock) else ""
 

@@ -60,12 +60,12 @@ def folder() -> Path:
 def choose(where: Path | None) -> None:
     """Sets the folder for new packs; existing ones stay where they are. None resets it. Raises OSError."""
     if where is None:
-        pointer().unlink(missing_ok=True)
+        packs_folder_setting().unlink(missing_ok=True)
     else:
-        files.write_json(pointer(), {"packs": str(where.absolute())})
+        files.write_json(packs_folder_setting(), {"packs": str(where.absolute())})
 
 
-def pointer() -> Path:
+def packs_folder_setting() -> Path:
     """The file that names the chosen folder. It is outside that folder, which may be on a removable disk."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
@@ -73,7 +73,7 @@ def pointer() -> Path:
 def _chosen() -> Path | None:
     """Returns the folder that the user chose; None if the file is missing or invalid."""
     try:
-        found = Path(msgspec.json.decode(pointer().read_bytes(), type=dict[str, str])["packs"])
+        found = Path(msgspec.json.decode(packs_folder_setting().read_bytes(), type=dict[str, str])["packs"])
     except (OSError, msgspec.MsgspecError, KeyError, ValueError):
         return None
     return found if found.is_absolute() else None

@@ -217,7 +217,8 @@ CORPUS_SEEDS = (PROBE_SEEDS.stop, TRAINING_SEEDS.start)
 
 
 class DataMix(msgspec.Struct, frozen=True, kw_only=True):
-    """The data mix. Shares are probabilities; `level_shares[k]` is that of level k."""
+    """What the starter's training corpus is made of. Shares are probabilities; `level_shares[k]` is the
+    probability of level k."""
 
     worked_share: float = 0.2
     """Share of answers that are worked out; the rest are guesses."""

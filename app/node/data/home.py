@@ -34,7 +34,7 @@ IDENTITY_BYTES = 32
 _MARKED_BYTES = 2**20
 
 
-def folder(chosen: Path | None) -> Path:
+def prepare_data_folder(chosen: Path | None) -> Path:
     """Returns the data folder (see app.common.home), created if missing. Raises NodeError if it cannot be
     created."""
     home = data_folder(chosen)

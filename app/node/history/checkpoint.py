@@ -38,7 +38,8 @@ class FileMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckpointManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json`. `model` is the mark of the model that the adapter belongs to."""
+    """The content of a checkpoint's state.json. `model` is the fingerprint of the base model that the adapter
+    was trained on; `files` has the size and SHA-256 of every other file."""
 
     format: int
     model: str

@@ -141,8 +141,10 @@ class Machine(_Part, frozen=True, kw_only=True):
 
 
 class Result(_Part, frozen=True, kw_only=True):
-    """Everything that is signed. `questions`: version of the puzzles. `questions_mark`: the set of held-out
-    questions. `families`: shares solved in the last measurement. `adapter`: SHA-256 of the trained adapter."""
+    """The signed part of a result file: the model, how it was trained, and what it then solved. `questions` is
+    the version of the puzzles, `questions_mark` identifies the set of held-out questions, `families` has the
+    share of each family that was solved in the last measurement, and `adapter` is the SHA-256 of the trained
+    adapter."""
 
     shoal: Short
     questions: Short

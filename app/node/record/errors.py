@@ -14,7 +14,8 @@ class NodeError(Exception):
 
 
 class UsageError(NodeError):
-    """The command line names something that does not exist."""
+    """The command line is wrong: it names something that does not exist, or combines options that exclude each
+    other."""
 
 
 class BusyError(NodeError):

@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND_RETENTION, HeldReply, RetentionStrength, holding, pull
+from app.learning.language import ROUND_RETENTION, HeldReply, RetentionSettings, holding, pull
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
@@ -114,7 +114,7 @@ async def hold(
     remembered: Sequence[RememberedTalk],
     batches: Sequence[Batch],
     order: Random,
-    grip: RetentionStrength = ROUND_RETENTION,
+    grip: RetentionSettings = ROUND_RETENTION,
 ) -> list[Batch]:
     """Returns the steps, each with some small talk added. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:

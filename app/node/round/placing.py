@@ -107,7 +107,7 @@ def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestio
     return tell
 
 
-async def again(
+async def retry_families(
     tools: RoundTools,
     way: Way,
     families: Mapping[str, int],

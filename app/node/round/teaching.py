@@ -45,7 +45,7 @@ async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExampl
     if any(is_own(one.coordinates.family) for one in lesson):
         played = await _teach(tools, before, answers, zero.OWN_PASSES, partial(_take_held, tools))
     else:
-        played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))
+        played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.may_end))
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 

@@ -80,7 +80,7 @@ class Answers:
         saved. Returns a sentence for each answer."""
         sentences = []
         for group in self.taken:
-            self.taught(group)
+            self.mark_taught(group)
             sentences.append(_taught(any(one is group for one in learned_P)))
         self.taken = []
         return sentences
@@ -106,11 +106,11 @@ class Answers:
                 path.unlink(missing_ok=True)
         return [found.scored for found, _ in checked if found is not None]
 
-    def taught(self, group: PeerGroup) -> None:
+    def mark_taught(self, group: PeerGroup) -> None:
         """Marks an answer as trained on."""
         self._done(group.scored.group, "teach")
 
-    def shared(self, scored: ScoredGroup) -> None:
+    def mark_shared(self, scored: ScoredGroup) -> None:
         """Marks an answer as published; to be called when it is in the outbox."""
         self._done(scored.group, "share")
 

@@ -75,9 +75,10 @@ class NowhereError(Exception):
 
 
 class SwarmMember:
-    """The `NodeSwarm` of a node (app.node.round.peers). `folder` holds the key's record, the outbox and the
-    known relays; `find` gets a function that shows the owner a sentence. If `find` is None there is no relay:
-    only imported groups are used, and nothing is published or shown."""
+    """A node's connection to a swarm; implements `NodeSwarm` (app.node.round.peers). `folder` holds the key's
+    record, the outbox and the known relays. `find(say)` opens a context that yields invites to the relays to
+    try; `say` shows the owner a sentence. With `find` None the node uses no relay: it learns from imported
+    groups alone and publishes nothing. `external` is the number of peer groups wanted per round."""
 
     def __init__(
         self,
@@ -356,7 +357,7 @@ class SwarmMember:
         if self._client is None or self._fetcher is None:
             return
         self._meet_class(self._client.status)
-        self.reporter.tell_pupils(self._receipts())
+        self.reporter.report_pupils(self._receipts())
         self.reporter.refresh(self._client, self._fetcher)
 
     def _tell_figures(self) -> None:

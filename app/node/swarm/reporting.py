@@ -154,7 +154,7 @@ class SwarmReporter:
             )
         )
 
-    def tell_pupils(self, told: bool) -> None:
+    def report_pupils(self, told: bool) -> None:
         """Tells the owner, if `told`, which other models report that they learned a family from this one: the
         first for each family, and then each time their number has doubled."""
         news = self._thanked.news()

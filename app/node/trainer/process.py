@@ -94,7 +94,8 @@ ENGINE = "SHOAL_ENGINE"
 """Environment variable: one of engines.opening.CHOICES."""
 
 BATCH_SHARE = "SHOAL_BATCH_SHARE"
-"""Environment variable: factor on the measured memory budget, below 1 after a death from lack of memory."""
+"""Environment variable: factor by which the measured memory budget is multiplied. Below 1 after the trainer
+has run out of memory."""
 
 HOME = "SHOAL_HOME"
 """Environment variable: the data folder, in which engines cache converted models."""

@@ -38,7 +38,7 @@ class SignedInKey:
 
     def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
         """Checks a group and publishes it. Its author may be an earlier key of the publisher's node. `written`
-        is the message's exact bytes as `read_client` returns them."""
+        is the message's exact bytes as `decode_client_frame` returns them."""
         state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)

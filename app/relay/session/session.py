@@ -24,7 +24,7 @@ from app.relay.store.archive import Archive, ArchiveRow
 from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
-from app.swarm.wire.frames import read_client, to_frame
+from app.swarm.wire.frames import decode_client_frame, to_frame
 from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
@@ -121,7 +121,7 @@ class Session:
         """Handles one frame. Returns the answer, a coroutine of it, or None if the frame has no answer. No
         input of a client raises."""
         try:
-            message, written = read_client(frame)
+            message, written = decode_client_frame(frame)
         except Refused as refused:
             return self.fault(refused.code, refused.sentence)
         match message:

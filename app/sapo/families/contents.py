@@ -45,7 +45,7 @@ def words(words: Iterable[str]) -> Content:
 
 
 def cells(grid: Iterable[Sequence[str | int]]) -> Content:
-    """Returns a grid row by row.
+    """Returns a grid as one string per row, its cells joined by spaces.
 
     >>> cells([[0, 1], [2, 3]]), cells(["ab"])
     (('0 1', '2 3'), ('a b',))

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from app.common import authorities
-from app.common.authorities import system_proxy, without_password
+from app.common.authorities import system_proxy, without_credentials
 from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.status import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, KB, Flaw, Refused, allowance
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
@@ -71,8 +71,8 @@ class ConnectionEnded(Exception):
 
 
 class Connection:
-    """An open websocket. Sending and receiving raise ConnectionEnded and are recorded in the ledger; `close`
-    never raises."""
+    """An open websocket. Its traffic is recorded in the ledger. Sending and receiving raise ConnectionEnded
+    once the connection is lost; `close` never raises."""
 
     __slots__ = (
         "_allowance",
@@ -125,7 +125,7 @@ class Connection:
                 self._ledger.record_received(data)
             if kind is WSMsgType.TEXT:
                 try:
-                    return from_relay(data)
+                    return decode_relay_frame(data)
                 except Refused as refused:
                     self._fault(refused)
             elif kind is WSMsgType.BINARY:
@@ -157,7 +157,7 @@ class Connection:
         ConnectionEnded."""
         try:
             if open_:
-                if self._asked is not None and isinstance(err := from_relay(data), Err):
+                if self._asked is not None and isinstance(err := decode_relay_frame(data), Err):
                     raise ConnectionEnded(
                         f"{self.place} lets no one in with these words: {safe_line(err.msg, MAX_QUOTED)}"
                     )
@@ -285,7 +285,7 @@ def proxy_for(url: str) -> str | None:
     proxy = system_proxy()
     if parts.scheme != "wss" or not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
         return None
-    shown = without_password(proxy)
+    shown = without_credentials(proxy)
     if proxy.lower().startswith("socks"):
         raise ConnectionEnded(
             f"Relays can't be reached through a SOCKS proxy ({shown}): name an HTTP proxy in HTTPS_PROXY, or "

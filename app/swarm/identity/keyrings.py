@@ -62,8 +62,8 @@ def forget_token(find: Find = real_backend) -> str:
 
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:
-    """Runs a call that may wait for a user's dialog in a daemon thread, so that an open dialog does not keep
-    the process alive. Raises KeyringLocked for any exception of the keyring, and KeyringWaiting after
+    """Runs `call` in a daemon thread, which doesn't keep the process alive while the system shows a dialog.
+    Raises KeyringLocked if the keyring raises anything, and KeyringWaiting if there is no answer within
     `patience_s` seconds."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()

@@ -196,7 +196,7 @@ def kept_in_keyring(folder: Path) -> str:
     return record.name if record is not None and record.where == "keyring" else ""
 
 
-def forget(folder: Path, find: Find = real_backend) -> str:
+def delete_keyring_entries(folder: Path, find: Find = real_backend) -> str:
     """Deletes the folder's key and its earlier ones from the keyring. Returns a sentence if that failed, else
     "". May wait for a user's dialog."""
     try:

@@ -73,10 +73,10 @@ _infos = msgspec.json.Decoder(Info)
 
 def from_client(frame: bytes) -> FromClient:
     """Decodes a client's frame. Raises only Refused, for anything that is not exactly valid."""
-    return read_client(frame)[0]
+    return decode_client_frame(frame)[0]
 
 
-def read_client(frame: bytes) -> tuple[FromClient, bytes]:
+def decode_client_frame(frame: bytes) -> tuple[FromClient, bytes]:
     """Decodes a client's frame; also returns the message in our own encoding. Raises Refused."""
     message: FromClient = _read(frame, _client, FRAME_BYTES)
     written = encoded(message)
@@ -85,7 +85,7 @@ def read_client(frame: bytes) -> tuple[FromClient, bytes]:
     return message, written
 
 
-def from_relay(frame: bytes) -> FromRelay:
+def decode_relay_frame(frame: bytes) -> FromRelay:
     """Decodes a relay's frame. Raises Refused; clients ignore a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
     if not isinstance(message, BatchReply | HandedOut):
@@ -120,7 +120,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
 
 
 def envelope_of(written: bytes) -> bytes:
-    """The envelope's bytes of a publish, from its encoding by `to_frame` or `read_client`.
+    """The envelope's bytes of a publish, from its encoding by `to_frame` or `decode_client_frame`.
 
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())

@@ -117,7 +117,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
-    """Requests up to `k` groups of others on these tasks from the archive; answered like a sample."""
+    """Requests up to `k` groups of other clients on these tasks from the archive, at most `max_bytes` in all.
+    The relay answers as it does a Sample."""
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]

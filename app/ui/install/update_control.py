@@ -99,14 +99,14 @@ class UpdateControl(JobControl[UpdateView]):
     def decide(self, wanted: bool) -> None:
         with contextlib.suppress(OSError):  # it is asked again then
             self._choices.put("updates", wanted)
-            self._choices.remember(updates_asked=True)
+            self._choices.remember_window(updates_asked=True)
         self._change(**self._remembered())
         if wanted:
             self.look_if_due()
 
     def hide(self, version: str) -> None:
         with contextlib.suppress(OSError):
-            self._choices.remember(updates_hidden=version)
+            self._choices.remember_window(updates_hidden=version)
         self._change(hidden=version)
 
     def close(self) -> None:

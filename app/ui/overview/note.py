@@ -123,7 +123,7 @@ def remember(actions: Actions, **fields: object) -> None:
     """Saves that a note was dismissed, if the disk allows."""
     memory = actions.choices.memory
     with contextlib.suppress(OSError):
-        actions.choices.remember(seen=msgspec.structs.replace(memory.seen, **fields))
+        actions.choices.remember_window(seen=msgspec.structs.replace(memory.seen, **fields))
 
 
 _LATELY = 50

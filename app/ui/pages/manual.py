@@ -29,7 +29,8 @@ _MARKUP = re.compile(r"[*`#|]+|^[-: |]+$", re.MULTILINE)
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """A help page. `key` names it in links, `text` is Markdown whose links satisfy `inside` or `outside`."""
+    """A help page. Links refer to it by `key`. `text` is Markdown; each of its links leads to another page (see
+    `inside`) or to an https address (see `outside`)."""
 
     key: str
     title: str

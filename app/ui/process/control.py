@@ -372,7 +372,7 @@ class Control(QObject):
 
     def _remember(self, **fields: object) -> None:
         with contextlib.suppress(OSError):  # a full disk is told by the node
-            self._choices.remember(**fields)
+            self._choices.remember_window(**fields)
 
     def _change(self, **fields: object) -> None:
         self._fold.change(**fields)

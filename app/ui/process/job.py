@@ -38,7 +38,7 @@ MAX_LINE = 2**22
 GRACE_MS = 1500
 """Milliseconds for a process to end by itself before it is killed."""
 NOT_STARTED = -2
-"""Replaces an exit code if the system refused to start the program."""
+"""Emitted by `ended` in place of an exit code if the program could not be started."""
 TICK_MS = 250
 """Minimum milliseconds between two progress reports."""
 _TAIL = 2**14

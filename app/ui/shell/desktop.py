@@ -244,7 +244,7 @@ class Desktop:
 
     def _not_now(self, version: str) -> None:
         with contextlib.suppress(OSError):
-            self.choices.remember(engine_not_now=version)
+            self.choices.remember_window(engine_not_now=version)
         self._show(self.control.view)
 
     def _show(self, view: View) -> None:
@@ -313,10 +313,10 @@ class Desktop:
         if not self.choices.memory.tray_told:
             self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
             with contextlib.suppress(OSError):
-                self.choices.remember(tray_told=True)
+                self.choices.remember_window(tray_told=True)
 
     def _remember(self) -> None:
         if self._leaving:
             return
         with contextlib.suppress(OSError):  # where the window was is not worth a word
-            self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
+            self.choices.remember_window(geometry=self.window.saved_place(), page=self.window.page)

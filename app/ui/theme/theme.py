@@ -322,7 +322,8 @@ FOLDER = Path(__file__).parents[3] / "resources" / "icons"
 
 
 def drawn(name: str, colour: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
-    """Renders a drawing with `currentColor` replaced; sizes in logical pixels."""
+    """Renders resources/icons/NAME.svg in `colour`, which replaces `currentColor`. `width` and `height` are
+    logical pixels, and the pixmap has `scale` times as many."""
     source = (FOLDER / f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
     return rendered(source, width, height, scale)
 

@@ -266,7 +266,7 @@ class Choices:
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
         files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})
 
-    def remember(self, **fields: object) -> None:
+    def remember_window(self, **fields: object) -> None:
         """Saves fields of the window's memory. Raises OSError if they cannot be saved."""
         for name, value in fields.items():
             setattr(self.memory, name, value)

@@ -59,7 +59,8 @@ def place(
 
 
 def choose_device(wanted: str) -> torch.device:
-    """Returns the named device, or with "auto" CUDA before Apple before the processor. Raises EngineError."""
+    """Returns the device named `wanted`; "auto" picks the first available of CUDA, an Apple GPU and the
+    processor. Raises EngineError if the name is unknown or there is no such device."""
     has: dict[str, Callable[[], bool]] = {
         "cuda": torch.cuda.is_available,
         "mps": torch.backends.mps.is_available,
@@ -128,8 +129,8 @@ _BLOCK_ROWS = 200
 
 
 def skinny_is_faster() -> bool:
-    """Returns whether torch multiplies with MKL. Not timed: on a busy computer the result would vary, and the
-    same seed would not give the same tokens."""
+    """Returns whether to use `skinny_linear`, which is so if torch was built with MKL. Not timed: on a busy
+    computer the result would vary, and the same seed would not give the same tokens."""
     return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 

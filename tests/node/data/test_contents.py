@@ -49,7 +49,7 @@ def _is_home(node: ast.expr, homes: set[str]) -> bool:
             return _is_home(inner, homes)
         case ast.Call(func=ast.Name(id="Path"), args=[one]):
             return _is_home(one, homes)
-        case ast.Call(func=ast.Name(id="folder")):  # app.node.data.home.folder
+        case ast.Call(func=ast.Name(id="prepare_data_folder")):
             return True
         case ast.Call(func=function):
             return _is_home(function, homes)
@@ -106,7 +106,7 @@ def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_conte
     [
         ("(self._home / 'a.json').read_bytes()", "'a.json'"),
         ("Path(home).expanduser() / 'cache' / 'gguf'", "'cache'"),
-        ("folder(args.home) / 'swarm'", "'swarm'"),
+        ("prepare_data_folder(args.home) / 'swarm'", "'swarm'"),
         ("home / f'.{FILE}-{os.getpid()}'", "f'.{FILE}-{os.getpid()}'"),
     ],
 )

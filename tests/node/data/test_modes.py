@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.node.data import home as data_home
-from app.node.data.home import folder, make_private, restrict_to_owner
+from app.node.data.home import make_private, prepare_data_folder, restrict_to_owner
 
 if os.name != "posix":
     pytest.skip("modes are of POSIX", allow_module_level=True)
@@ -37,7 +37,7 @@ def test_an_older_home_is_closed_with_all_that_is_in_it(old: Path) -> None:
     (old / "cache" / "elsewhere").symlink_to(old.parent / "target")
     (old.parent / "target").write_text("y")
     before = mode(old.parent / "target")
-    folder(old)
+    prepare_data_folder(old)
     assert mode(old) == mode(old / "models" / "starter-1") == 0o700
     assert mode(old / "logs" / "node.log") == mode(old / "models/starter-1/history.sqlite") == 0o600
     assert mode(old / "cache" / "tool") == 0o700, "what runs goes on running"

@@ -19,12 +19,12 @@ ROOT = Path(__file__).parents[3]
 NOBODY = 65534
 OPENS = """
 import os, pathlib, pwd, sys
-from app.node.data.home import folder
+from app.node.data.home import prepare_data_folder
 if int(sys.argv[2]):
     os.setgroups([])
     os.setgid(int(sys.argv[2]))
     os.setuid(int(sys.argv[2]))
-folder(pathlib.Path(sys.argv[1]))
+prepare_data_folder(pathlib.Path(sys.argv[1]))
 """
 """Imports first: another user may have no right to this copy of Shoal."""
 

@@ -62,7 +62,7 @@ def test_only_a_right_answer_to_a_question_of_practice_is_taken(tmp_path: Path, 
     assert answers.to_learn(sandbox, ("gcd",)) == [], "a family that is not practised waits"
     (found,) = answers.to_learn(sandbox, ("chain_sum", "gcd"))
     assert found.peer == YOU and lone(found.scored.rewards_G) and found.scored.group.model == HUMAN
-    answers.taught(found)
+    answers.mark_taught(found)
     assert waiting(tmp_path) == 0
 
 
@@ -70,10 +70,10 @@ def test_each_purpose_is_fulfilled_apart(tmp_path: Path, sandbox: Sandbox) -> No
     answers = Answers(tmp_path)
     put(tmp_path, answer(question(), share=True))
     (found,) = answers.to_learn(sandbox, ("chain_sum",))
-    answers.taught(found)
+    answers.mark_taught(found)
     assert answers.to_learn(sandbox, ("chain_sum",)) == [] and waiting(tmp_path) == 1
     (scored,) = answers.to_share(sandbox)
-    answers.shared(scored)
+    answers.mark_shared(scored)
     assert waiting(tmp_path) == 0
 
 

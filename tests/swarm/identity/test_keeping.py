@@ -236,7 +236,7 @@ def test_a_replaced_key_is_deleted_where_it_was(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.secret"))
     asyncio.run(keep(third, tmp_path, find=lambda: ring))
     assert list(ring.kept.values()) == [third.seed().hex()]
-    assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+    assert keeping.delete_keyring_entries(tmp_path, find=lambda: ring) == "" and ring.kept == {}
 
 
 def test_what_an_earlier_version_left_in_the_keyring_is_deleted_with_the_key(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_what_an_earlier_version_left_in_the_keyring_is_deleted_with_the_key(tmp
     record = {"where": "keyring", "public_key": mine.key.hex(), "name": mine.name, "former": [former.key.hex()]}
     (tmp_path / keeping.RECORD).write_text(json.dumps(record))
     assert opened(tmp_path, ring).identity == mine and len(ring.kept) == 2
-    assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+    assert keeping.delete_keyring_entries(tmp_path, find=lambda: ring) == "" and ring.kept == {}
 
 
 def test_while_a_keyring_with_the_key_can_not_be_read_there_is_no_other_name(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_newer_engine_is_offered_once(
     shown(one)["Install it"].click()
     shown(one)["Not now"].click()
     assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
-    actions.choices.remember(engine_not_now="0.2.0")
+    actions.choices.remember_window(engine_not_now="0.2.0")
     one.show_view(view)
     assert "newer engine" not in texts(one)
 
@@ -326,7 +326,7 @@ def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> N
 
     problem = [Problem(title="No engine", sentence="There is none.", remedy="Install it.")]
     choices = Choices(tmp_path)
-    choices.remember(asked=True)
+    choices.remember_window(asked=True)
     link = Silent(tmp_path)
     control = Control(tmp_path, choices, link, obstacle=lambda: problem[0] if problem else None)
     control.open()

@@ -52,7 +52,7 @@ def dropped(window: MainWindow, path: Path) -> None:
 def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path) -> OwnQuestions:
     def learn(marks: tuple[str, ...], share: str) -> None:
         asked.append((marks, share))
-        actions.choices.remember(questions=marks, questions_share=share)
+        actions.choices.remember_window(questions=marks, questions_share=share)
 
     made = OwnQuestions(light, replace(actions, learn_questions=learn))
     qtbot.addWidget(made)
@@ -168,7 +168,7 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
 def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None:
     made = question_sets.add(tmp_path, read(EXAMPLES["Plural forms"].encode(), "Plural", None).made)
     choices = Choices(tmp_path)
-    choices.remember(questions=(made.made.mark, "0123456789ab"), questions_share="little")
+    choices.remember_window(questions=(made.made.mark, "0123456789ab"), questions_share="little")
     control = Control.__new__(Control)
     control._choices, control._home = choices, tmp_path
     assert control._questions() == ["--questions", made.made.mark, "--questions-share", "little"]

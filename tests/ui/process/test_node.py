@@ -161,7 +161,7 @@ def test_a_paused_shoal_that_opens_again_says_which_model_it_has_and_that_the_ot
     (past / "checkpoints" / "round-000077").mkdir(parents=True)
     choices = Choices(tmp_path)
     choices.put("model", str(own))
-    choices.remember(asked=True, willing=False)
+    choices.remember_window(asked=True, willing=False)
     control = Control(tmp_path, choices, make(GOOD))
     assert control.view.model == str(own)
     control.open()
@@ -360,7 +360,7 @@ def test_it_insists_until_there_is_a_point_above_zero_and_a_round_after_it_and_w
 def test_another_model_insists_but_ends_nobody_s_pause(
     make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, order: Reason | None
 ) -> None:
-    Choices(tmp_path).remember(asked=True, willing=True)
+    Choices(tmp_path).remember_window(asked=True, willing=True)
     control = Control(tmp_path, Choices(tmp_path), make(GOOD))
     control.learn("alone")
     qtbot.waitUntil(lambda: bool(control.view.curve), timeout=PATIENCE_MS)
@@ -378,7 +378,7 @@ def test_another_model_insists_but_ends_nobody_s_pause(
 def test_joining_and_leaving_a_swarm_end_no_pause(
     make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, change: str
 ) -> None:
-    Choices(tmp_path).remember(asked=True, willing=True)
+    Choices(tmp_path).remember_window(asked=True, willing=True)
     control = Control(tmp_path, Choices(tmp_path), make(GOOD))
     control.learn("alone" if change != "alone" else "others")
     qtbot.waitUntil(lambda: bool(control.view.curve), timeout=PATIENCE_MS)
@@ -429,7 +429,7 @@ def test_with_learning_at_start_switched_off_nothing_starts(
 ) -> None:
     choices = Choices(tmp_path)
     choices.put("learn_at_start", False)
-    choices.remember(asked=True)
+    choices.remember_window(asked=True)
     control = Control(tmp_path, choices, make(GOOD))
     control.open()
     assert control.view.state is NodeStatus.PAUSED and not control._link.running

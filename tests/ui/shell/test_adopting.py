@@ -61,7 +61,7 @@ def test_nothing_is_chosen_for_whoever_has_chosen(home: Path, why: str) -> None:
     learned(home, own(home), NAME)
     choices = Choices(home)
     if why == "asked":
-        choices.remember(asked=True)
+        choices.remember_window(asked=True)
     elif why == "gone":
         shutil.rmtree(own(home))
     else:

@@ -259,7 +259,7 @@ def test_every_setting_has_a_help_and_bears_a_damaged_file(tmp_path: Path) -> No
     choices = Choices(tmp_path)
     assert choices["theme"] == "system" and list(tmp_path.glob("damaged-window.json-*"))
     choices.put("theme", "dark")
-    choices.remember(page="skills")
+    choices.remember_window(page="skills")
     again = Choices(tmp_path)
     assert again["theme"] == "dark" and again.memory.page == "skills"
     with pytest.raises(ValueError):

@@ -221,7 +221,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
     )
     home = tmp_path / "home"
     choices = Choices(home)
-    choices.remember(asked=True)
+    choices.remember_window(asked=True)
     (home / known.FOLDER).mkdir()
     (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
     offer = replaced(OFFER, size=7)
