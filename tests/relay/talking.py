@@ -21,7 +21,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
 from app.swarm.wire.body import Body, Envelope, seal
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     OPENING,
@@ -128,7 +128,7 @@ class Peer:
 
     async def read(self) -> Any:
         """The next message that is not a push of figures."""
-        return from_relay((await self.ws.receive_str(timeout=PATIENCE)).encode())
+        return decode_relay_frame((await self.ws.receive_str(timeout=PATIENCE)).encode())
 
     async def say(self, message: FromClient | str | bytes) -> Any:
         if isinstance(message, bytes):
@@ -186,7 +186,7 @@ class Town:
             max_msg_size=1 << 20,
             headers={OPENING: "00" * 32, **said, **(headers or {})},
         )
-        hello = from_relay((await ws.receive_str(timeout=PATIENCE)).encode())
+        hello = decode_relay_frame((await ws.receive_str(timeout=PATIENCE)).encode())
         assert isinstance(hello, Hello)
         self._all.append(Peer(ws, hello, None))  # one that nobody holds would be closed
         return self._all[-1]

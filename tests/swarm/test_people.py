@@ -13,7 +13,7 @@ from app.relay.session.shared import RelayState
 from app.sapo.groups import HUMAN, lone
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
-from app.swarm.wire.frames import from_relay
+from app.swarm.wire.frames import decode_relay_frame
 from app.swarm.wire.protocol import PEOPLE, Hello
 from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 
@@ -57,5 +57,5 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
 
 
 def test_a_relay_says_that_it_takes_people() -> None:
-    hello = from_relay(session_module.Session(RelayState(bytes(32), "shoal", "e"), "127.0.0.1").hello())
+    hello = decode_relay_frame(session_module.Session(RelayState(bytes(32), "shoal", "e"), "127.0.0.1").hello())
     assert isinstance(hello, Hello) and PEOPLE in hello.caps

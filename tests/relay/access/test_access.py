@@ -13,7 +13,7 @@ from app.relay.access import AccessError, AllowListAccess, InviteAccess, OpenAcc
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.invite.private import mint
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err, Hello, Welcome
 from app.swarm.wire.signin import find_work, sign_in
@@ -30,12 +30,12 @@ def answer(
     at: RelayState, seed: bytes, invite: str | None = None, *, work: bool = False, hello: Any = None
 ) -> Any:
     session = Session(at, "net")
-    said = hello or from_relay(session.hello())
+    said = hello or decode_relay_frame(session.hello())
     assert isinstance(said, Hello)
     pow = find_work(public_key(seed).hex(), said.relay, said.time_ms, said.pow_bits) if work else None
     frame = session.receive(to_frame(sign_in(seed, said, "test/1", pow=pow, invite=invite)))
     assert isinstance(frame, bytes)
-    read = from_relay(frame)
+    read = decode_relay_frame(frame)
     assert session.closing == isinstance(read, Err)
     session.closed()
     return read

@@ -29,7 +29,7 @@ from app.relay.store.backplane import CheckedGroup
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
 from tests.relay.natsserver import Cluster, Server, free_ports, program
 from tests.swarm.relays import Relay, group
@@ -108,9 +108,9 @@ async def stats(url: str) -> Stats:
         aiohttp.ClientSession() as http,
         http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
     ):
-        assert isinstance(from_relay((await ws.receive_str()).encode()), Hello)
+        assert isinstance(decode_relay_frame((await ws.receive_str()).encode()), Hello)
         await ws.send_str(to_frame(AskStats()).decode())
-        answer = from_relay((await ws.receive_str()).encode())
+        answer = decode_relay_frame((await ws.receive_str()).encode())
         assert isinstance(answer, Stats)
         return answer
 

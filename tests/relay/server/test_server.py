@@ -21,7 +21,7 @@ import pytest
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, seal, unseal
-from app.swarm.wire.frames import from_relay, info, item, to_frame
+from app.swarm.wire.frames import decode_relay_frame, info, item, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     OPENING,
@@ -74,7 +74,7 @@ class Client:
         self.hello = hello
 
     async def read(self) -> Any:
-        return from_relay((await self.ws.receive_str(timeout=PATIENCE)).encode())
+        return decode_relay_frame((await self.ws.receive_str(timeout=PATIENCE)).encode())
 
     async def say(self, message: FromClient | str) -> Any:
         await self.ws.send_str(message if isinstance(message, str) else to_frame(message).decode())
@@ -100,7 +100,7 @@ async def client(http: aiohttp.ClientSession, url: str, seed: bytes | None) -> A
         url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}, compress=15, max_msg_size=1 << 20
     ) as ws:
         assert ws.protocol == SUBPROTOCOL and not ws.compress
-        hello = from_relay((await ws.receive_str(timeout=PATIENCE)).encode())
+        hello = decode_relay_frame((await ws.receive_str(timeout=PATIENCE)).encode())
         assert isinstance(hello, Hello)
         one = Client(ws, hello)
         if seed is not None:
@@ -165,13 +165,13 @@ def test_bad_frames_hurt_nobody_else(relay: tuple[subprocess.Popen[str], str]) -
 LEAVES = """
 import asyncio, os, sys, aiohttp
 sys.path.insert(0, sys.argv[2])
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.signin import is_relay_id, sign_in
 async def main():
     async with aiohttp.ClientSession() as http, http.ws_connect(
         sys.argv[1], protocols=("sapo.v1.1",), headers={"Shoal-Open": "00" * 32}
     ) as ws:
-        hello = from_relay((await ws.receive_str()).encode())
+        hello = decode_relay_frame((await ws.receive_str()).encode())
         await ws.send_str(to_frame(sign_in(bytes(range(1, 33)), hello, "test/1")).decode())
         await ws.receive_str()
         print("in", flush=True)

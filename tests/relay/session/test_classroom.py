@@ -31,7 +31,7 @@ from app.relay.session.shared import RelayState
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import parse
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.protocol import CLASS, AskStats, Auth, ClassProgress, Err, Hello, Stats, Welcome
 from app.swarm.wire.signin import sign_in
 from tests.relay.page.test_page import Reader
@@ -146,7 +146,7 @@ def test_who_never_agreed_to_a_class_is_not_seen(room: Classroom) -> None:
 def test_nobody_talks_of_itself_all_the_time() -> None:
     state = RelayState(bytes(32), "shoal", "e", classroom=True)
     session = Session(state, "127.0.0.1")
-    hello = from_relay(session.hello())
+    hello = decode_relay_frame(session.hello())
     assert isinstance(hello, Hello) and state.classroom is not None
     say(session, sign_in(ANN.seed(), hello, "test/1", obeys=True))
     for number in range(100):
@@ -188,14 +188,14 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
 def say(session: Session, message: Auth | ClassProgress | AskStats) -> object:
     answer = session.receive(to_frame(message))
     assert answer is None or isinstance(answer, bytes)
-    return None if answer is None else from_relay(answer)
+    return None if answer is None else decode_relay_frame(answer)
 
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
     state = RelayState(bytes(32), "shoal", "e", classroom=True)
     session = Session(state, "127.0.0.1")
-    hello = from_relay(session.hello())
+    hello = decode_relay_frame(session.hello())
     assert isinstance(hello, Hello) and CLASS in hello.caps
     auth = sign_in(ANN.seed(), hello, "test/1", obeys=obeys)
     assert (CLASS in auth.caps) == obeys
@@ -214,7 +214,7 @@ def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
 def test_elsewhere_there_is_no_class() -> None:
     state = RelayState(bytes(32), "shoal", "e")
     session = Session(state, "127.0.0.1")
-    hello = from_relay(session.hello())
+    hello = decode_relay_frame(session.hello())
     assert isinstance(hello, Hello) and CLASS not in hello.caps
     assert CLASS not in sign_in(ANN.seed(), hello, "test/1", obeys=True).caps
     assert "learning" not in msgspec.to_builtins(state.stats()) or state.stats().learning is None

@@ -17,7 +17,7 @@ from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
-from app.swarm.wire.frames import from_relay, item, to_frame
+from app.swarm.wire.frames import decode_relay_frame, item, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     AskStats,
@@ -62,7 +62,7 @@ class Talk:
         return session
 
     def sign_in(self, session: Session, seed: bytes, **options: str) -> Any:
-        hello = from_relay(session.hello())
+        hello = decode_relay_frame(session.hello())
         assert isinstance(hello, Hello)
         return say(session, sign_in(seed, hello, "shoal/0.1", **options))
 
@@ -84,7 +84,7 @@ class Talk:
 def say(session: Session, message: FromClient) -> Any:
     answer = session.receive(to_frame(message))
     assert answer is None or isinstance(answer, bytes)
-    return None if answer is None else from_relay(answer)
+    return None if answer is None else decode_relay_frame(answer)
 
 
 def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None:
@@ -161,17 +161,19 @@ def test_nothing_but_stats_before_signing_in() -> None:
 def test_signing_in_is_refused_with_its_reason_and_the_connection_closed() -> None:
     talk = Talk(pow_bits=8)
     mine, other = talk.session(None), talk.session(None)
-    hello, theirs = from_relay(mine.hello()), from_relay(other.hello())
+    hello, theirs = decode_relay_frame(mine.hello()), decode_relay_frame(other.hello())
     assert isinstance(hello, Hello) and isinstance(theirs, Hello) and hello.challenge != theirs.challenge
     work = find_work(public_key(ANN).hex(), hello.relay, hello.time_ms, 8)
     assert say(mine, sign_in(ANN, theirs, "shoal/0.1", pow=work)).code == Code.INVALID and mine.closing
     lazy = talk.session(None)
     assert talk.sign_in(lazy, ANN).code == Code.POW and lazy.closing
     later = talk.session(None)
-    wrong = msgspec.structs.replace(sign_in(ANN, from_relay(later.hello()), "shoal/0.1", pow=work), proto="2.0")  # type: ignore[arg-type]
+    wrong = msgspec.structs.replace(
+        sign_in(ANN, decode_relay_frame(later.hello()), "shoal/0.1", pow=work), proto="2.0"
+    )  # type: ignore[arg-type]
     assert say(later, wrong).code == Code.UNSUPPORTED and later.closing
     good = talk.session(None)
-    auth = sign_in(ANN, from_relay(good.hello()), "shoal/0.1", pow=work)  # type: ignore[arg-type]
+    auth = sign_in(ANN, decode_relay_frame(good.hello()), "shoal/0.1", pow=work)  # type: ignore[arg-type]
     assert isinstance(say(good, auth), Welcome) and not good.closing
     assert say(good, auth).code == Code.INVALID and not good.closing
     assert talk.state.presence.here().connections == 1
@@ -277,7 +279,7 @@ def test_a_report_makes_a_check_likelier() -> None:
 def test_compression_only_where_agreed() -> None:
     talk = Talk()
     session = Session(talk.state, "net")
-    auth = sign_in(ANN, from_relay(session.hello()), "shoal/0.1")  # type: ignore[arg-type]
+    auth = sign_in(ANN, decode_relay_frame(session.hello()), "shoal/0.1")  # type: ignore[arg-type]
     assert isinstance(say(session, msgspec.structs.replace(auth, caps=("zstd",))), Welcome)
     assert say(session, talk.pub(enc="zlib")).code == Code.UNSUPPORTED
     assert say(session, AskStats(subscribe=True)).code == Code.UNSUPPORTED
@@ -311,7 +313,7 @@ def test_what_is_no_message_is_refused_and_too_much_of_it_ends_the_connection(fr
     session = Talk().session()
     for n in range(MAX_FAULTS):
         assert not session.closing, n
-        answer = from_relay(session.receive(frame) or b"")
+        answer = decode_relay_frame(session.receive(frame) or b"")
         assert isinstance(answer, Err) and answer.code == code
     assert session.closing
 
@@ -319,7 +321,7 @@ def test_what_is_no_message_is_refused_and_too_much_of_it_ends_the_connection(fr
 def test_bye_and_leaving() -> None:
     talk = Talk()
     session = talk.session()
-    assert from_relay(session.bye("restart", 500)) == Bye(reason="restart", reconnect_after_ms=500)
+    assert decode_relay_frame(session.bye("restart", 500)) == Bye(reason="restart", reconnect_after_ms=500)
     session.closed()
     session.closed()
     assert talk.state.presence.here().peers == 0

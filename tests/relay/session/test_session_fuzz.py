@@ -16,7 +16,7 @@ from app.relay.checking import Checker
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.wire.body import Envelope, body_id, unseal
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.protocol import AskStats, Pub, Report, Sample
 from app.swarm.wire.signin import sign_in
 from tests.relay.talking import sealed, seed
@@ -49,7 +49,7 @@ def a_session() -> tuple[RelayState, Session]:
     state = RelayState(bytes(32), SWARM, "1", rng=Random(1))
     state.checker = Checker(state, Random(1))
     session = Session(state, "loopback")
-    hello: Any = from_relay(session.hello())
+    hello: Any = decode_relay_frame(session.hello())
     session.receive(to_frame(sign_in(seed(1), hello, "test/1")))
     assert session.key is not None
     return state, session
@@ -62,7 +62,7 @@ def heard(frame: bytes) -> None:
         answer = session.receive(frame)
         assert answer is None or isinstance(answer, bytes)
         if answer is not None:
-            from_relay(answer)
+            decode_relay_frame(answer)
     for kept in state.window:
         body = unseal(msgspec.json.decode(kept.raw, type=Envelope), SWARM)
         assert body.task.family == kept.family and len(body.completions) == len(body.rewards)

@@ -20,7 +20,7 @@ from app.relay.session.shared import RelayState
 from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
 from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker
 from app.swarm.wire.body import task_of
-from app.swarm.wire.frames import from_relay, item, to_frame
+from app.swarm.wire.frames import decode_relay_frame, item, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
@@ -192,13 +192,13 @@ async def say(session: Session, message: FromClient) -> Any:
     if answer is not None and not isinstance(answer, bytes):
         answer = await answer
     assert answer is not None
-    return from_relay(answer)
+    return decode_relay_frame(answer)
 
 
 async def signed_in(state: RelayState, who: int, *, old: bool = False) -> Session:
     """As a client of today, or as one that knows nothing of an archive."""
     session = Session(state, "127.0.0.1", bytes(32))
-    hello = from_relay(session.hello())
+    hello = decode_relay_frame(session.hello())
     assert isinstance(hello, Hello)
     auth = sign_in(seed(who), hello, "test/1")
     assert ARCHIVE in auth.caps or state.archive is None

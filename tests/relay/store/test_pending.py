@@ -14,7 +14,7 @@ from app.relay.session.shared import RelayState
 from app.relay.store.backplane import CheckedGroup, MemoryBroker, OnGroup, OnPresence, OnValue, Unavailable
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import OPEN_PUBLISHES, Code
 from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome
 from app.swarm.wire.signin import sign_in
@@ -73,7 +73,7 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
         ):
 
             async def read() -> object:
-                return from_relay((await ws.receive_str(timeout=PATIENCE)).encode())
+                return decode_relay_frame((await ws.receive_str(timeout=PATIENCE)).encode())
 
             hello = await read()
             assert isinstance(hello, Hello)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.common import signing
 from app.swarm.wire import frames, protocol, signin
 from app.swarm.wire.body import Body, Envelope, seal, unseal
-from app.swarm.wire.frames import from_client, from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, from_client, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, FRAME_BYTES, Code, Flaw, Quotas, Refused, RelayLimits
 
 SEED = bytes(range(32))
@@ -67,7 +67,7 @@ def test_a_client_s_message_survives_the_wire(message: protocol.FromClient) -> N
 
 @pytest.mark.parametrize("message", FROM_RELAY, ids=lambda one: type(one).__name__)
 def test_a_relay_s_message_survives_the_wire(message: protocol.FromRelay) -> None:
-    assert from_relay(to_frame(message)) == message
+    assert decode_relay_frame(to_frame(message)) == message
 
 
 def test_no_message_was_forgotten_above() -> None:
@@ -85,7 +85,7 @@ def test_a_published_envelope_reaches_the_reader_as_it_was_sealed(body: Body) ->
         b'{"t":"batch","rid":1,"items":[' + kept + b",12," + kept + b"],"
         b'"window":2,"eligible":2,"sources":1,"age_p50_s":null}'
     )
-    batch = from_relay(frame)
+    batch = decode_relay_frame(frame)
     assert isinstance(batch, protocol.BatchReply)
     good, bad, again = batch.items
     assert frames.item(good) == frames.item(again) == sealed
@@ -99,15 +99,15 @@ def test_a_relay_refuses_what_it_does_not_know_and_a_client_passes_over_it() -> 
         assert refused(from_client, frame).flaw == Flaw.WRONG_SHAPE
     for message in FROM_RELAY:
         frame = json.dumps({**json.loads(to_frame(message)), "extra": {"a": [1]}}).encode()
-        assert type(from_relay(frame)) is type(message)
+        assert type(decode_relay_frame(frame)) is type(message)
 
 
 def test_an_unknown_type_is_unsupported_and_not_an_error_of_shape() -> None:
-    for read in (from_client, from_relay):
+    for read in (from_client, decode_relay_frame):
         refusal = refused(read, b'{"t":"teleport","to":"moon"}')
         assert (refusal.flaw, refusal.code) == (Flaw.UNKNOWN_TYPE, Code.UNSUPPORTED)
     assert refused(from_client, to_frame(HELLO)).flaw == Flaw.UNKNOWN_TYPE
-    assert refused(from_relay, to_frame(FROM_CLIENT[0])).flaw == Flaw.UNKNOWN_TYPE
+    assert refused(decode_relay_frame, to_frame(FROM_CLIENT[0])).flaw == Flaw.UNKNOWN_TYPE
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_unknown_type_is_unsupported_and_not_an_error_of_shape() -> None:
 )  # fmt: skip
 def test_what_is_no_json_is_refused(frame: bytes) -> None:
     assert refused(from_client, frame).flaw in {Flaw.NOT_JSON, Flaw.WRONG_SHAPE}
-    assert refused(from_relay, frame).code in {Code.INVALID, Code.UNSUPPORTED}
+    assert refused(decode_relay_frame, frame).code in {Code.INVALID, Code.UNSUPPORTED}
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_a_sample_stays_within_its_limits(change: dict[str, Any]) -> None:
 
 def test_sizes_are_checked_first() -> None:
     assert refused(from_client, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
-    assert refused(from_relay, b" " * (BATCH_FRAME + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(decode_relay_frame, b" " * (BATCH_FRAME + 1)).flaw == Flaw.TOO_LARGE
     padded = b'{"t":"notice","msg":"x"' + b" " * FRAME_BYTES + b"}"
-    assert refused(from_relay, padded).flaw == Flaw.TOO_LARGE
+    assert refused(decode_relay_frame, padded).flaw == Flaw.TOO_LARGE
     assert refused(frames.item, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
     assert refused(frames.info, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
     quotes = protocol.Pub(id=ID, pk=ID, sig=SIG, body='"' * FRAME_BYTES)
@@ -237,7 +237,7 @@ _frames = [to_frame(one) for one in (*FROM_CLIENT, *FROM_RELAY)]
 
 def _reads_or_refuses(frame: bytes) -> None:
     """The property: a message or a Refused with a sentence, never another exception."""
-    for read in (from_client, from_relay, frames.item, frames.info):
+    for read in (from_client, decode_relay_frame, frames.item, frames.info):
         try:
             message = read(frame)
         except Refused as refusal:

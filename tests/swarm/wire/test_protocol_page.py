@@ -72,7 +72,7 @@ def test_the_relay_s_id_and_signature() -> None:
     assert hello["relay"] == "relay-" + base64.b32encode(digest).decode().lower()
     signed = b"shoal-hello-v1\0example-swarm\0" + b"\x0f" * 32 + b"\x0e" * 32
     assert hello["sig"] == key.sign(signed).signature.hex()
-    read = frames.from_relay(HELLO.encode())
+    read = frames.decode_relay_frame(HELLO.encode())
     assert isinstance(read, protocol.Hello)
     signin.check_hello(read, b"\x0e" * 32)
 
@@ -127,7 +127,7 @@ def test_the_work() -> None:
 
 @pytest.mark.parametrize("text", [HELLO, OK])
 def test_a_relay_s_example_is_what_we_write(text: str) -> None:
-    assert frames.to_frame(frames.from_relay(text.encode())) == text.encode()
+    assert frames.to_frame(frames.decode_relay_frame(text.encode())) == text.encode()
 
 
 @pytest.mark.parametrize("text", [AUTH, PUB])
@@ -137,7 +137,7 @@ def test_a_client_s_example_is_what_we_write(text: str) -> None:
 
 def test_the_example_is_taken() -> None:
     hello, auth, pub = (
-        frames.from_relay(HELLO.encode()),
+        frames.decode_relay_frame(HELLO.encode()),
         frames.from_client(AUTH.encode()),
         frames.from_client(PUB.encode()),
     )

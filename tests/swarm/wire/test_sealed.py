@@ -22,7 +22,7 @@ from aiohttp import WSMsgType, web
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
 from app.swarm.wire.body import Body, seal
-from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import (
     OLD_SUBPROTOCOL,
@@ -303,7 +303,7 @@ def test_who_speaks_an_older_version_is_told_what_to_do(
             aiohttp.ClientSession() as http,
             http.ws_connect(url, protocols=(OLD_SUBPROTOCOL,)) as ws,
         ):
-            said = from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
+            said = decode_relay_frame((await ws.receive_str(timeout=PATIENCE_S)).encode())
             assert isinstance(said, Err) and (await ws.receive(timeout=PATIENCE_S)).type is WSMsgType.CLOSE
             return said
 
