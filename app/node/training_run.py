@@ -152,7 +152,10 @@ class TrainingRun:
         elif self.state.round == self._ends_at:
             return True
         elif self._taught_zero and (lesson := await self._active.peer_lesson(self._tools(), self.state)):
-            await self._learn_from_peers(lesson)
+            try:
+                await self._learn_from_peers(lesson)
+            finally:
+                self.watch.end_lesson()
         else:
             await self._round()
         return False
@@ -337,8 +340,8 @@ class TrainingRun:
         played, after, kept = None, before, False
         if fits:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
-            played = await teach_from_peers(tools, self.state, fitting)
-            everyday = await recover_language(tools, self.state, partial(language_harmed, before))
+            taught = await teach_from_peers(tools, self.state, fitting)
+            played, everyday = await recover_language(tools, taught, partial(language_harmed, before))
             after = await self._active.try_lesson(tools, self.state, lesson, before, everyday)
             kept = self._active.helped(lesson, before, after)
         if played is not None and kept:

@@ -1252,8 +1252,8 @@
    <translation>Antworten ansehen</translation>
   </message>
   <message>
-   <source>For the next ten minutes, or until a lesson has ended</source>
-   <translation>Für die nächsten zehn Minuten, oder bis eine Lektion zu Ende ist</translation>
+   <source>For ten minutes at least</source>
+   <translation>Mindestens zehn Minuten lang</translation>
   </message>
   <message>
    <source>Progress of this step</source>

@@ -58,8 +58,8 @@ HASHED = ("--require-hashes", "--no-deps")
 
 
 def lock_of(file: str) -> str:
-    """Returns the path of the lock file beside a requirement file, or "" if there is none.
-    packaging/requirements/lock writes these."""
+    """Returns the path of a requirement file's lock, which pins versions and hashes (written by
+    packaging/requirements/lock), or "" if it has none."""
     lock = os.path.splitext(file)[0] + ".lock"
     return lock if os.path.isfile(lock) else ""
 

@@ -58,14 +58,15 @@ async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLes
 
 
 async def recover_language(
-    tools: RoundTools, before: NodeState, harmed: Callable[[float | None], bool]
-) -> float | None:
+    tools: RoundTools, played: PlayedRound, harmed: Callable[[float | None], bool]
+) -> tuple[PlayedRound, float | None]:
     """Trains on small talk alone, at most RECOVERIES times, while everyday replies are `harmed`: a lesson that
-    cost only these would be lost with all its minutes. Returns their perplexity, None for a model that does not
-    talk. Raises TrainerDied and EngineError."""
-    if not tools.engine.talks:
-        return None
-    order = Random(seeds.sampling_seed(tools.identity, before.round + 1, "recovery"))
+    cost only these would be lost with all its minutes. Returns the round with these steps, and the perplexity
+    of everyday replies, None if there is no small talk to train on. Raises TrainerDied and EngineError."""
+    if not tools.engine.talks or not tools.remembered:
+        return played, None
+    state = played.state
+    order = Random(seeds.sampling_seed(tools.identity, state.round, "recovery"))
     for left in range(RECOVERIES, -1, -1):
         found = await language.perplexity(tools.link)
         if not left or not harmed(found):
@@ -75,8 +76,9 @@ async def recover_language(
             for number in range(HELD_STEPS)
         ]
         held = await language.hold(tools.link, tools.remembered, steps, order, LESSON_RETENTION)
-        await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
-    return found
+        taken = await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
+        state = msgspec.structs.replace(state, steps=state.steps + taken.steps)
+    return replace(played, state=state), found
 
 
 async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:

@@ -42,6 +42,10 @@ class SnapshotWriter:
         left = self._left(phase, done, total)
         self._change(phase=phase, lesson=lesson, done=done, total=total, eta_s=left)
 
+    def end_lesson(self) -> None:
+        """Records that a peer lesson is over, whether it was kept or not."""
+        self._change(lesson=False)
+
     def ready(
         self, engine: EngineInfo, state: NodeState, probes: Sequence[Probe], last_round: int | None
     ) -> None:
@@ -64,7 +68,6 @@ class SnapshotWriter:
         peers = [group for group in kept.groups if group.peer is not None]
         self._change(
             round=kept.state.round + 1,
-            lesson=False,
             safe_round=kept.state.round,
             safe_at=kept.row.at,
             families=_families(kept.state, probes),

@@ -59,7 +59,7 @@ class Now(Card):
         room.setRetainSizeWhenHidden(True)
         self._bar.setSizePolicy(room)
         self._start = button(tr("Start learning"), actions.start, "primary")
-        hint = tr("For the next ten minutes, or until a lesson has ended")
+        hint = tr("For ten minutes at least")
         self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", hint)
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -19,16 +20,19 @@ from app.node import training_run
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
+from app.node.record.snapshot import Phase, doing
 from app.node.record.state import NodeState
 from app.node.round import language, placing, teaching
 from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import HELD_STEPS, RECOVERIES, RECOVERY_RATE
+from app.node.round.watch import SnapshotWriter
 from app.node.trainer.messages import GroupTokens, PeerTexts
+from app.sapo import curriculum
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import draw
 from engines.contract import Batch, StepStats, TokenSequence
 from tests.e2e.contract import event_misfits
-from tests.node.bench import Bench, of, rows
+from tests.node.bench import SETTINGS, Bench, of, rows
 from tests.node.round.test_peers import Shelf
 from tests.node.round.test_placing import kept
 
@@ -252,6 +256,11 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
     assert set(held[:HELD_STEPS]) == {0.0} and 0 < held[HELD_STEPS] < held[-1]
 
 
+@dataclass(frozen=True)
+class Taught:
+    state: NodeState
+
+
 @pytest.mark.parametrize(("heals", "chunks"), [(0.5, 2), (0.0, RECOVERIES), (9.0, 1)])
 def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(heals: float, chunks: int) -> None:
     """`heals`: by how many nats a chunk of steps makes a token of a reply likelier, which needs more than half
@@ -275,11 +284,27 @@ def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(hea
         identity="brisk-otter",
         engine=SimpleNamespace(talks=True),
     )
-    before = cast(NodeState, SimpleNamespace(round=3))
-    found = asyncio.run(
-        teaching.recover_language(cast(RoundTools, tools), before, lambda now: (now or 0) >= math.exp(1.4))
+    at = NodeState(round=3, steps=70, curriculum=curriculum.start({"gcd": 0}), identity="")
+    taught = cast(PlayedRound, Taught(state=at))
+    played, found = asyncio.run(
+        teaching.recover_language(cast(RoundTools, tools), taught, lambda now: (now or 0) >= math.exp(1.4))
     )
-    assert len(taken) == chunks * HELD_STEPS and found == pytest.approx(math.exp(2.0 - heals * chunks))
+    assert len(taken) == chunks * HELD_STEPS == played.state.steps - taught.state.steps
+    assert found == pytest.approx(math.exp(2.0 - heals * chunks))
     assert all(len(batch.rows_S) == LESSON_RETENTION.per_step for batch in taken)
     rates = [batch.learning_rate for batch in taken[:HELD_STEPS]]
     assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] == RECOVERY_RATE
+
+
+def test_a_trial_belongs_to_its_lesson_until_that_has_ended() -> None:
+    writer = SnapshotWriter(SETTINGS, "home")
+    writer.snapshot = msgspec.structs.replace(writer.snapshot, round=4, safe_round=3)
+
+    def seen(phase: Phase) -> str:
+        writer.report(phase)
+        return doing(writer.snapshot) if writer.snapshot.lesson else ""
+
+    assert seen(Phase.LEARNING) == "learning from other models' answers"
+    assert seen(Phase.PLACING) == "trying what it learned from others"
+    writer.end_lesson()
+    assert [seen(phase) for phase in (Phase.PLACING, Phase.DRAWING, Phase.LEARNING)] == ["", "", ""]
