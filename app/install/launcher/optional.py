@@ -324,7 +324,10 @@ _BUILDING = (
 
 
 def _says(root: Path, sentence: str) -> None:
-    (root / ".venv" / SAYS).write_text(sentence + "\n", encoding="utf-8")
+    """Writes the sentence in one step: doctor and the window may read it at any moment."""
+    fresh = root / ".venv" / f"{SAYS}.new"
+    fresh.write_text(sentence + "\n", encoding="utf-8")
+    fresh.replace(root / ".venv" / SAYS)
 
 
 def _leave() -> None:
