@@ -374,6 +374,7 @@ def test_pytorch_comes_in_the_build_that_this_computer_needs(
     for name, text in {**variables, "PIP_FIND_LINKS": index}.items():
         monkeypatch.setenv(name, text)
     monkeypatch.setattr(system, "has_nvidia_card", lambda: card)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10**10))
     Environment(ready).ensure("run")
     packages = packages_of(ready)
     assert (packages / f"torch-{version}.dist-info").is_dir()

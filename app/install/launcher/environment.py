@@ -190,7 +190,8 @@ class Environment:
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
         text = Path(file).read_text(encoding="utf-8")
         if sys.platform != "linux" or system.has_nvidia_card() or "\ntorch==" not in text:
-            self._make_room("cuda" if sys.platform == "linux" else "cpu")
+            if "\ntorch==" in text:
+                self._make_room("cuda" if sys.platform == "linux" else "cpu")
             exact = self._listed("base-exact.txt", _without(text, cards=False))
             installer.install(["-r", str(exact), *options, *again], progress)
             return

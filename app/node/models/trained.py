@@ -145,7 +145,7 @@ def _filled(db: sqlite3.Connection, trained: TrainedModel) -> TrainedModel:
             one for one in probes if newest is not None and one.questions_mark == newest.questions_mark
         ),
         own_groups=sum(one.informative_own for one in rounds),
-        peer_groups=sum(one.taken for one in rounds),
+        peer_groups=sum(one.taken for one in rounds if not one.lesson_from),
         peer_lessons=sum(bool(one.lesson_from) for one in rounds),
         runs=tuple(
             PlayedRun(

@@ -67,7 +67,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     families: dict[str, tuple[int, int, int]] = {}
     """(level, solved, answered) by family."""
     peers: dict[str, int] = {}
-    """Number of groups that carried weight, by peer."""
+    """Number of groups that carried weight, or that a lesson taught, by peer."""
     shown: tuple[tuple[str, str, int], ...] = ()
     """(peer, family, level) of each peer group whose right answers carried weight."""
     peer_groups: int = 0

@@ -83,7 +83,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
         ),
         lesson=played.lesson,
         lesson_families=played.lesson_families,
-        lesson_from=played.lesson_from,
+        lesson_from=tuple(played.lesson_from),
         tokens=played.tokens,
         sample_s=played.sample_s,
         score_s=played.score_s,
@@ -96,7 +96,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
             for family, tally in tallies(played.scored_P, played.levels).items()
         },
         peer_groups=len(played.mixed.groups_P) + played.mixed.unfit,
-        peers=dict(trained_on.most_common()),
+        peers=dict(played.lesson_from or trained_on.most_common()),
         shown=_shown(played) if stats is not None else (),
         peer_unfit=played.mixed.unfit,
         gated_right=weighed.gated_right,

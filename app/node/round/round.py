@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Protocol
@@ -171,8 +171,8 @@ class PlayedRound:
     lesson: int = 0
     """Number of right answers taught; see app.node.round.teaching."""
     lesson_families: tuple[str, ...] = ()
-    lesson_from: tuple[str, ...] = ()
-    """Families and authors of a peer lesson."""
+    lesson_from: Mapping[str, int] = field(default_factory=dict)
+    """Families of a peer lesson, and the number of groups that it taught, by author, most first."""
     lesson_groups: tuple[PeerGroup, ...] = ()
     """Some of the groups that a peer lesson taught."""
 

@@ -53,8 +53,8 @@ async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLes
     """Plays a peer lesson, as the round after `before`. Raises TrainerDied and EngineError."""
     answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.beside)
     played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
-    authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
-    return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
+    authors = Counter(peer for _, peer in sorted({(one.id, one.peer) for one in lesson.answers}))
+    return replace(played, lesson_families=tuple(lesson.levels), lesson_from=dict(authors.most_common()))
 
 
 async def recover_language(

@@ -97,6 +97,7 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
         "own ones too"
     )
     assert set(lesson.lesson_from) == set(AUTHORS) and lesson.own_groups == 0
+    assert lesson.taken == 30 * len(lesson.lesson_families)
     assert set(swarm.wanted) <= set(FAMILIES) - {learned.family}
     assert kept(bench).joined == {learned.family: 0} and learned.family in swarm.practised
     assert len(swarm.taught) == 30 and all(id.startswith(learned.family) for id in swarm.taught)
