@@ -4,10 +4,11 @@ later.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,7 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language, placing
+from app.node.round.lesson_progress import LessonFolder, LessonInProgress, LessonTrial, harmed
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import unlikeliness
@@ -53,40 +55,6 @@ _LESSON_TRIALS = 10**6
 """Index of the first question of a lesson's trials; a placement asks only lower ones."""
 
 
-@dataclass(frozen=True)
-class LessonTrial:
-    """What one trial measured: right answers in the lesson's families and in the other active ones, and the
-    perplexity of everyday replies (None for a model that does not talk)."""
-
-    lesson: list[FamilyTrial]
-    own: list[FamilyTrial]
-    everyday: float | None
-    untaught: float | None
-    """The perplexity before the first round, if it is known."""
-    round: int
-    first: int
-    """The number of its first question in each family."""
-
-
-def harmed(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson cost too much in the other active families or in everyday language."""
-    return peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
-
-
-def language_harmed(before: LessonTrial, everyday: float | None) -> bool:
-    """Whether a lesson after which everyday replies have the perplexity `everyday` cost too much of it."""
-    return peer_lesson.harms([], [], (before.everyday, everyday), before.untaught)
-
-
-def taken_back(before: LessonTrial, after: LessonTrial) -> str:
-    """Returns the sentence that says why a lesson was not kept."""
-    if not harmed(before, after):
-        return "A lesson from others' answers didn't help, so your model is as it was before it."
-    if language_harmed(before, after.everyday):
-        return "A lesson from others' answers cost everyday language, so your model is as it was before it."
-    return "A lesson from others' answers cost too much of the rest, so your model is as it was before it."
-
-
 class ActiveFamilies:
     """The puzzle families that this node trains on now, in `settings.families`. Until a placement succeeds
     these are all candidates."""
@@ -99,18 +67,14 @@ class ActiveFamilies:
         healer: Healer,
         watch: SnapshotWriter,
         swarm: NodeSwarm | None,
+        lessons: LessonFolder,
     ) -> None:
-        self.settings = settings
+        self.settings, self.lessons = settings, lessons
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._named = settings.families
-        self._latest: LessonTrial | None = None
-        """The trial after the latest lesson, if that was kept."""
         self._nats: dict[str, float] = {}
         """Mean negative log-probability (nats) of peers' answers in waiting families, measured since the latest
         lesson."""
-        self._offered: dict[str, PeerGroup] = {}
-        """By id, the groups of the latest lesson. A lesson may take half an hour, and what comes meanwhile may
-        displace them from the buffer."""
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
@@ -201,33 +165,42 @@ class ActiveFamilies:
             return ""
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
-    async def peer_lesson(self, tools: RoundTools, state: NodeState) -> PeerLesson | None:
-        """Returns the lesson that peers' answers can teach now, or None (app.learning.peer_lesson). Also tells
-        the swarm of which families it should fetch answers. Raises TrainerDied."""
+    async def begin_lesson(
+        self, tools: RoundTools, state: NodeState, latest: Callable[[], Iterable[ScoredGroup]]
+    ) -> LessonInProgress | None:
+        """Returns the lesson that peers' answers can teach now (app.learning.peer_lesson), with the trial
+        before it, or None. Own right answers of the `latest` groups, newest first, are mixed in. Also tells the
+        swarm of which families it should fetch answers. Raises TrainerDied."""
         if self._found is None or self._swarm is None:
             return None
-        resting = peer_lesson.resting_families(self._found, state.round)
-        known = {*self._found.in_play, *resting} - set(peer_lesson.unfinished(self._found))
-        candidates = self._healer.candidates
+        found, candidates, vouches = self._found, self._healer.candidates, self._swarm.buffer.vouches
+        resting = peer_lesson.resting_families(found, state.round)
+        known = {*found.in_play, *resting} - set(peer_lesson.unfinished(found))
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.buffer.waiting_groups() if _family(group) in candidates]
-        found, vouches = self._found, self._swarm.buffer.vouches
         unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys(), vouches)
         if unread.parts:
             read = await unlikeliness(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
         self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
-        if not waiting:
-            return None
         taught = self._swarm.buffer.times_taught
-        lesson = peer_lesson.next_lesson(waiting, found, state.round, vouches, taught)
-        ids = {answer.id for answer in lesson.answers} if lesson is not None else set()
-        self._offered = {group.id: group for group in waiting if group.id in ids}
-        return lesson
+        lesson = peer_lesson.next_lesson(waiting, found, state.round, vouches, taught) if waiting else None
+        if lesson is None:
+            return None
+        nats = await unlikeliness(tools, state, lesson)
+        beside = await asyncio.to_thread(self._own_answers, latest())
+        lesson = msgspec.structs.replace(lesson, beside=beside)
+        lesson = peer_lesson.chosen_families(lesson, nats, found)
+        ids = {answer.id for answer in lesson.answers}
+        return LessonInProgress(
+            lesson=lesson,
+            before=await self.try_lesson(tools, state, lesson),
+            groups=tuple(group for group in waiting if group.id in ids),
+        )
 
-    def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[RightAnswer, ...]:
-        """Returns own right answers to mix into a lesson, from `latest` groups (newest first) and from lesson
-        zero. Blocking: it regenerates their questions."""
+    def _own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[RightAnswer, ...]:
+        """Returns own right answers to mix into a lesson, from `latest` groups and from lesson zero. Blocking:
+        it regenerates their questions."""
         assert self._found is not None
         chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.lesson)
         found = []
@@ -235,12 +208,6 @@ class ActiveFamilies:
             with contextlib.suppress(QuestionError):  # one of another version
                 found.append((generate(at).text, completion))
         return tuple(found)
-
-    async def choose(self, tools: RoundTools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
-        """Returns the lesson reduced to a few families (`peer_lesson.chosen_families`). Raises TrainerDied."""
-        assert self._found is not None
-        nats = await unlikeliness(tools, state, lesson)
-        return peer_lesson.chosen_families(lesson, nats, self._found)
 
     async def try_lesson(
         self,
@@ -256,8 +223,8 @@ class ActiveFamilies:
         family whose questions are too long for the model gets no answers. Raises TrainerDied and
         EngineError."""
         levels = state.curriculum.levels | lesson.levels
-        latest = None if before is not None else self._latest
-        if latest is not None and state.round - latest.round > _LASTS:
+        latest = self.lessons.latest_trial() if before is None else None
+        if latest is not None and not 0 <= state.round - latest.round <= _LASTS:
             latest = None
         known = {(one.family, one.level): one for one in (*latest.lesson, *latest.own)} if latest else {}
         asked = before or latest
@@ -281,8 +248,8 @@ class ActiveFamilies:
         if everyday is None and tools.engine.talks:
             everyday = await language.perplexity(tools.link)
         return LessonTrial(
-            lesson=[tried[family] for family in lesson.levels],
-            own=[tried[family] for family in levels if family not in lesson.levels],
+            lesson=tuple(tried[family] for family in lesson.levels),
+            own=tuple(tried[family] for family in levels if family not in lesson.levels),
             everyday=everyday,
             untaught=state.everyday,
             round=state.round,
@@ -295,29 +262,12 @@ class ActiveFamilies:
         continued = any(family in self.joined for family in lesson.levels)
         return not harmed(before, after) and peer_lesson.better(before.lesson, after.lesson, continued)
 
-    def shown(
-        self, played: PlayedRound, lesson: PeerLesson, before: LessonTrial, after: LessonTrial
-    ) -> PlayedRound:
-        """Returns the lesson's round as it is shown: the families that it improved first and, for each of
-        them, the first group of some of its authors."""
-        found: dict[str, PeerGroup] = {}
-        improved: list[str] = []
-        for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
-            if peer_lesson.gained(first, last):
-                of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
-                ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
-                found |= {id: self._offered[id] for id in ids[:_GROUPS_SHOWN]}
-                improved.append(part.family)
-        families = dict.fromkeys((*improved, *played.lesson_families))
-        return replace(played, lesson_families=tuple(families), lesson_groups=tuple(found.values()))
-
-    def settle(self, lesson: PeerLesson, improved: Sequence[LessonResult]) -> None:
+    def settle(self, lesson: LessonInProgress, improved: Sequence[LessonResult]) -> None:
         """Records that a lesson was taught, and that the model learned from its `improved` families."""
         assert self._swarm is not None
         families = {one.family for one in improved}
-        learned = [one for one in self._offered.values() if _family(one) in families]
-        taught = {answer.id for answer in lesson.answers}
-        self._swarm.settle_lesson(sorted(taught), [one for one in learned if one.id in taught])
+        learned = [one for one in lesson.groups if _family(one) in families]
+        self._swarm.settle_lesson(sorted(answer.id for answer in lesson.lesson.answers), learned)
 
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
@@ -326,7 +276,7 @@ class ActiveFamilies:
         open families that it improved. Raises DiskFullError."""
         assert self._found is not None
         kept, self._nats = self.helped(lesson, before, after), {}
-        self._latest = after if kept else None
+        self.lessons.keep_trial(after if kept else None)
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
         if not kept:
             return []
@@ -359,6 +309,22 @@ class ActiveFamilies:
 
 def _family(group: PeerGroup) -> str:
     return group.scored.group.coordinates.family
+
+
+def shown(played: PlayedRound, lesson: LessonInProgress, after: LessonTrial) -> PlayedRound:
+    """Returns the lesson's round as it is shown: the families that it improved first and, for each of them, the
+    first group of some of its authors."""
+    by_id = {group.id: group for group in lesson.groups}
+    found: dict[str, PeerGroup] = {}
+    improved: list[str] = []
+    for part, first, last in zip(lesson.lesson.parts, lesson.before.lesson, after.lesson, strict=True):
+        if peer_lesson.gained(first, last):
+            of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
+            ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
+            found |= {id: by_id[id] for id in ids[:_GROUPS_SHOWN]}
+            improved.append(part.family)
+    families = dict.fromkeys((*improved, *played.lesson_families))
+    return replace(played, lesson_families=tuple(families), lesson_groups=tuple(found.values()))
 
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:

@@ -27,14 +27,7 @@ import msgspec
 
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
-from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import (
-    ActiveFamilies,
-    language_harmed,
-    placement_event,
-    skill_event,
-    taken_back,
-)
+from app.node.active_families import ActiveFamilies, placement_event, shown, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
@@ -54,6 +47,12 @@ from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import DiskPatience, keep
+from app.node.round.lesson_progress import (
+    LessonFolder,
+    LessonInProgress,
+    language_harmed,
+    taken_back,
+)
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import FIRST, UNTRAINED, due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
@@ -107,7 +106,8 @@ class TrainingRun:
         self._fresh = self.state
         self._questions: list[QuestionPrompt] = []
         self.healer = Healer(self._folder / checkpoint.BEST_FOLDER)
-        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
+        lessons = LessonFolder(self._folder, home, self._mark)
+        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm, lessons)
         self._answers = Answers(home)
         self._remembered: Sequence[language.RememberedTalk] | None = None
         self._run: int | None = None
@@ -151,12 +151,7 @@ class TrainingRun:
             await self._join(again)
         elif self.state.round == self._ends_at:
             return True
-        elif self._taught_zero and (lesson := await self._active.peer_lesson(self._tools(), self.state)):
-            try:
-                await self._learn_from_peers(lesson)
-            finally:
-                self.watch.end_lesson()
-        else:
+        elif not await self._learn_from_peers():
             await self._round()
         return False
 
@@ -327,33 +322,49 @@ class TrainingRun:
         """Whether lesson zero is done or not needed."""
         return self.state.taught or not self._active.lesson
 
-    async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """Teaches a peer lesson, with trials before and after it. If it improves a family and harms nothing, it
-        counts as a round; otherwise the adapter is restored, and only the waiting time of its families is
-        saved."""
-        round_, tools = self.state.round, self._tools()
-        latest = self._store.own_groups(_MIXED_IN)
-        own = await asyncio.to_thread(self._active.own_answers, latest)
-        lesson = await self._active.choose(tools, self.state, msgspec.structs.replace(lesson, beside=own))
-        before = await self._active.try_lesson(tools, self.state, lesson)
+    async def _learn_from_peers(self) -> bool:
+        """Continues the peer lesson that was interrupted, or begins one that is due. False if there is none."""
+        if self._swarm is None or not self._taught_zero:
+            return False
+        try:
+            lesson = await self._active.lessons.resume(self._link, self.state)
+            if lesson is None:
+                own = partial(self._store.own_groups, _MIXED_IN)
+                lesson = await self._active.begin_lesson(self._tools(), self.state, own)
+            if lesson is not None:
+                await self._teach(lesson)
+            return lesson is not None
+        finally:
+            self.watch.end_lesson()
+
+    async def _teach(self, begun: LessonInProgress) -> None:
+        """Teaches a peer lesson and tries what it brought. If it improves a family and harms nothing, it counts
+        as a round; otherwise the adapter is restored, and only the waiting time of its families is saved."""
+        round_, tools, lesson, before = self.state.round, self._tools(), begun.lesson, begun.before
         fits = [part for part, tried in zip(lesson.parts, before.lesson, strict=True) if tried.answers]
         played, after, kept = None, before, False
         if fits:
             fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
-            taught = await teach_from_peers(tools, self.state, fitting)
+
+            async def save(steps: int, seconds: float) -> None:
+                at = msgspec.structs.replace(begun, steps=steps, seconds=seconds)
+                await self._active.lessons.save(self._link, self.state, at)
+
+            taught = await teach_from_peers(tools, self.state, fitting, save, begun.steps, begun.seconds)
             played, everyday = await recover_language(tools, taught, partial(language_harmed, before))
             after = await self._active.try_lesson(tools, self.state, lesson, before, everyday)
             kept = self._active.helped(lesson, before, after)
         if played is not None and kept:
-            await self._keep(self._active.shown(played, lesson, before, after))
+            await self._keep(shown(played, begun, after))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
             self.telling.note(taken_back(before, after))
+        self._active.lessons.end()
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)
         if self._swarm is not None and kept:
-            self._active.settle(lesson, opened)
+            self._active.settle(begun, opened)
         for result in opened:
             if result.family in joined:  # one that was open already
                 continue

@@ -183,6 +183,8 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
     except (checkpoint.CheckpointError, PermissionError) as error:
         raise NodeError(f"The best round can't be read ({error}). Nothing was changed.") from error
     with room_on_disk(home):
+        if (lesson := folder / checkpoint.LESSON_FOLDER).is_dir():  # it belongs to the rounds that go
+            files.discard(lesson)
         safe = checkpoint.place(root, round_)
         if not safe.exists():
             unfinished = checkpoint.begin(root, round_)

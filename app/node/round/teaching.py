@@ -49,10 +49,24 @@ async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExampl
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
-async def teach_from_peers(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> PlayedRound:
-    """Plays a peer lesson, as the round after `before`. Raises TrainerDied and EngineError."""
+async def teach_from_peers(
+    tools: RoundTools,
+    before: NodeState,
+    lesson: PeerLesson,
+    save: Callable[[int, float], Awaitable[None]],
+    steps: int = 0,
+    seconds: float = 0.0,
+) -> PlayedRound:
+    """Plays a peer lesson, as the round after `before`; of an interrupted one, what is left after `steps` and
+    `seconds`. Calls `save` with both after every HELD_STEPS. Raises TrainerDied and EngineError."""
+    began = time.monotonic() - seconds
+
+    async def taken(number: int) -> None:
+        await save(number, time.monotonic() - began)
+
     answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.beside)
-    played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
+    take = partial(_take_held, tools, taken=steps, save=taken)
+    played = await _teach(tools, before, answers, peer_lesson.PASSES, take, seconds)
     authors = Counter(peer for _, peer in sorted({(one.id, one.peer) for one in lesson.answers}))
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=dict(authors.most_common()))
 
@@ -112,16 +126,26 @@ async def _take(
     return await stepping.take_steps(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
 
 
-async def _take_held(tools: RoundTools, batches: list[Batch], order: Random) -> StepsTaken:
-    """Takes all steps in chunks of HELD_STEPS, with a learning rate that falls linearly to zero: at a constant
-    rate everyday language would depend on the last few steps (LOG.md). Small talk is held by its difference
-    from the untrained model, so it is measured again before each chunk."""
+async def _not_saved(steps: int) -> None: ...
+
+
+async def _take_held(
+    tools: RoundTools,
+    batches: list[Batch],
+    order: Random,
+    taken: int = 0,
+    save: Callable[[int], Awaitable[None]] = _not_saved,
+) -> StepsTaken:
+    """Takes the steps that are not yet `taken` in chunks of HELD_STEPS, with a learning rate that falls
+    linearly to zero: at a constant rate everyday language would depend on the last few steps (LOG.md). Small
+    talk is held by its difference from the untrained model, so it is measured again before each chunk. `save`
+    gets the number of steps taken so far after each."""
     batches = [
         msgspec.structs.replace(batch, learning_rate=batch.learning_rate * (1 - number / len(batches)))
         for number, batch in enumerate(batches)
     ]
     done: list[StepsTaken] = []
-    for first in range(0, len(batches), HELD_STEPS):
+    for first in range(taken, len(batches), HELD_STEPS):
         some = await language.hold(
             tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON_RETENTION
         )
@@ -132,8 +156,9 @@ async def _take_held(tools: RoundTools, batches: list[Batch], order: Random) -> 
         done.append(await stepping.take_steps(tools.link, some, tell))
         if done[-1].refusal:
             break
+        await save(min(first + HELD_STEPS, len(batches)))
     stats = stepping.combined_stats([one.stats for one in done if one.stats is not None])
-    return StepsTaken(stats, sum(one.steps for one in done), done[-1].refusal if done else None)
+    return StepsTaken(stats, taken + sum(one.steps for one in done), done[-1].refusal if done else None)
 
 
 async def _teach(
@@ -142,10 +167,11 @@ async def _teach(
     answers: Sequence[tuple[str, str]],
     passes: int,
     take: Callable[[list[Batch], Random], Awaitable[StepsTaken]],
+    seconds: float = 0.0,
 ) -> PlayedRound:
-    """Trains on completions to questions and returns the round. Answers that are too long for this model are
-    skipped."""
-    started, number = time.monotonic(), before.round + 1
+    """Trains on completions to questions and returns the round; `seconds` of it have passed already. Answers
+    that are too long for this model are skipped."""
+    started, number = time.monotonic() - seconds, before.round + 1
     tools.report(Phase.LEARNING)
     readings = await tools.link.read(
         [

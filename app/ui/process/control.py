@@ -37,9 +37,8 @@ INSIST_S = 600.0
 """Seconds for which `insist` and the very first start override the rules, so that a person can see it learn
 without leaving the computer or closing other apps."""
 AWAITED_MINUTES = 40
-"""Maximum minutes for which that is repeated: while a lesson from others goes on, because one that is cut short
-is lost, and until a model has a point above zero and the round after it, which with others is often their first
-lesson. On two busy cores a real model's first point takes seven to eleven."""
+"""Maximum minutes for which that is repeated until a model has a point above zero. On two busy cores a real
+model's first point takes seven to eleven."""
 _ORDERS = {
     one.value for one in (Reason.PAUSED, Reason.SNOOZED, Reason.SERVING, Reason.CLASS, Reason.OUTSIDE_HOURS)
 }
@@ -154,7 +153,7 @@ class Control(QObject):
         self._link.tell(command="resume")
 
     def insist(self) -> None:
-        """Learns for INSIST_S even if other programs are busy; longer where that would be in vain."""
+        """Learns for INSIST_S even if other programs are busy; longer until there is a point above zero."""
         self._be_willing()
         self._launch()
         self._insist()
@@ -265,11 +264,6 @@ class Control(QObject):
         self._awaited = AWAITED_MINUTES
         self._link.tell(command="insist", seconds=INSIST_S)
 
-    def _in_vain(self) -> bool:
-        """Whether what was learned so far would be lost or unseen if the rules stopped it now."""
-        view = self.view
-        return view.lesson or not any(point.share and point.round < view.safe_round for point in view.curve)
-
     def _be_willing(self) -> None:
         self._remember(asked=True, willing=True)
         self._change(willing=True)
@@ -364,10 +358,10 @@ class Control(QObject):
         self._fold.tick(self._clock())
         self._awaited = max(0, self._awaited - 1)
         if self._awaited and self._awaited % (INSIST_S / 60) == 0 and not _held(self.view):
-            if self._in_vain():
-                self._link.tell(command="insist", seconds=INSIST_S)
-            else:
+            if any(point.share for point in self.view.curve):
                 self._awaited = 0
+            else:
+                self._link.tell(command="insist", seconds=INSIST_S)
         self._soon()
 
     def _remember(self, **fields: object) -> None:

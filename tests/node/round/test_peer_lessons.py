@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,11 @@ from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, doing
 from app.node.record.state import NodeState
 from app.node.round import language, placing, teaching
+from app.node.round.lesson_progress import LessonFolder, LessonInProgress
 from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import HELD_STEPS, RECOVERIES, RECOVERY_RATE
 from app.node.round.watch import SnapshotWriter
+from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import curriculum
 from app.sapo.groups import Group, ScoredGroup
@@ -126,6 +129,47 @@ def test_groups_that_are_displaced_while_a_slow_lesson_runs_are_shown_and_thanke
     )
     shown = rows(bench, "SELECT DISTINCT peer, family FROM groups WHERE source = 'peer' ORDER BY peer")
     assert shown == [(author, learned.family) for author in AUTHORS] and len(swarm.taught) == 30
+
+
+@pytest.mark.parametrize("ends", ["the trainer dies", "it is paused", "the disk is full", "another round"])
+def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
+    ends: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teaching, "HELD_STEPS", 2)
+    save, saved = LessonFolder.save, list[int]()
+
+    async def interrupted(
+        self: LessonFolder, link: TrainerLink, state: NodeState, lesson: LessonInProgress
+    ) -> None:
+        saved.append(lesson.steps)
+        if ends == "another round":
+            state = msgspec.structs.replace(state, saved_at=state.saved_at - 1)
+        await save(self, link, state, lesson)
+        if len(saved) == 2:
+            raise asyncio.CancelledError if ends == "it is paused" else TrainerDied("It died.", "")
+
+    def seal(unfinished: Path, model: str, state: NodeState) -> None:
+        if ends == "the disk is full" and unfinished.parent.name == checkpoint.LESSON_FOLDER:
+            raise OSError(errno.ENOSPC, "")
+        real_seal(unfinished, model, state)
+
+    real_seal = checkpoint.seal
+    options = {"place": True, "families": FAMILIES, "external": 2, "rounds": 3}
+    whole = Bench(tmp_path)
+    (tmp_path / "cut").mkdir()
+    cut = Bench(tmp_path / "cut")
+    first = whole.run(swarm=shelf(), **options)
+    monkeypatch.setattr(LessonFolder, "save", interrupted)
+    monkeypatch.setattr(checkpoint, "seal", seal)
+    seen = cut.run(swarm=shelf(), **options)
+    assert saved[:3] == [2, 4, 6 if ends in ("the trainer dies", "it is paused") else 2]
+    (lesson, again) = ([one for one in of(Round, some) if one.lesson_from] for some in (first, seen))
+    assert [(one.round, one.lesson, one.peers) for one in again] == [
+        (one.round, one.lesson, one.peers) for one in lesson
+    ]
+    assert whole.steps(3) == cut.steps(3)
+    (left,) = cut.home.glob("models/*/lesson/*")
+    assert left.name == "trial.json", "which the next lesson begins with"
 
 
 def test_a_family_that_is_still_weak_is_taught_again_and_told_once(

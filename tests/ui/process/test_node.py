@@ -323,26 +323,15 @@ def test_the_very_first_start_insists_and_later_ones_do_not(
     later.close()
 
 
-@pytest.mark.parametrize(
-    ("share", "safe", "lesson", "told"),
-    [("0.0", 1, False, 3), ("0.5", 0, False, 3), ("0.5", 1, False, 2), ("0.5", 1, True, 3)],
-)
-def test_it_insists_until_there_is_a_point_above_zero_and_a_round_after_it_and_while_a_lesson_goes_on(
-    make: Callable[[str], NodeProcess],
-    tmp_path: Path,
-    qtbot: QtBot,
-    share: str,
-    safe: int,
-    lesson: bool,
-    told: int,
+@pytest.mark.parametrize(("share", "told"), [("0.0", 3), ("0.5", 2)])
+def test_it_insists_until_there_is_a_point_above_zero(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot, share: str, told: int
 ) -> None:
-    """A lesson from others that the rules cut short is lost."""
     control = Control(
         tmp_path, Choices(tmp_path), make(GOOD.replace('"pass_at_1":0.5', f'"pass_at_1":{share}'))
     )
     control.learn("alone")
     qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2 and bool(control.view.curve), timeout=PATIENCE_MS)
-    control._change(safe_round=safe, lesson=lesson)
     for _ in range(15):
         control._new_minute()
     control.harder()
