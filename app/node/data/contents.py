@@ -46,6 +46,7 @@ _NAMES = {
         "outbox.sqlite",
         "outbox.sqlite-*",
         "thanks.json",
+        "waiting.json",
     ),
     DataKind.QUESTIONS: ("questions",),
     DataKind.LOGS: ("logs", "node.log"),

@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 
+from app.common import files
 from app.common.rate import wait_s
 from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.data import question_sets
@@ -41,12 +42,13 @@ from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
-from app.swarm.intake.buffer import PeerBuffer
+from app.swarm.intake.buffer import PeerBuffer, WaitingGroups
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import is_access_key
 from app.swarm.wire.shared_sets import SharedSet
 
+WAITING_FILE = "waiting.json"
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
 """Maximum seconds that the end of a run waits for a relay's answers, and for a relay that is disconnected."""
 _LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
@@ -101,6 +103,7 @@ class SwarmMember:
         self._own = tuple(family for family in families if is_own(family))
         self._agreed, self._private = shared, False
         self._for_lessons: tuple[str, ...] = ()
+        self._swarm: str | None = None
         self._resting = self._in_class = False
         self._probe: Probe | None = None
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
@@ -146,6 +149,7 @@ class SwarmMember:
             self._client.thank([group.id for group in new])
             skills = sorted({(group.key, group.scored.group.coordinates.family) for group in new})
             self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.vouched)
+        self._save_waiting()
         self._refresh()
 
     def solved_families(self) -> frozenset[str]:
@@ -224,6 +228,7 @@ class SwarmMember:
     async def close(self) -> None:
         await self._hand_over(_LAST_WORDS_S, 0.0)
         self._tell_figures()
+        self._save_waiting()
         ending = {task for task in (self._life, self._feeding) if task is not None}
         for task in ending:
             task.cancel()
@@ -296,9 +301,7 @@ class SwarmMember:
         self.reporter.joined(client.status.acknowledged, self.buffer.vouches_for_all)
         fetcher = PeerFetcher(
             client,
-            lambda swarm: Intake(
-                self._sandbox, swarm, own_keys, families=self._known, sets=lambda: self._shared
-            ),
+            lambda swarm: self._open_intake(swarm, own_keys),
             self.buffer,
             self._recipe,
             self._external,
@@ -311,6 +314,19 @@ class SwarmMember:
         self._early.clear()
         self._publish(early)
         return client, fetcher
+
+    def _open_intake(self, swarm: str, own_keys: Collection[bytes]) -> Intake:
+        """Returns the checks for groups of a swarm, after adding those that waited when the node last ended."""
+        self._swarm = swarm
+        saved = files.read_json(self._folder / WAITING_FILE, WaitingGroups)
+        if saved is not None and saved.swarm == swarm:  # in a private swarm every author is trusted
+            self.buffer.restore_waiting(saved)
+        return Intake(self._sandbox, swarm, own_keys, families=self._known, sets=lambda: self._shared)
+
+    def _save_waiting(self) -> None:
+        if self._swarm is not None:
+            with contextlib.suppress(OSError):  # they would come again some day
+                files.write_json(self._folder / WAITING_FILE, self.buffer.save_waiting(self._swarm))
 
     @property
     def _shared(self) -> tuple[SharedSet, ...]:

@@ -19,11 +19,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
+import msgspec
+
 from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, PeerRecords
 from app.sapo.groups import lone
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
-from app.swarm.wire.limits import OLDEST_S
+from app.swarm.wire.limits import ARCHIVED_S, OLDEST_S
 
 MAX_BUFFERED = 256
 MAX_BYTES = 4_000_000
@@ -37,6 +39,17 @@ WAITING_OF_FAMILY = 192
 """Maximum groups of one family that wait, enough for four lessons; at most half of them of one author."""
 _QUESTIONS = 8192
 """Maximum questions remembered of groups that arrived in this run."""
+
+
+class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """The waiting groups of a swarm, saved for the next run: in how many lessons each was taught, and those
+    that the model learned from, by id. A relay gives a group only once, so a node that is on for ten minutes at
+    a time would rarely have enough of them for a lesson."""
+
+    swarm: str
+    groups: tuple[PeerGroup, ...]
+    taught: dict[str, int]
+    learned: frozenset[str]
 
 
 class PeerBuffer:
@@ -133,6 +146,24 @@ class PeerBuffer:
     def waiting_groups(self) -> list[PeerGroup]:
         """Groups of families that the node does not train on, in order of arrival."""
         return list(self._waiting.values())
+
+    def save_waiting(self, swarm: str) -> WaitingGroups:
+        """Returns the waiting groups, to be saved as those of this swarm."""
+        return WaitingGroups(
+            swarm=swarm,
+            groups=tuple(self._waiting.values()),
+            taught=dict(self.times_taught),
+            learned=frozenset(self._learned),
+        )
+
+    def restore_waiting(self, saved: WaitingGroups) -> None:
+        """Adds saved groups that are younger than a relay's archive and were not here before."""
+        oldest = self.now_ms() - ARCHIVED_S * 1000
+        for group in saved.groups:
+            if group.counts_ms >= oldest and self.add(group) and group.id in self._waiting:
+                if times := saved.taught.get(group.id):
+                    self.times_taught[group.id] = times
+                self._learned.update({group.id} & saved.learned)
 
     def vouches(self, key: str) -> bool:
         """True if an author may teach a lesson without a second author: the owner trusts it, or its answers

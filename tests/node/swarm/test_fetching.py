@@ -325,6 +325,25 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     assert take(fetcher) == ["question 2"]
 
 
+@pytest.mark.parametrize(("swarm", "waits"), [("one", 3), ("another", 0)])
+def test_groups_that_waited_for_a_lesson_are_here_again_in_the_same_swarm(
+    swarm: str, waits: int, tmp_path: Path
+) -> None:
+    def member(swarm: str) -> SwarmMember:
+        made = SwarmMember(tmp_path, None, recipe=RECIPES["default"], external=2, families=("gcd", "lcm"))
+        made.buffer.now_ms = lambda: NOW_MS
+        made.practise_families(("gcd",))
+        made._sandbox = None  # type: ignore[assignment]  # nothing is checked
+        made._open_intake(swarm, ())
+        return made
+
+    first = member("one")
+    groups = [of_family("lcm", number) for number in range(3)]
+    assert all(map(first.buffer.add, groups))
+    first.settle_lesson([groups[0].id], groups[:1])
+    assert len(member(swarm).buffer.waiting_groups()) == waits
+
+
 def telling_reporter(folder: Path) -> tuple[SwarmReporter, list[str]]:
     """A reporter, and the sentences that it says."""
     told: list[str] = []

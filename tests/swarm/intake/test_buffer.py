@@ -14,7 +14,7 @@ from app.learning.choosing import JudgedGroup, PeerGroup
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
-from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, size
+from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, WaitingGroups, size
 
 NOW_MS = 1_800_000_000_000
 
@@ -144,6 +144,26 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     )
     buffer.practise(["gcd", "lcm"])
     assert not buffer.waiting_groups() and take_all(buffer) == [], "taught, or too old for a round"
+
+
+def test_what_waits_outlasts_the_node_for_a_day() -> None:
+    buffer = PeerBuffer(clock())
+    buffer.practise(["gcd"])
+    assert all(buffer.add(checked(number, family="lcm")) for number in range(3))
+    first, second, third = buffer.waiting_groups()
+    buffer.settle_lesson([first.id, second.id], [first])
+    saved = buffer.save_waiting("swarm")
+    assert msgspec.json.decode(msgspec.json.encode(saved), type=WaitingGroups) == saved
+    later = PeerBuffer(clock(NOW_MS + 3_600_000))
+    later.practise(["gcd"])
+    assert later.add(third)
+    later.restore_waiting(saved)
+    assert {one.id for one in later.waiting_groups()} == {first.id, second.id, third.id}
+    assert later.times_taught == {first.id: 1, second.id: 1} and not later.add(second)
+    assert later.settle_lesson([], [first, second]) == [second], "it thanked for the first one before"
+    tomorrow = PeerBuffer(clock(NOW_MS + 86_400_001))
+    tomorrow.restore_waiting(saved)
+    assert not tomorrow.waiting_groups() and not len(tomorrow)
 
 
 def test_what_came_before_the_families_were_known_waits_where_they_are_not_practised() -> None:
