@@ -219,10 +219,11 @@ class ActiveFamilies:
     ) -> LessonTrial:
         """Runs the trials of a lesson's families and of the other active ones, and measures the perplexity of
         everyday replies, unless it is given as `everyday`. The trial after a lesson asks the questions of the
-        one `before` it. Results from the latest lesson, if recent, are reused for the trial before the next. A
-        family whose questions are too long for the model gets no answers. Raises TrainerDied and
-        EngineError."""
-        levels = state.curriculum.levels | lesson.levels
+        one `before` it, in the same families. Results from the latest lesson, if recent, are reused for the
+        trial before the next. A family whose questions are too long for the model gets no answers. Raises
+        TrainerDied and EngineError."""
+        own = {one.family: one.level for one in before.own} if before is not None else state.curriculum.levels
+        levels = own | lesson.levels
         latest = self.lessons.latest_trial() if before is None else None
         if latest is not None and not 0 <= state.round - latest.round <= _LASTS:
             latest = None

@@ -95,6 +95,7 @@ class LessonFolder:
     async def resume(self, link: TrainerLink, state: NodeState) -> LessonInProgress | None:
         """Loads the lesson that was interrupted after `state` was saved, with its adapter; None if there is
         none. Others are deleted. Raises TrainerDied."""
+        checkpoint.sweep(self._root)
         for folder in checkpoint.newest_first(self._root):
             with contextlib.suppress(checkpoint.CheckpointError, AdapterError, OSError, msgspec.MsgspecError):
                 saved = checkpoint.read(folder, self._mark)
