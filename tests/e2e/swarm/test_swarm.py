@@ -198,6 +198,7 @@ def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Star
         assert not generate(Coordinates(**task)).held_out
 
 
+@pytest.mark.long
 def test_a_swarm_of_two_in_one_command(model: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         command(
