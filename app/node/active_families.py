@@ -230,9 +230,9 @@ class ActiveFamilies:
         known = {(one.family, one.level): one for one in (*latest.lesson, *latest.own)} if latest else {}
         asked = before or latest
         first = asked.first if asked is not None else _LESSON_TRIALS + TRIAL_QUESTIONS * state.round
-        tools.report(Phase.PLACING)
         tried: dict[str, FamilyTrial] = {}
-        for family, level in levels.items():
+        for number, (family, level) in enumerate(levels.items(), 1):
+            tools.report(Phase.PLACING, number, len(levels))
             if (family, level) in known:
                 tried[family] = known[family, level]
                 continue

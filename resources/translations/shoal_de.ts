@@ -3992,12 +3992,12 @@ answer: a*b</translation>
    <translation>Erster Blick</translation>
   </message>
   <message>
-   <source>trying other kinds of puzzles</source>
-   <translation>probiert andere Arten von Rätseln</translation>
+   <source>testing what a lesson from others changes, kind {n} of {all}</source>
+   <translation>prüft, was eine Lektion von anderen ändert, Art {n} von {all}</translation>
   </message>
   <message>
-   <source>trying what it learned from others</source>
-   <translation>probiert, was es von anderen gelernt hat</translation>
+   <source>trying other kinds of puzzles</source>
+   <translation>probiert andere Arten von Rätseln</translation>
   </message>
   <message>
    <source>looking for puzzles that suit it</source>
@@ -6097,24 +6097,12 @@ answer: a*b</translation>
    <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
-   <source>A lesson from others' answers cost too much of the rest, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat zu viel vom Übrigen gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
-  </message>
-  <message>
    <source>Learned {family} from {name}.</source>
    <translation>{family} gelernt von {name}.</translation>
   </message>
   <message>
    <source>It began with “{completion}”.</source>
    <translation>Es begann mit „{completion}“.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers cost everyday language, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat Alltagssprache gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
   </message>
   <message>
    <source>New to the mix: {new}.</source>
@@ -6747,6 +6735,18 @@ answer: a*b</translation>
   <message>
    <source>The disk has room again, so learning continues.</source>
    <translation>Auf der Festplatte ist wieder Platz, das Lernen geht weiter.</translation>
+  </message>
+  <message>
+   <source>A lesson from others' answers cost too much of the rest, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat zu viel vom Übrigen gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
+  </message>
+  <message>
+   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
+  </message>
+  <message>
+   <source>A lesson from others' answers cost everyday language, so your model is as it was before it.</source>
+   <translation>Eine Lektion aus Antworten anderer hat Alltagssprache gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
   </message>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>

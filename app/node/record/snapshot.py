@@ -226,11 +226,11 @@ def doing(snapshot: Snapshot) -> str:
         return snapshot.ruling.short
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     if snapshot.phase is Phase.PLACING:
+        kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.done and snapshot.total else ""
         if snapshot.lesson:
-            return "trying what it learned from others"
+            return "testing what a lesson from others changes" + kinds
         if snapshot.safe_round and not snapshot.total:
             return "trying other kinds of puzzles"
-        kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.done and snapshot.total else ""
         return said(snapshot.phase) + kinds
     if snapshot.phase is Phase.GATHERING:
         return f"{said(snapshot.phase)}, {snapshot.done} of {snapshot.total}"

@@ -33,8 +33,8 @@ class SnapshotWriter:
 
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """Records that a phase has begun, or that `done` of its `total` completions are done."""
-        if phase is not self.snapshot.phase:
-            self._phase_began = time.monotonic()
+        if phase is not self.snapshot.phase or total != self.snapshot.total:
+            self._phase_began, self._done_before = time.monotonic(), done  # a lesson may go on half-way
         now = self.snapshot
         if phase is Phase.DRAWING:
             self._drawn = now.round
@@ -96,8 +96,8 @@ class SnapshotWriter:
         for a first look, which ends as soon as suitable puzzles are found."""
         if phase in (Phase.PLACING, Phase.GATHERING):
             return None
-        if done:
-            return (time.monotonic() - self._phase_began) / done * (total - done)
+        if new := max(0, done - self._done_before):
+            return (time.monotonic() - self._phase_began) / new * (total - done)
         last = self.snapshot.last
         return last.sample_s if last is not None and phase is Phase.SAMPLING else None
 

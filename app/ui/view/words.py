@@ -180,10 +180,10 @@ def step_line(view: View) -> str:
         return ""
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
+        if view.lesson:
+            return tr("testing what a lesson from others changes, kind {n} of {all}", n=view.done, all=view.total)
         if view.safe_round and not view.total:
             return tr("trying other kinds of puzzles")
-        if view.lesson:
-            return tr("trying what it learned from others")
         if not view.done or not view.total:
             return tr("looking for puzzles that suit it")
         return tr("looking for puzzles that suit it, kind {n} of {all}", n=view.done, all=view.total)

@@ -226,7 +226,10 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
         ),
         (dict(phase=Phase.LEARNING), "learning"),
         (dict(phase=Phase.LEARNING, lesson=True, eta_s=9.0), "learning from other models' answers, about 9 s"),
-        (dict(phase=Phase.PLACING, lesson=True, safe_round=3), "trying what it learned from others"),
+        (
+            dict(phase=Phase.PLACING, lesson=True, safe_round=3, done=2, total=9),
+            "testing what a lesson from others changes, kind 2 of 9",
+        ),
         (dict(phase=Phase.PLACING, done=0, total=47), "finding out what this model can begin with"),
         (
             dict(phase=Phase.PLACING, safe_round=0, done=8, total=47),

@@ -350,6 +350,6 @@ def test_a_trial_belongs_to_its_lesson_until_that_has_ended() -> None:
         return doing(writer.snapshot) if writer.snapshot.lesson else ""
 
     assert seen(Phase.LEARNING) == "learning from other models' answers"
-    assert seen(Phase.PLACING) == "trying what it learned from others"
+    assert seen(Phase.PLACING) == "testing what a lesson from others changes"
     writer.end_lesson()
     assert [seen(phase) for phase in (Phase.PLACING, Phase.DRAWING, Phase.LEARNING)] == ["", "", ""]
