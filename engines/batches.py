@@ -63,8 +63,8 @@ class MemoryErrors:
     release: Callable[[], None]
 
     def learning(self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]) -> Done:
-        """Runs `work`, again with lower limits whenever memory runs out; `notice` gets a sentence each time.
-        Raises EngineError when the limits cannot get lower."""
+        """Runs `work`, and retries it with lower limits when memory runs out; `notice` gets a sentence each
+        time. Raises EngineError when the limits cannot be lowered further."""
         while True:
             try:
                 return work()

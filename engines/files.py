@@ -113,7 +113,7 @@ def discard(path: Path) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def size(path: Path) -> int:
+def size_on_disk(path: Path) -> int:
     """Returns the bytes of all files below a folder, hard links counted once; symbolic links are not
     followed."""
     seen: set[int] = set()

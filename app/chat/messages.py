@@ -128,7 +128,7 @@ class Solve(_Message, frozen=True):
     sides: Sides = "both"
 
 
-class JudgeAnswer(_Message, frozen=True, tag="judge"):
+class SubmitAnswer(_Message, frozen=True, tag="judge"):
     """Submits a person's answer and their working. The replies are AnswerJudged and Solution."""
 
     puzzle: int
@@ -265,7 +265,7 @@ class ChatFailed(_Message, frozen=True, tag="failed"):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | JudgeAnswer | Give | Race | Forget | StopRequest
+Request = Ask | Draw | Solve | SubmitAnswer | Give | Race | Forget | StopRequest
 Reply = (
     ModelOpened
     | PuzzleDrawn

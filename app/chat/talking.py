@@ -90,7 +90,7 @@ class Chat:
                     yield self._draw(request)
                 case messages.Solve():
                     yield from self._solve(request, tell)
-                case messages.JudgeAnswer():
+                case messages.SubmitAnswer():
                     yield from self._judge(request)
                 case messages.Give():
                     self._give(request)
@@ -214,7 +214,7 @@ class Chat:
             if not tell("after", ""):
                 return
 
-    def _judge(self, request: messages.JudgeAnswer) -> Iterator[messages.Reply]:
+    def _judge(self, request: messages.SubmitAnswer) -> Iterator[messages.Reply]:
         """Scores a person's answer, and offers its text for training if it is correct, has working and the
         puzzle is not held out."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle

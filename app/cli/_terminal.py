@@ -101,7 +101,7 @@ class TerminalLine:
 
 
 class JobLines(TerminalLine):
-    """Prints a job for people: progress on one line of a terminal, everything else on separate lines."""
+    """Prints a job for people: progress on one terminal line, everything else on separate lines."""
 
     def show(self, event: object) -> None:
         from app.common.job import Progress, Waiting  # the list of commands needs nothing installed

@@ -218,7 +218,7 @@ def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
     if args.json:
         told = [
             described(Preview(made=one.made, guessed=False))
-            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name)), "shared": one.shared}
+            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name)), "shared": one.shares_answers}
             for one in sets
         ]
         json_line({"sets": told} | ({"offered": [one.made.name for one in offers]} if offers else {}))
@@ -245,12 +245,12 @@ def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
 def _share(args: argparse.Namespace, one: KeptSet) -> int:
     one.share(not args.stop)
     sentence = f"{one.made.name} stays on this computer."
-    if one.shared:
+    if one.shares_answers:
         sentence = (
             f"In a private swarm, members who have the same file share answers to {one.made.name}. No one else "
             "can read them."
         )
-    _tell(args, sentence, shared=one.shared)
+    _tell(args, sentence, shared=one.shares_answers)
     return 0
 
 

@@ -265,7 +265,7 @@ def _swarm(
         families=(*plan.families, *plan.others),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
-        shared=lambda: [one.made for one in sets if one.shared],
+        shared=lambda: [one.made for one in sets if one.shares_answers],
     )
 
 

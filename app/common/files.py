@@ -22,7 +22,7 @@ from engines.files import flush as flush
 from engines.files import free as free
 from engines.files import read_json as read_json
 from engines.files import replace as replace
-from engines.files import size as size
+from engines.files import size_on_disk as size_on_disk
 from engines.files import staged as staged
 from engines.files import write as write
 from engines.files import write_json as write_json

@@ -102,7 +102,7 @@ class Gatherer:
         return tuple(rows[field] for field in FIELDS if field in rows)
 
     def close(self) -> None:
-        """Ends the threads. A thread that hangs in its source ends with the process."""
+        """Stops the threads. One that is stuck in its source ends only with the process."""
         for asker in self._askers:
             asker.close()
 

@@ -92,10 +92,10 @@ class OwnExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
-    `round` from `answers` (a count) of these `authors`. `opened` tells whether the family joined, `failures`
-    how many lessons in a row gained nothing, `before` and `after` are shares of right answers in the latest
-    trials."""
+    """The result of the peer lessons (app.learning.peer_lesson) in one family. The latest was taught after
+    `round`, from `answers` (a count) of these `authors`. `opened`: whether the family became active;
+    `failures`: number of lessons in a row without a gain; `before`, `after`: shares of right answers in the
+    latest trials."""
 
     family: str
     level: int
@@ -153,7 +153,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def looked_at(self) -> int:
+    def families_tried(self) -> int:
         """Number of families that were asked at least one question."""
         return len({one.family for one in self.tried if one.questions})
 

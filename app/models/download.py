@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.fetch import Piece, part_of
-from app.common.files import read_json, size, unwritable, write, write_json
+from app.common.files import read_json, size_on_disk, unwritable, write, write_json
 from app.common.job import Done, JobEvent, Reporter, Tell
 from app.common.rate import RetryLimit
 from app.common.text import in_bytes
@@ -85,7 +85,7 @@ def download(
         there = shelf.find(id)
         carried = entry.package.file_sha256 if entry and entry.package and not revision else ""
         if there is not None and (there.name in (wanted, carried) or wanted == "main"):
-            tell(DownloadDone(model=id, commit=there.name, path=str(there), bytes=size(there)))
+            tell(DownloadDone(model=id, commit=there.name, path=str(there), bytes=size_on_disk(there)))
             return there
         work = _Download(shelf, entry, id, wanted, partial, tell, patience)
         try:

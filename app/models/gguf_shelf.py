@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import DISK_SPARE, discard, held, in_bytes, size, write_json
+from engines.files import DISK_SPARE, discard, held, in_bytes, size_on_disk, write_json
 
 if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan
@@ -148,7 +148,7 @@ class GgufShelf:
         path = Path(name).expanduser().absolute()
         for one in self._made():
             if one.origin.path == str(path):
-                freed = size(one.folder)
+                freed = size_on_disk(one.folder)
                 discard(one.folder)
                 return freed
         return None

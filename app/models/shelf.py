@@ -20,7 +20,7 @@ import msgspec
 from app.models.catalogue import STARTER, full_name
 from app.models.gguf_shelf import HUB_FOLDER, GgufShelf, is_gguf
 from engines.contract import EngineError
-from engines.files import discard, free, held, lock_of, own_corner, read_json, size, write_json
+from engines.files import discard, free, held, lock_of, own_corner, read_json, size_on_disk, write_json
 from engines.remedy import command
 
 PARTIAL = ".partial"
@@ -111,20 +111,22 @@ class Shelf:
             folder = self.find(id)
             if folder is not None:
                 found.append(
-                    InstalledModel(name=id, folder=str(folder), bytes=size(place), source=self.source(id))
+                    InstalledModel(
+                        name=id, folder=str(folder), bytes=size_on_disk(place), source=self.source(id)
+                    )
                 )
         for one in GgufShelf(self.home).made():
             found.append(
                 InstalledModel(
                     name=one.origin.path,
                     folder=str(one.folder),
-                    bytes=size(one.folder),
+                    bytes=size_on_disk(one.folder),
                     local=True,
                     title=one.origin.title,
                 )
             )
         for path in self.folders():
-            found.append(InstalledModel(name=str(path), folder=str(path), bytes=size(path), local=True))
+            found.append(InstalledModel(name=str(path), folder=str(path), bytes=size_on_disk(path), local=True))
         return found
 
     def unfinished(self) -> list[PartialDownload]:
@@ -177,7 +179,7 @@ class Shelf:
             raise EngineError(f"{name} is being downloaded right now: cancel that first.")
         freed = 0
         for path in (place, partial):
-            freed += size(path)
+            freed += size_on_disk(path)
             discard(path)
         return freed
 

@@ -153,7 +153,7 @@ class ActiveFamilies:
         assert self._found is not None
         before, first = self._found, JOIN_QUESTIONS * state.round
         kinds = len(before.tried) if before.unasked else 0
-        tools.report(Phase.PLACING, before.looked_at if kinds else 0, kinds)
+        tools.report(Phase.PLACING, before.families_tried if kinds else 0, kinds)
         tried = await placing.retry_families(tools, state.way, families, first, FIRST)
         if hopeful := {one.family: one.level for one in tried if one.any}:
             more = JOIN_QUESTIONS - FIRST

@@ -159,7 +159,7 @@ class Node:
             reason = "stopped"
             raise
         except (EngineError, QuestionError, SandboxError) as error:
-            sentence = await self._supervisor.fault() or str(error)
+            sentence = await self._supervisor.engine_fault() or str(error)
             raise NodeError(sentence) from error
         except NodeError as error:
             sentence = str(error)
@@ -225,7 +225,7 @@ class Node:
         await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
         await self._supervisor.end()
         if self._swarm is not None:
-            self._swarm.rest(True)
+            self._swarm.pause_fetching(True)
         await self._training.rest()
         self._watch.report(Phase.PAUSED)
         open_ = asyncio.create_task(self._gate.wait_open())
@@ -237,7 +237,7 @@ class Node:
             leaving.cancel()
         self._watch.report(Phase.STARTING)
         if self._swarm is not None:
-            self._swarm.rest(False)
+            self._swarm.pause_fetching(False)
 
     async def _start_early(self) -> None:
         await self._ruled.wait()

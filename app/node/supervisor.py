@@ -74,7 +74,7 @@ class Supervisor:
             await self.link.end()
         self.link = self.engine = None
 
-    async def fault(self) -> str:
+    async def engine_fault(self) -> str:
         """Returns what is wrong with an installed app's engine, since restarting a broken one does not help.
         Empty if nothing is wrong, and always in a source checkout."""
         if not packs.installed():
@@ -101,7 +101,7 @@ class Supervisor:
         saved `state` is played again. Raises NodeError if another start would not help."""
         self.link = self.engine = None
         self._deaths += 1
-        if self._deaths == 1 and not death.of_memory and (fault := await self.fault()):
+        if self._deaths == 1 and not death.of_memory and (fault := await self.engine_fault()):
             raise NodeError(f"{fault} Round {state.round} is safe.")
         if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
             raise NodeError(

@@ -236,7 +236,7 @@ class TrainingRun:
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
             return kept
-        remembered = await language.listen(self._link)
+        remembered = await language.measure_reference(self._link)
         with room_on_disk(self._home):
             language.write(self._folder, remembered)
         return remembered

@@ -290,7 +290,7 @@ class GroupsPerHour:
         return int(self._clock() // 60) - HOUR_MIN
 
 
-class RelayTally:
+class RelayCounters:
     """Counters since the start: frames' bytes in both directions, samples answered and groups in them, sign-ins
     by result, connections refused or ended by reason, groups that waited for the backplane and their total wait
     in seconds."""

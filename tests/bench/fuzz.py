@@ -161,7 +161,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
 
 def _with_items(frame: bytes) -> None:
     message = frames.decode_relay_frame(frame)
-    for raw in message.items if isinstance(message, protocol.BatchReply) else ():
+    for raw in message.items if isinstance(message, protocol.SampleReply) else ():
         try:
             frames.item(raw)
         except Refused:

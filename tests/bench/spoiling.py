@@ -26,7 +26,6 @@ from app.swarm.wire.limits import Code, Quotas, RelayLimits
 from app.swarm.wire.protocol import (
     AskStats,
     Auth,
-    BatchReply,
     Bye,
     Err,
     Hello,
@@ -35,6 +34,7 @@ from app.swarm.wire.protocol import (
     RelayNotice,
     Report,
     Sample,
+    SampleReply,
     Stats,
     Welcome,
 )
@@ -364,7 +364,7 @@ def from_relay() -> list[bytes]:
         Welcome(session="s", quotas=Quotas(), time_ms=5),
         Err(code=Code.RATE_LIMITED, msg="slower", rid=1, retry_after_ms=100),
         Ok(id=sealed.id, code=Code.ACCEPTED, time_ms=5),
-        BatchReply(rid=1, items=(item, item), window=9, eligible=5, sources=3, age_p50_s=1.5),
+        SampleReply(rid=1, items=(item, item), window=9, eligible=5, sources=3, age_p50_s=1.5),
         Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
         RelayNotice(msg="Maintenance at noon"),
         Bye(reason="restart", reconnect_after_ms=1000),

@@ -40,7 +40,7 @@ def solution(chat: Chat, puzzle: int) -> str:
 
 
 def judged(chat: Chat, puzzle: int, answer: str, work: str = "") -> AnswerJudged:
-    replies = do(chat, messages.JudgeAnswer(number=9, puzzle=puzzle, answer=answer, work=work))
+    replies = do(chat, messages.SubmitAnswer(number=9, puzzle=puzzle, answer=answer, work=work))
     return next(one for one in replies if isinstance(one, AnswerJudged))
 
 

@@ -54,7 +54,7 @@ def test_a_file_becomes_a_set_that_is_listed_handed_on_and_deleted(
     ] is None
     assert call(home, capsys, "show", "CAPITALS")[1]["rows"] == 30
     assert call(home, capsys, "share", "capitals")[1] == {"shared": True}
-    assert question_sets.kept(home)[0].shared
+    assert question_sets.kept(home)[0].shares_answers
     assert call(home, capsys, "share", "capitals", "--stop")[1] == {"shared": False}
     call(home, capsys, "share", "capitals")
     call(home, capsys, "export", "capitals", str(copy))

@@ -190,7 +190,7 @@ def test_discarding_sizes_and_room(tmp_path: Path) -> None:
     (folder / "in" / "b").write_bytes(bytes(5))
     os.link(folder / "a", folder / "again")
     (folder / "loop").symlink_to(folder)
-    assert files.size(folder) == 15 and files.size(tmp_path / "nowhere") == 0
+    assert files.size_on_disk(folder) == 15 and files.size_on_disk(tmp_path / "nowhere") == 0
     assert files.free(tmp_path / "not" / "there") > 0
     files.discard(folder)
     files.discard(tmp_path / "nowhere")

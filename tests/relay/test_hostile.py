@@ -46,11 +46,11 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     AskStats,
     Auth,
-    BatchReply,
     Err,
     Pub,
     Report,
     Sample,
+    SampleReply,
 )
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
 
@@ -80,7 +80,7 @@ async def unharmed(here: Town, number: int) -> AsyncIterator[Peer]:
         while True:
             assert await ann.publish() == "accepted"
             if rounds < 10:
-                assert isinstance(await bob.say(Sample(rid=rounds, k=4, max_bytes=100_000)), BatchReply)
+                assert isinstance(await bob.say(Sample(rid=rounds, k=4, max_bytes=100_000)), SampleReply)
             assert (await bob.stats()).peers >= 2
             rounds += 1
             await asyncio.sleep(min(2.0, 0.1 * rounds))

@@ -33,7 +33,7 @@ from app.common.text import whole
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item, to_frame
 from app.swarm.wire.limits import OLDEST_S
-from app.swarm.wire.protocol import AskStats, BatchReply, Sample
+from app.swarm.wire.protocol import AskStats, Sample, SampleReply
 from engines.facts import cpu_name
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
@@ -334,7 +334,7 @@ def _looked_at(url: str, number: int) -> int:
     try:
         wire.say(to_frame(SAMPLE))
         batch = wire.message()
-        if not isinstance(batch, BatchReply) or len(batch.items) < K or batch.window < 1:
+        if not isinstance(batch, SampleReply) or len(batch.items) < K or batch.window < 1:
             raise BenchError(f"After the load a batch has not {K} groups: {str(batch)[:200]}.")
         for raw in batch.items:
             unseal(item(raw), SWARM)

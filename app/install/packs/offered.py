@@ -138,7 +138,7 @@ def _row(name: str, offer: PackOffer, root: Path, carried: str = "") -> Offered:
         title=offer.title,
         bytes=offer.bytes,
         disk=offer.disk,
-        have=min(files.size(wheels), offer.bytes),
+        have=min(files.size_on_disk(wheels), offer.bytes),
         carried=carried,
     )
 

@@ -125,7 +125,7 @@ class PackInstaller:
                     title=self._title(pack),
                     use=use,
                     whole=mark is not None,
-                    bytes=files.size(self.root / pack),
+                    bytes=files.size_on_disk(self.root / pack),
                     python=mark.version if mark is not None else "",
                 )
             )
@@ -139,7 +139,7 @@ class PackInstaller:
                 listed = remedy.command("pack list")
                 raise InstallError(f"There is no engine {pack[:60]!r} here: {listed} names those that are.")
             gone = [pack] if pack else place.packs(self.root)
-            freed = sum(files.size(self.root / name) for name in gone)
+            freed = sum(files.size_on_disk(self.root / name) for name in gone)
             try:
                 before = place.current(self.root)
                 left = [name for name in (before.current, before.previous) if name and name not in gone]
@@ -147,7 +147,7 @@ class PackInstaller:
                 for name in gone:
                     self._drop(name)
                 if not pack:
-                    freed += files.size(self.root / ".work")
+                    freed += files.size_on_disk(self.root / ".work")
                     shutil.rmtree(self.root / ".work", ignore_errors=True)
                     for name in ("current.json", offered.SEEN):
                         (self.root / name).unlink(missing_ok=True)
@@ -199,7 +199,7 @@ class PackInstaller:
         """Checks that the disk has room, counting what has arrived already. Raises InstallError."""
         self._say(PackStage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
-        missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
+        missing = max(wanted.disk - min(here, total) - files.size_on_disk(self.root / name), 0) + SPARE
         there = self.free(self.root)
         if missing > there:
             raise InstallError(

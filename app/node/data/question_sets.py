@@ -40,7 +40,7 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
         return self.file.with_suffix(SHARED_SUFFIX)
 
     @property
-    def shared(self) -> bool:
+    def shares_answers(self) -> bool:
         """Whether its owner shares answers to it, in private swarms only, with peers that have an identical
         file."""
         return self._yes.exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.files import read_json, size
+from app.common.files import read_json, size_on_disk
 from app.models.catalogue import STARTER, Entry, entries
 from app.models.fit import (
     ComputerRoom,
@@ -86,7 +86,7 @@ def survey(home: Path, elsewhere: ModelFolders | None = None) -> Library:
         models=_paced(owned, room.dtype),
         orphans=tuple(trained.values()),
         disk_free=room.disk,
-        hub_bytes=size(shelf.root),
+        hub_bytes=size_on_disk(shelf.root),
         training_bytes=sum(row.bytes for row in every),
         memory=room.memory,
         dtype=room.dtype,
@@ -107,7 +107,7 @@ def _training(folder: Path) -> Training:
     best = read_json(folder / checkpoint.BEST_FOLDER / checkpoint.STATE_FILE, _Point)
     return Training(
         folder=str(folder),
-        bytes=size(folder),
+        bytes=size_on_disk(folder),
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
         answer_s=found.seconds / answers if found and found.seconds and answers else None,
@@ -186,7 +186,7 @@ def _starter(room: ComputerRoom) -> ModelEntry:
         about=STARTER_ABOUT,
         installed=True,
         licence="Apache-2.0",
-        bytes=size(folder),
+        bytes=size_on_disk(folder),
         recommended=True,
     )
     return _judged(made, folder, room)

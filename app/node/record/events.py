@@ -72,10 +72,10 @@ class LinkChanged(_Event, frozen=True, tag="link"):
 
 
 class SwarmDone(_Event, frozen=True, tag="swarm"):
-    """Swarm traffic, reported after every round and at the end. `received`, `accepted` and `refused` (by
-    reason) count peer groups in this run, `published` own ones; `created`, `acknowledged`, `waiting`, `held`
-    and `dropped` count own groups over all runs in this data folder. `peers`, `window` and `stored` are the
-    relay's figures, None while disconnected."""
+    """Swarm traffic, reported after every round and at the end. In this run, `received`, `accepted` and
+    `refused` (by reason) count peers' groups, and `published` own groups; over all runs in this data folder,
+    `created`, `acknowledged`, `waiting`, `held` and `dropped` count own groups. `peers`, `window` and `stored`
+    are the relay's figures, None while disconnected."""
 
     round: int
     connected: bool

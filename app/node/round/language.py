@@ -81,7 +81,7 @@ FILE = "smalltalk.json"
 
 
 class RememberedTalk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A talk, and the log-probabilities (nats) of its reply's tokens before the first round."""
+    """A conversation, and the log-probabilities (nats) of its reply's tokens before the first round."""
 
     talk: Talk
     logprobs_T: list[float]
@@ -97,7 +97,7 @@ def write(folder: Path, remembered: Sequence[RememberedTalk]) -> None:
     files.write_json(folder / FILE, remembered)
 
 
-async def listen(link: TrainerLink) -> tuple[RememberedTalk, ...]:
+async def measure_reference(link: TrainerLink) -> tuple[RememberedTalk, ...]:
     """Measures the talks with a model whose adapter is still empty. Replies that do not fit are skipped. Raises
     TrainerDied and EngineError."""
     small_talk = talks(FILE)

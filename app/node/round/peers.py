@@ -79,7 +79,7 @@ class NodeSwarm(Protocol):
         `learned` from, whose authors get receipts."""
         ...
 
-    def rest(self, resting: bool) -> None:
+    def pause_fetching(self, paused: bool) -> None:
         """Pauses or resumes fetching. The connection and messages in flight are not affected."""
         ...
 

@@ -102,7 +102,7 @@ def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestio
             there = sum(min(most, count) for count in placement.gathered(found.lesson, begun).values())
             tools.report(Phase.GATHERING, there, most * len(begun))
         else:
-            tools.report(Phase.PLACING, found.looked_at + int(new * share), kinds)
+            tools.report(Phase.PLACING, found.families_tried + int(new * share), kinds)
 
     return tell
 

@@ -30,7 +30,7 @@ from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuf
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S, LARGE_GROUP
-from app.swarm.wire.protocol import BatchReply, Wanted
+from app.swarm.wire.protocol import SampleReply, Wanted
 
 PULL_S, AGAIN_S = 6.0, 2.0
 """Seconds between two samples: on average (relays allow twelve a minute), and at least (a few may come in a
@@ -212,7 +212,7 @@ class PeerFetcher:
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
-    async def _take_in(self, batch: BatchReply, archived: bool) -> None:
+    async def _take_in(self, batch: SampleReply, archived: bool) -> None:
         """Checks a batch and adds the groups that pass to the buffer."""
         assert self._intake is not None  # `run` opened it
         # The check makes questions and scores answers in the sandbox, which may take seconds.
@@ -266,5 +266,5 @@ class PeerFetcher:
             self.peers.popitem(last=False)
 
 
-def _bytes(batch: BatchReply) -> int:
+def _bytes(batch: SampleReply) -> int:
     return sum(map(len, batch.items))

@@ -208,10 +208,10 @@ class SwarmMember:
         self.buffer.remember_used([scored.group.coordinates])
         return True
 
-    def rest(self, resting: bool) -> None:
-        self._resting = resting
+    def pause_fetching(self, paused: bool) -> None:
+        self._resting = paused
         if self._fetcher is not None:
-            self._fetcher.resting = resting
+            self._fetcher.resting = paused
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)

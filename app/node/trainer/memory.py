@@ -108,8 +108,8 @@ class MemoryWatch:
 
 
 def memory_limit(percent: int) -> int:
-    """Returns the maximum bytes that a trainer may use, from the owner's setting; 0 means no limit. There is
-    none with an NVIDIA card, because its driver's reservations were never measured."""
+    """Returns the maximum bytes that a trainer may use, from the owner's setting; 0 means no limit. NVIDIA
+    cards have no limit, because their driver's reservations were never measured."""
     if percent >= 100 or Path("/dev/nvidiactl").exists():
         return 0
     return psutil.virtual_memory().total * percent // 100

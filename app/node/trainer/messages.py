@@ -145,7 +145,7 @@ class TrainerDone(_Message, frozen=True, tag="done"):
 
 
 class TrainerFailed(_Message, frozen=True, tag="failed"):
-    """The engine refused, with a sentence for the owner. `adapter`: a saved adapter is invalid. `disk`: the
+    """The engine failed; the message is for the owner. `adapter`: a saved adapter is invalid. `disk`: the
     disk is full."""
 
     sentence: str

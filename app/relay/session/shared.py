@@ -21,7 +21,7 @@ from app.relay import presence as relays
 from app.relay.access import Access, OpenAccess
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK, wider
-from app.relay.presence import Presence, RelayTally
+from app.relay.presence import Presence, RelayCounters
 from app.relay.session.classroom import Classroom
 from app.relay.session.sampling import Sampler
 from app.relay.session.underway import PublishesInFlight, ReceiptForwarder
@@ -116,7 +116,7 @@ class RelayState:
         """Set to send the swarm's figures to all subscribers now instead of at the next interval."""
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
-        self.tally = RelayTally(clock)
+        self.tally = RelayCounters(clock)
         self.receipts = ReceiptForwarder()
         self.checker: Checker | None = None
         """Scores some groups again; None if checks are off."""

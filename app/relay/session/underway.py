@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
-from app.relay.presence import RelayTally
+from app.relay.presence import RelayCounters
 from app.relay.store.backplane import CheckedGroup
 from app.relay.store.window import Added, Window
 from app.swarm.client.receipts import lesson_holds, receipt_holds
@@ -26,7 +26,7 @@ from app.swarm.wire.protocol import Receipts, Taught, Thanks
 class PublishesInFlight:
     """Groups of one relay that are being published. `tally` records how long they took."""
 
-    def __init__(self, tally: RelayTally) -> None:
+    def __init__(self, tally: RelayCounters) -> None:
         self._tally = tally
         self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
         """The pending publishes, by id and by (key, sequence number)."""

@@ -155,7 +155,7 @@ class Section:
 
 
 class Author:
-    """The groups of one key in the window: all of them, and by family and level."""
+    """The groups of one key in the window, all together and by family and level."""
 
     __slots__ = ("families", "key", "known", "queue")
 

@@ -24,7 +24,7 @@ _STEPS = (1, 2, 3, 4)
 
 
 def rivals(examples: Sequence[tuple[Row, Row]], test: Row, output: Row) -> list[Row]:
-    """Returns other outputs of the test row, by simple rules that also fit every example.
+    """Returns other outputs for the test row, by simple rules that also fit all examples.
 
     >>> to_the_dot = [([3, 0, 2, 0], [0, 3, 2, 0]), ([0, 2, 0, 0, 0, 4], [0, 2, 0, 0, 4, 0])]
     >>> rivals(to_the_dot, [5, 0, 0, 0, 2], [0, 5, 0, 0, 2]), rivals(to_the_dot, [5, 0, 2], [0, 5, 2])

@@ -126,7 +126,7 @@ def _worked_out(expression: str, values: Mapping[str, tuple[str, str]]) -> str |
 
 
 def looks_like_templates(text: str) -> bool:
-    """Whether the text is templates and not a table: one line gives the answer, and another contains a slot."""
+    """Whether the text holds templates, not a table: one line gives the answer, and another contains a slot."""
     return bool(re.search(r"(?m)^answer\s*:", text[:20000]) and _SLOT.search(text[:20000]))
 
 

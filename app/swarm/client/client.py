@@ -43,7 +43,6 @@ from app.swarm.wire.protocol import (
     ZLIB,
     AskQuestions,
     AskStats,
-    BatchReply,
     Bye,
     ClassProgress,
     Erase,
@@ -56,6 +55,7 @@ from app.swarm.wire.protocol import (
     Recall,
     RelayNotice,
     Sample,
+    SampleReply,
     Stats,
     Taught,
     Thanks,
@@ -165,14 +165,14 @@ class Client:
 
     async def sample(
         self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
-    ) -> BatchReply | None:
+    ) -> SampleReply | None:
         """Requests up to `k` groups of other nodes; they must pass an Intake. Returns None when offline or
         refused: ask again later."""
         if self._joined is None:
             return None
         return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
 
-    async def recall(self, k: int, tasks: Sequence[Wanted]) -> BatchReply | None:
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> SampleReply | None:
         """Requests up to `k` groups of these tasks from the relay's archive of the last day. Returns None when
         offline, refused, or if the relay has no archive."""
         if self._joined is None or ARCHIVE not in self._joined.hello.caps:
@@ -180,8 +180,8 @@ class Client:
         return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
 
     async def _answer(
-        self, asked: tuple[Sample | Recall, asyncio.Future[BatchReply | None]] | None
-    ) -> BatchReply | None:
+        self, asked: tuple[Sample | Recall, asyncio.Future[SampleReply | None]] | None
+    ) -> SampleReply | None:
         if asked is None:
             return None
         sample, answer = asked
@@ -326,7 +326,7 @@ class Client:
                 self._wake.set()
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
-            case BatchReply():
+            case SampleReply():
                 self._samples.settle(message.rid, message)
             case Err():
                 self._samples.fail(message, now)

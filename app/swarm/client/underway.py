@@ -38,7 +38,7 @@ from app.swarm.wire.limits import (
     RelayLimits,
     allowance,
 )
-from app.swarm.wire.protocol import BatchReply, Err, Ok, Pub, Recall, Sample, Wanted
+from app.swarm.wire.protocol import Err, Ok, Pub, Recall, Sample, SampleReply, Wanted
 
 MAX_HELD = 64
 """Maximum groups held in memory while no swarm is known or the disk is full; above that the oldest is
@@ -212,7 +212,7 @@ class SampleLimiter:
 
     def __init__(self, now: float) -> None:
         self._rids = count(1)
-        self._open: dict[int, asyncio.Future[BatchReply | None]] = {}
+        self._open: dict[int, asyncio.Future[SampleReply | None]] = {}
         self._most, self._most_open = 0, 0
         self._quotas = Quotas()
         self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
@@ -228,7 +228,7 @@ class SampleLimiter:
 
     def ask(
         self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
-    ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
+    ) -> tuple[Sample, asyncio.Future[SampleReply | None]] | None:
         """Returns a sample request to send and the future of its answer; None if the relay would refuse it
         now."""
         k = min(k, self._most)
@@ -240,7 +240,7 @@ class SampleLimiter:
 
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
-    ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
+    ) -> tuple[Recall, asyncio.Future[SampleReply | None]] | None:
         """Returns an archive request to send and the future of its answer; None if the relay would refuse it
         now."""
         k = min(k, self._most)
@@ -249,18 +249,18 @@ class SampleLimiter:
         rid, answer = begun
         return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:SAMPLE])), answer
 
-    def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[BatchReply | None]] | None:
+    def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[SampleReply | None]] | None:
         """Takes one request from `rate`; None if it is used up, too many requests are open, or the relay asked
         to wait."""
         if len(self._open) >= self._most_open or now < self._until or rate.left(now) < 1:
             return None
         rate.take(1, now)
         rid = next(self._rids)
-        answer: asyncio.Future[BatchReply | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[SampleReply | None] = asyncio.get_running_loop().create_future()
         self._open[rid] = answer
         return rid, answer
 
-    def settle(self, rid: int, batch: BatchReply | None) -> bool:
+    def settle(self, rid: int, batch: SampleReply | None) -> bool:
         """Completes a request with its answer, or with None. Returns False if it was completed before."""
         answer = self._open.pop(rid, None)
         if answer is None:

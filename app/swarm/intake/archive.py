@@ -123,8 +123,8 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
 def fitting(
     lines: Iterable[ArchivedGroup], most: int = MAX_GROUPS, most_bytes: int = MAX_BYTES
 ) -> list[ArchivedGroup]:
-    """The groups that fit into the limits, in their order. Takes the latest of each author in turn, so that an
-    author with many groups displaces its own."""
+    """Returns the groups that fit the limits, in their order. Takes each author's latest in turn, so that an
+    author with many groups displaces only its own."""
     unique = {line.group.id: line for line in lines}
     of_author: Counter[str] = Counter()
     ranked: list[tuple[int, str, int]] = []

@@ -19,7 +19,6 @@ from app.swarm.wire.protocol import (
     AskQuestions,
     AskStats,
     Auth,
-    BatchReply,
     Bye,
     ClassProgress,
     Erase,
@@ -37,6 +36,7 @@ from app.swarm.wire.protocol import (
     RelayNotice,
     Report,
     Sample,
+    SampleReply,
     Stats,
     Taught,
     Thanks,
@@ -61,7 +61,7 @@ _client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, 
 
 
 _relay = _table(
-    (Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, HandedOut, Thanks, Taught, RelayNotice, Bye)
+    (Hello, Welcome, Err, Ok, SampleReply, Stats, Erased, HandedOut, Thanks, Taught, RelayNotice, Bye)
 )
 
 
@@ -88,7 +88,7 @@ def decode_client_frame(frame: bytes) -> tuple[FromClient, bytes]:
 def decode_relay_frame(frame: bytes) -> FromRelay:
     """Decodes a relay's frame. Raises Refused; clients ignore a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
-    if not isinstance(message, BatchReply | HandedOut):
+    if not isinstance(message, SampleReply | HandedOut):
         _check_size(len(frame), FRAME_BYTES)
     return message
 
@@ -115,7 +115,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
         raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
-    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply | HandedOut) else FRAME_BYTES)
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, SampleReply | HandedOut) else FRAME_BYTES)
     return frame
 
 

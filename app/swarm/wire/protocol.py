@@ -222,7 +222,7 @@ class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
     time_ms: Count
 
 
-class BatchReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
+class SampleReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
     """The answer to one `sample`; fewer items than requested are normal. Items are decoded separately (`item`),
     so that a bad one spoils no other. `window`: groups held; `eligible`: groups that could have been drawn;
     `sources`: number of their keys; `age_p50_s`: median age of the items in seconds."""
@@ -314,7 +314,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
 
 FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress | AskQuestions
 FromRelay = (
-    Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | HandedOut | Thanks | Taught | RelayNotice | Bye
+    Hello | Welcome | Err | Ok | SampleReply | Stats | Erased | HandedOut | Thanks | Taught | RelayNotice | Bye
 )
 
 

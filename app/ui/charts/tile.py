@@ -205,8 +205,8 @@ class Tiles(QWidget):
         return self._tiles[:count]
 
     def minimumSizeHint(self) -> QSize:
-        """Returns the width of a single column, whatever their number is now: otherwise the page could grow but
-        never shrink."""
+        """Returns the width of one column, however many there are now; otherwise the page could grow but never
+        shrink."""
         return QSize(self._least, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: object) -> None:

@@ -177,7 +177,7 @@ class TryIt(Page):
         if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
             answer = "\n".join(row.strip() for row in answer.split("/"))
         work = self._card.work.text().strip()
-        number = self._send(partial(messages.JudgeAnswer, puzzle=puzzle.puzzle, answer=answer, work=work))
+        number = self._send(partial(messages.SubmitAnswer, puzzle=puzzle.puzzle, answer=answer, work=work))
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
         self._waiting[number] = exchange

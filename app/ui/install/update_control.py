@@ -68,7 +68,7 @@ class UpdateControl(JobControl[UpdateView]):
             self._clock.start()
 
     def look_if_due(self) -> None:
-        """Checks if the owner agreed, the node does not learn alone, and a day has passed."""
+        """Checks for an update once a day, if the owner agreed and the node is not learning alone."""
         alone = self._choices["company"] == "alone"
         if self._choices["updates"] and not alone and asking.read_known(self._home).due(time.time()):
             self._start(UpdateStage.ASKING, "--check", by_person=False)

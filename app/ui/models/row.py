@@ -273,7 +273,7 @@ class ModelRow(Card):
 
 
 class RowPanel(Card):
-    """A question within the row: what will happen, yes, no, and a field for the access token if needed."""
+    """Asks for confirmation within the row: what will happen, yes, no, and an access token if needed."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         super().__init__("quiet")

@@ -84,7 +84,7 @@ class NoteLine(Card):
         self.setVisible(self._due and room >= beside + _MIN)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
-        """Shows the note of this View. `quiet`: the page already asks something else."""
+        """Shows the note that is due for this View; none if `quiet`, when the page asks something else."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
         race = not quiet and race_due(view, seen, choices)

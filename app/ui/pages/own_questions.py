@@ -326,13 +326,15 @@ class OwnQuestions(Card):
 
         def turn() -> None:
             with suppress(OSError):
-                one.share(not one.shared)
+                one.share(not one.shares_answers)
             self._show_sets()
 
         hint = tr(
             "Members of your private swarm who have the same file swap answers. No one else can read them."
         )
-        return button(tr("Stop sharing") if one.shared else tr("Share with members"), turn, "flat", hint)
+        return button(
+            tr("Stop sharing") if one.shares_answers else tr("Share with members"), turn, "flat", hint
+        )
 
     def _remove(self, one: KeptSet) -> None:
         about = tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name)

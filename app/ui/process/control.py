@@ -223,8 +223,8 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Reads the chosen model's history again and shows it, and restarts a running node: another model was
-        chosen, or its training was changed while no node ran. What the old node still reports is no longer
+        """Call this when another model was chosen, or its training was changed while no node ran. Reads and
+        shows the chosen model's history, and restarts a running node. Late reports of the old node are not
         shown."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state

@@ -261,7 +261,7 @@ def last_sentence(errors: bytes) -> str:
 
 
 def surround(process: QProcess) -> None:
-    """Gives a process that is about to start its environment and an existing working directory."""
+    """Sets the environment and an existing working directory of a process before it is started."""
     environment = QProcessEnvironment()
     for name, value in surroundings().items():
         environment.insert(name, value)

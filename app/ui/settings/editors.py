@@ -37,7 +37,7 @@ class Editor:
 
 
 def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
-    """Creates the editor of a setting with this value; `put` is called with every change."""
+    """Creates an editor for a setting with this value; `put` is called on every change."""
     match setting.kind:
         case "switch":
             made = _switch(theme, setting, name, put)

@@ -322,7 +322,7 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
 
 
 class Alone(Card):
-    """Shown without a swarm: how to join one, and what that means."""
+    """Shown while not in a swarm: how to join one, and what it means."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()

@@ -181,7 +181,9 @@ def step_line(view: View) -> str:
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
         if view.lesson:
-            return tr("testing what a lesson from others changes, kind {n} of {all}", n=view.done, all=view.total)
+            return tr(
+                "testing what a lesson from others changes, kind {n} of {all}", n=view.done, all=view.total
+            )
         if view.safe_round and not view.total:
             return tr("trying other kinds of puzzles")
         if not view.done or not view.total:

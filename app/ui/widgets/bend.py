@@ -26,7 +26,7 @@ class Bend(QHBoxLayout):
         return QSize(wide, super().minimumSize().height())
 
     def hasHeightForWidth(self) -> bool:
-        """True for a column only: a layout with height for width never gets less than its preferred height."""
+        """True only for a column: a height-for-width layout never gets less than its preferred height."""
         return self._bends or bool(super().hasHeightForWidth())
 
     def heightForWidth(self, width: int) -> int:

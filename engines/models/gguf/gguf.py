@@ -103,7 +103,7 @@ def write(
 
 
 def write_vocabulary(model: Folder, to: Path) -> int:
-    """Writes the tokenizer without weights, and returns the number of its tokens. Raises EngineError."""
+    """Writes only the tokenizer, no weights, and returns its number of tokens. Raises EngineError."""
     shape = architecture(model)
     writer = _header(model, shape, tokenizer.read(model, shape.vocabulary), "f32", {})
     try:

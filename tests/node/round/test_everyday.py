@@ -84,7 +84,7 @@ def test_what_is_held_is_never_what_is_measured() -> None:
 
 def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Path) -> None:
     link = cast(TrainerLink, Reader())
-    remembered = asyncio.run(language.listen(link))
+    remembered = asyncio.run(language.measure_reference(link))
     assert len(remembered) == 63  # the first does not fit
     language.write(tmp_path, remembered)
     assert tuple(language.read(tmp_path)) == remembered

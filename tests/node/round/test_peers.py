@@ -114,8 +114,8 @@ class Shelf:
         self.times_taught.update(taught)
         self.taught += [group.id for group in learned]
 
-    def rest(self, resting: bool) -> None:
-        self.diary.append("rest" if resting else "wake")
+    def pause_fetching(self, paused: bool) -> None:
+        self.diary.append("rest" if paused else "wake")
 
     def remember_used(self, questions: Iterable[Coordinates]) -> None:
         self.remembered = list(questions)

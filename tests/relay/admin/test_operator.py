@@ -23,7 +23,7 @@ from app.relay.admin.operator import (
     parse_source,
     write,
 )
-from app.swarm.wire.protocol import BatchReply, Sample
+from app.swarm.wire.protocol import Sample, SampleReply
 from tests.relay.talking import key, order, running, seed, town, until
 
 RELAY, NOW = "relay.example", 1_800_000_000_000
@@ -119,7 +119,7 @@ def test_a_ban_by_command_holds_at_once_and_until_it_is_lifted(tmp_path: Path) -
                 assert await bob.publish() == "accepted"  # and nobody will ever see it
                 assert (await eve.stats()).window == 1
                 batch = await eve.say(Sample(rid=1, k=8))
-                assert isinstance(batch, BatchReply) and not batch.items
+                assert isinstance(batch, SampleReply) and not batch.items
                 with pytest.raises(AssertionError, match="blocked"):
                     await here.peer(1, "192.0.9.9")
                 bans = await told("bans")

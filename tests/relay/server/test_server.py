@@ -27,13 +27,13 @@ from app.swarm.wire.protocol import (
     OPENING,
     SUBPROTOCOL,
     AskStats,
-    BatchReply,
     Bye,
     Err,
     FromClient,
     Hello,
     Pub,
     Sample,
+    SampleReply,
     Welcome,
 )
 from app.swarm.wire.signin import is_relay_id, sign_in
@@ -120,7 +120,7 @@ def test_two_clients_learn_of_each_other_and_sigterm_says_bye(relay: tuple[subpr
             ids = {ANN: await ann.publish(ANN, 1), BOB: await bob.publish(BOB, 2)}
             for one, other in ((ann, BOB), (bob, ANN)):
                 batch = await one.say(Sample(rid=1, k=8))
-                assert isinstance(batch, BatchReply) and len(batch.items) == 1
+                assert isinstance(batch, SampleReply) and len(batch.items) == 1
                 envelope = item(batch.items[0])
                 assert envelope.id == ids[other]
                 assert unseal(envelope, one.hello.swarm).completions == ("#1 é", "#2")

@@ -19,12 +19,12 @@ from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     RECEIPTS,
-    BatchReply,
     Err,
     LessonReceipt,
     Receipt,
     Receipts,
     Sample,
+    SampleReply,
     Stats,
     Taught,
     Thanks,
@@ -65,7 +65,7 @@ def play(relay: Relay, story: Callable[[Town, str], Awaitable[None]]) -> None:
 async def first_of(learner: Peer) -> str:
     """The id of the only group that there is."""
     answer = await learner.say(Sample(rid=1, k=8))
-    assert isinstance(answer, BatchReply)
+    assert isinstance(answer, SampleReply)
     (item,) = answer.items
     return str(msgspec.json.decode(item)["id"])
 

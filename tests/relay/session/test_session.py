@@ -21,7 +21,6 @@ from app.swarm.wire.frames import decode_relay_frame, item, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     AskStats,
-    BatchReply,
     Bye,
     Err,
     FromClient,
@@ -30,6 +29,7 @@ from app.swarm.wire.protocol import (
     Pub,
     Report,
     Sample,
+    SampleReply,
     Stats,
     Welcome,
 )
@@ -96,7 +96,7 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
     talk.clock.now += 3
     for session, expected in ((ann, from_bob), (bob, from_ann)):
         batch = say(session, Sample(rid=9, k=8))
-        assert isinstance(batch, BatchReply)
+        assert isinstance(batch, SampleReply)
         assert (batch.rid, batch.window, batch.eligible, batch.sources) == (9, 2, 1, 1)
         assert batch.age_p50_s == 3
         assert bytes(batch.items[0]) == msgspec.json.encode(expected.envelope())
@@ -227,7 +227,7 @@ def test_bytes_of_batches_are_counted() -> None:
     assert say(talk.session(), Sample(rid=1, k=1)).code == Code.RATE_LIMITED
     talk.session(BOB)
     ann = talk.session()
-    assert isinstance(say(ann, Sample(rid=1, k=1, max_bytes=1000)), BatchReply)
+    assert isinstance(say(ann, Sample(rid=1, k=1, max_bytes=1000)), SampleReply)
 
 
 def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
@@ -240,7 +240,7 @@ def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     assert say(session, talk.pub()).code == Code.DUPLICATE
     assert say(session, talk.pub(key_seq=2, level=63)).code == Code.INVALID
     assert len(talk.state.window) == 0 and talk.state.stats().rollouts_min == 0
-    assert isinstance(say(session, Sample(rid=1, k=1)), BatchReply)
+    assert isinstance(say(session, Sample(rid=1, k=1)), SampleReply)
 
 
 def test_the_last_places_are_for_keys_with_standing() -> None:

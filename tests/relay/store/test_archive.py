@@ -25,7 +25,6 @@ from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
     AskStats,
-    BatchReply,
     Erase,
     Erased,
     Err,
@@ -34,6 +33,7 @@ from app.swarm.wire.protocol import (
     Ok,
     Pub,
     Recall,
+    SampleReply,
     Stats,
     Wanted,
 )
@@ -302,7 +302,7 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
             archive.note(record(who, who, hours=5))
         ann = await signed_in(state, 1)
         first = await say(ann, Recall(rid=4, k=4, tasks=(LEVEL,)))
-        assert isinstance(first, BatchReply) and first.rid == 4 and len(first.items) == 4
+        assert isinstance(first, SampleReply) and first.rid == 4 and len(first.items) == 4
         assert first.age_p50_s is not None and abs(first.age_p50_s - 5 * 3600) < 600
         given = list(first.items)
         for rid in (5, 6, 7):  # its looks are limited, so that one of six may be found only the next time

@@ -41,7 +41,7 @@ FROM_RELAY = [
     protocol.Welcome(session="s", quotas=Quotas(), time_ms=5),
     protocol.Err(code=Code.RATE_LIMITED, msg="slower", rid=1, retry_after_ms=100),
     protocol.Ok(id=ID, code=Code.ACCEPTED, time_ms=5),
-    protocol.BatchReply(
+    protocol.SampleReply(
         rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5
     ),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
@@ -86,7 +86,7 @@ def test_a_published_envelope_reaches_the_reader_as_it_was_sealed(body: Body) ->
         b'"window":2,"eligible":2,"sources":1,"age_p50_s":null}'
     )
     batch = decode_relay_frame(frame)
-    assert isinstance(batch, protocol.BatchReply)
+    assert isinstance(batch, protocol.SampleReply)
     good, bad, again = batch.items
     assert frames.item(good) == frames.item(again) == sealed
     assert refused(frames.item, bytes(bad)).flaw == Flaw.WRONG_SHAPE

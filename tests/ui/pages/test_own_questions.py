@@ -137,7 +137,7 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     assert "Share with members" not in buttons(card)
     card.show_view(View(home=str(tmp_path), words="six of them"))
     pressed(card, "Share with members")
-    assert question_sets.kept(tmp_path)[0].shared and "Stop sharing" in buttons(card)
+    assert question_sets.kept(tmp_path)[0].shares_answers and "Stop sharing" in buttons(card)
 
 
 def test_what_cannot_be_read_is_told_and_keeps_nothing(

@@ -19,7 +19,7 @@ from app.swarm.wire import protocol
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import LineMessage
-from app.swarm.wire.protocol import BatchReply, Pub
+from app.swarm.wire.protocol import Pub, SampleReply
 from app.ui.frame.frame import Actions
 from app.ui.privacy.live import Live
 from app.ui.privacy.message import MessageRow, groups, meaning
@@ -59,7 +59,7 @@ def told(*frames: tuple[bool, bytes]) -> tuple[LineMessage, ...]:
 
 def batch(count: int) -> bytes:
     items = tuple(msgspec.Raw(msgspec.json.encode(envelope())) for _ in range(count))
-    return to_frame(BatchReply(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
+    return to_frame(SampleReply(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
 
 
 def test_every_message_of_the_protocol_is_told_in_plain_words() -> None:
