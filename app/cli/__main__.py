@@ -1,7 +1,5 @@
 """`python -m app.cli COMMAND ...`, which ./shoal runs once everything is installed. Finds the command's file,
-parses its arguments, runs it, and reports any exception in one sentence.
-
-Finds the command's file, reads its arguments, runs it, and turns whatever it raises into one sentence."""
+parses its arguments, runs it, and reports any exception in one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app.cli._terminal import WrongUsage, say
-from app.common.process.surroundings import make_usable
+from app.common.process.surroundings import repair_folder_and_streams
 from engines import remedy
 
 EVERYDAY = (
@@ -69,7 +67,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
-    make_usable()
+    repair_folder_and_streams()
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
             say(overview(everything=arguments[1:] == ["all"]))

@@ -17,7 +17,7 @@ import msgspec
 
 from app.cli import _operator
 from app.common.process.surroundings import PRIVATE_WORDS, read_stdin_line
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.relay.access import (
     MAX_WORK_BITS,
     WORK_BITS,
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--pow-bits",
-        type=whole(0, MAX_WORK_BITS, f"work has 0 to {MAX_WORK_BITS} bits"),
+        type=bounded_integer(0, MAX_WORK_BITS, f"work has 0 to {MAX_WORK_BITS} bits"),
         metavar="N",
         help=f"ask for work of 2^N hashes a day ({WORK_BITS} with pow)",
     )
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
 
 
-def chosen(args: argparse.Namespace) -> Joining:
+def read_joining(args: argparse.Namespace) -> Joining:
     """Reads the options into a Joining. Raises AccessError, PrivateError or InviteError for options that
     contradict each other or name missing things."""
     mode = args.access

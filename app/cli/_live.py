@@ -99,7 +99,7 @@ class LiveView(Protocol):
 
 
 class LiveTerminal:
-    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? tells about the view."""
+    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? explains the view."""
 
     def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
         self._node, self._governor = node, governor
@@ -155,11 +155,11 @@ def _give_way(node: Node, asked: bool) -> None:
         node.obey(by_owner(False))
 
 
-async def play(
+async def run_node(
     node: Node, governor: Governor | None, home: Path, alone: bool, view: LiveView | None, ordered: bool
 ) -> None:
-    """Runs the node under its view until it is done or stopped. `ordered`: reads commands from standard
-    input."""
+    """Runs the node and its view until done or stopped. `alone` blocks the network; `ordered` reads commands
+    from stdin."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())

@@ -1,9 +1,8 @@
 """The operator's side of `./shoal relay`: the operator's key, the rules of a relay, and the commands `./shoal
 relay ban|unban|bans|status` for a running one.
 
-With --state the relay makes its operator's key itself and leaves it there beside its URL, so that an order on
-the same computer needs nothing else. From elsewhere: --at URL --key FILE, of a relay started with
---operator."""
+With --state the relay creates the operator's key in that folder, beside its URL, so commands on the same
+computer need only --state. From elsewhere: --at URL --key FILE, for a relay started with --operator."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.common import files
-from app.common.text import exact_span, safe_line, whole
+from app.common.text import bounded_integer, exact_span, safe_line
 
 if TYPE_CHECKING:
     from app.relay.access import Rules
@@ -60,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contact", default="", help="how to reach the operator, for the status page")
     parser.add_argument(
         "--connections",
-        type=whole(1, 999_999, "a number from 1 on is needed"),
+        type=bounded_integer(1, 999_999, "a number from 1 on is needed"),
         metavar="N",
         help="most open connections",
     )
@@ -148,9 +147,9 @@ def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
     )
 
 
-def write_place(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
-    """Writes the relay's URL into its state folder, for later commands. Returns additional fields for the first
-    line of output. Raises OperatorError."""
+def write_relay_url(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
+    """Writes the relay's URL into its state folder, if it has one, for later commands. Returns extra fields
+    for the first line of output. Raises OperatorError."""
     if args.state is not None:
         try:
             files.write(args.state / PLACE_FILE, json.dumps({"url": url}).encode(), private=True)
@@ -162,7 +161,7 @@ def write_place(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, s
     return {"metrics": f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"}
 
 
-def give(args: argparse.Namespace) -> int:
+def send_command(args: argparse.Namespace) -> int:
     """Sends one command to a running relay and prints the answer. Returns the exit code."""
     try:
         reply = _give(args)

@@ -34,8 +34,8 @@ class UnansweredError(Exception):
     """A confirmation is needed, but nobody can be asked."""
 
 
-def agreed(question: str, yes: bool) -> bool:
-    """Asks for confirmation; True if the person agrees, or `yes` was given on the command line. Raises
+def confirm(question: str, yes: bool) -> bool:
+    """Asks the person to confirm; True if they agree, or if `yes` was given on the command line. Raises
     UnansweredError without a terminal."""
     if yes:
         return True
@@ -46,8 +46,8 @@ def agreed(question: str, yes: bool) -> bool:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Prints lines for people, wrapped between words on a terminal that is narrower. A window that reads them
-    gets each in one line."""
+    """Prints lines for people, wrapped at words to the terminal's width. Other output has one line each,
+    unless COLUMNS is set for stdout."""
     out = sys.stdout if file is None else file
     if out.isatty():
         width = shutil.get_terminal_size().columns
@@ -138,8 +138,8 @@ def report_failure(
 
 
 def stop_quietly(command: str, attached: bool) -> None:
-    """Makes a request to stop end this process and its children with a sentence. `attached`: the end of
-    standard input counts as a request too, so that nothing continues after its window has closed."""
+    """On a stop signal, prints a sentence, kills the child processes and exits with code 1. `attached`: also
+    when standard input closes, so that nothing continues after its window has closed."""
     import psutil  # the list of commands needs nothing installed
 
     def stop(*_: object) -> None:

@@ -214,7 +214,7 @@ def fact_line(row: FactRow) -> str:
 
 
 def verdict(findings: DoctorFindings) -> list[str]:
-    """Lines for people: first whether Shoal can learn here, then what is wrong and how to mend it."""
+    """Returns lines for people: first whether Shoal can learn here, then what is wrong and how to fix it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
     ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."

@@ -1,9 +1,8 @@
 """`./shoal identity`: this computer's identity among other Shoals, and the recovery words that restore it
 elsewhere.
 
-A secret is shown only after a yes. Recovery words are read from the terminal or standard input, because every
-program here can read a command line.
-"""
+A secret is shown only after confirmation. Recovery words are read from the terminal or standard input,
+because any program here can read a command line."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import msgspec
 from app.cli._operator import KEY_FILE
 from app.cli._terminal import WrongUsage
 from app.common import signing
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.swarm.invite.invite import InviteError, where
 from app.swarm.invite.private import ANYBODY, mint, new_words
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     signs.add_argument("--key", type=Path, metavar="FILE", help="or the key that signs, from --new-key")
     parser.add_argument(
         "--days",
-        type=whole(1, 9999, "an invite holds from 1 to 9999 days"),
+        type=bounded_integer(1, 9999, "an invite holds from 1 to 9999 days"),
         default=DAYS,
         help=f"how long the invite holds ({DAYS})",
     )

@@ -16,7 +16,7 @@ import keyring.errors
 import msgspec
 
 from app.cli import _wheel
-from app.cli._terminal import JobLines, WrongUsage, agreed, json_line, report_failure, say, stop_quietly
+from app.cli._terminal import JobLines, WrongUsage, confirm, json_line, report_failure, say, stop_quietly
 from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.job import Progress
@@ -266,7 +266,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     if not local:
         what = f"{name} is deleted."
     kept = f" What it learned up to round {model.training.rounds} is kept." if model.training else ""
-    if not agreed(f"{what}{kept} Continue?", args.yes):
+    if not confirm(f"{what}{kept} Continue?", args.yes):
         say("Nothing was removed.", sys.stderr)
         return 1
     freed = Shelf(home).remove(name)
@@ -286,7 +286,7 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
         )
     over = args.verb == "start-over"
     goes = f"What {args.model} learned here" if over else "What it learned after its best round"
-    if not agreed(f"{goes} will be deleted for good. Continue?", args.yes):
+    if not confirm(f"{goes} will be deleted for good. Continue?", args.yes):
         raise NodeError("Nothing was changed.")
     with held(home, args.wait):
         if over:

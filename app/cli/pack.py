@@ -12,7 +12,7 @@ from app.cli._terminal import (
     JobLines,
     UnansweredError,
     WrongUsage,
-    agreed,
+    confirm,
     json_line,
     report_failure,
     stop_quietly,
@@ -72,10 +72,10 @@ def main(args: argparse.Namespace) -> int:
             return _check(root, tell)
         stop_quietly("pack", args.attached)
         if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
-            from app.desktop.windows import end_together, step_out
+            from app.desktop.windows import end_together, leave_bundle
 
             end_together()
-            step_out(getattr(sys, "_MEIPASS", "") or sys.prefix)
+            leave_bundle(getattr(sys, "_MEIPASS", "") or sys.prefix)
         if args.verb == "rollback":
             PackInstaller(root, tell, _keys(args)).rollback()
             return 0
@@ -149,7 +149,7 @@ def _check(root: Path, tell: Tell) -> int:
 def _standing() -> PackStatus:
     """Returns which packs are installed and available; nothing is available to a checkout."""
     root, problem, known = place.folder(), "", None
-    packs = PackInstaller(root, lambda _: None).here()
+    packs = PackInstaller(root, lambda _: None).installed_packs()
     try:
         known = manifest.trust()
     except InstallError as error:
@@ -184,7 +184,7 @@ def _list(as_json: bool) -> int:
 
 def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
     what = args.pack or "every engine"
-    if not agreed(f"Remove {what} from {installer.root}?", args.yes):
+    if not confirm(f"Remove {what} from {installer.root}?", args.yes):
         print("Nothing was removed.", file=sys.stderr)
         return 1
     freed = installer.remove(args.pack)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from app.cli._terminal import WrongUsage
-from app.common.text import whole
+from app.common.text import bounded_integer
 
 SUMMARY = "solve the puzzles yourself"
 
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "right answer can teach your model on the page Try it."
     )
     parser.add_argument("--family", metavar="F", help="one family of puzzles, for example gcd (any)")
-    parser.add_argument("--level", type=whole(1), metavar="L", help="its level, from 1 (1)")
-    parser.add_argument("--count", type=whole(1), metavar="N", help="stop after N answers")
+    parser.add_argument("--level", type=bounded_integer(1), metavar="L", help="its level, from 1 (1)")
+    parser.add_argument("--count", type=bounded_integer(1), metavar="N", help="stop after N answers")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)  # it keeps nothing
 
 

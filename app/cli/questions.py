@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli._terminal import WrongUsage, agreed, json_line
+from app.cli._terminal import WrongUsage, confirm, json_line
 from app.common.home import home as data_folder
 from app.node.data import question_sets
 from app.node.data.home import prepare_data_folder
@@ -28,8 +28,8 @@ _SHOWN = 10
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress on a set's held-out questions, by the model that was measured on it last: shares solved in its
-    first and latest measurement, and the round of the latest."""
+    """Progress of the model measured last on a set's held-out questions: shares solved in its first and
+    latest measurement, and the round of the latest."""
 
     model: str
     round: int
@@ -255,7 +255,7 @@ def _share(args: argparse.Namespace, one: KeptSet) -> int:
 
 
 def _remove(args: argparse.Namespace, one: KeptSet) -> int:
-    if not agreed(f"What your model learned from it stays. Delete {one.made.name}?", args.yes):
+    if not confirm(f"What your model learned from it stays. Delete {one.made.name}?", args.yes):
         return 1
     question_sets.remove(one)
     _tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from app.cli._terminal import say
-from app.common.text import whole
+from app.common.text import bounded_integer
 from engines import opening
 
 SUMMARY = "race your model against how it began"
@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
     parser.add_argument(
-        "--puzzles", type=whole(1, 100), default=DEFAULT_PUZZLES, metavar="N", help="how many (20)"
+        "--puzzles", type=bounded_integer(1, 100), default=DEFAULT_PUZZLES, metavar="N", help="how many (20)"
     )
-    parser.add_argument("--seed", type=whole(0, 2**48 - 1), metavar="S", help="the same race again")
+    parser.add_argument("--seed", type=bounded_integer(0, 2**48 - 1), metavar="S", help="the same race again")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
         "--json",

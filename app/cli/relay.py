@@ -22,7 +22,7 @@ import msgspec
 from app.cli import _joining, _operator
 from app.cli._terminal import WrongUsage, say
 from app.common.process.control import when_input_closes
-from app.common.text import whole
+from app.common.text import bounded_integer
 
 if TYPE_CHECKING:
     from app.relay.store.archive import Archive
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--port",
-        type=whole(0, 65_535, "a port is a number from 0 to 65535"),
+        type=bounded_integer(0, 65_535, "a port is a number from 0 to 65535"),
         help=f"port, 0 for any free one (default {PORT}, or a free one where that is taken)",
     )
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--archive",
-        type=whole(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
+        type=bounded_integer(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
         default=ARCHIVE_MB,
         metavar="MB",
         help=f"most disk for a day of groups in --state, 0 for none (default {ARCHIVE_MB})",
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if args.order is not None:
-        return _operator.give(args)
+        return _operator.send_command(args)
     from app.relay.access import AccessError
     from app.relay.broker.journal import Journal
     from app.relay.page import teacher
@@ -100,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
     if args.backplane == NATS and args.state is None:
         raise WrongUsage("A nats-server of its own keeps its files under --state DIR: name one.")
     try:
-        joining = _joining.chosen(args)
+        joining = _joining.read_joining(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
         if args.classroom:
             rules = msgspec.structs.replace(rules, teacher=teacher.token())
@@ -146,7 +146,7 @@ def main(args: argparse.Namespace) -> int:
         if args.classroom:
             link = msgspec.structs.replace(link, room="class")
         first = {"url": url, "relay": state.relay, "swarm": state.swarm, "invite": link.link()}
-        first |= _operator.write_place(args, rules, url)
+        first |= _operator.write_relay_url(args, rules, url)
         if args.classroom:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
         if not sys.stdout.isatty():  # the line is for programs

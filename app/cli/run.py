@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from app.cli._terminal import WrongUsage
 from app.common.home import home as data_folder
-from app.common.process.control import step_back
-from app.common.text import whole
+from app.common.process.control import lower_priority
+from app.common.text import bounded_integer
 from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
@@ -36,7 +36,7 @@ from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.choice import SwarmToJoin
-from app.cli._live import LiveTerminal, LiveView, play
+from app.cli._live import LiveTerminal, LiveView, run_node
 
 SUMMARY = "learn without a window, with a view in this terminal"
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
     )
     parser.add_argument(
-        "--rounds", type=whole(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
+        "--rounds", type=bounded_integer(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
@@ -69,10 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
     )
     parser.add_argument(
-        "--local", type=whole(1), metavar="I", help="own questions a round (the model's own setting)"
+        "--local", type=bounded_integer(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
-        "--external", type=whole(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
+        "--external", type=bounded_integer(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
@@ -98,16 +98,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rest", type=_factor, metavar="F", default=0.0, help="rest F round lengths after each round (0)"
     )
-    parser.add_argument("--seed", type=whole(0), metavar="S", help="make the run repeatable")
+    parser.add_argument("--seed", type=bounded_integer(0), metavar="S", help="make the run repeatable")
     parser.add_argument(
         "--probe-every",
-        type=whole(1),
+        type=bounded_integer(1),
         metavar="K",
         default=10,
         help="rounds between measurements (10); two come before the first",
     )
     parser.add_argument(
-        "--probe-questions", type=whole(16), metavar="N", help="held-out questions of a measurement (64 to 256)"
+        "--probe-questions",
+        type=bounded_integer(16),
+        metavar="N",
+        help="held-out questions of a measurement (64 to 256)",
     )
     parser.add_argument(
         "--rules",
@@ -149,7 +152,7 @@ def main(args: argparse.Namespace) -> int:
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
         write = events.JsonLines(output, args.snapshots) if args.json or args.snapshots else None
         if args.snapshots and not args.rules:
-            step_back()
+            lower_priority()
 
         def tell(event: events.Event) -> None:
             if not live:
@@ -181,7 +184,7 @@ def main(args: argparse.Namespace) -> int:
                 node.obey,
                 node.hear,
                 by_hand=not args.snapshots,
-                step_back=(lambda: step_back(own_processes())) if args.snapshots else None,
+                step_back=(lambda: lower_priority(own_processes())) if args.snapshots else None,
             )
 
         def class_paused(paused: bool) -> None:
@@ -195,7 +198,7 @@ def main(args: argparse.Namespace) -> int:
             view = LiveTerminal(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
-        asyncio.run(play(node, governor, home, plan.solo, view, args.snapshots or args.hold))
+        asyncio.run(run_node(node, governor, home, plan.solo, view, args.snapshots or args.hold))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 

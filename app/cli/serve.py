@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.common.text import whole
+from app.common.text import bounded_integer
 from engines import opening
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
     parser.add_argument(
-        "--port", type=whole(0, 65535), metavar="P", help="11777, or the next free one; 0 is any free one"
+        "--port",
+        type=bounded_integer(0, 65535),
+        metavar="P",
+        help="11777, or the next free one; 0 is any free one",
     )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--no-token", action="store_true", help="let every program on this computer in")

@@ -1,7 +1,8 @@
-"""`./shoal swarm`: runs a relay and several nodes on this computer, each in its own process, learning from each
-other.
+"""`./shoal swarm`: runs a relay and several nodes on this computer, each in its own process, learning from
+each other.
 
-Prints a line for each probe and each end. All processes watch a pipe and end with this one, however it ends."""
+Prints a line for each probe and each unexpected end. All processes watch a pipe and end with this one,
+however it ends."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 class LocalSwarm:
-    """A relay, restarted if it ends unasked, and the nodes, which are not restarted."""
+    """A relay, restarted if it stops on its own, and the nodes, which are not restarted."""
 
     def __init__(self, place: Path, options: list[str]) -> None:
         self._place, self._options, self._url = place, options, ""
@@ -74,8 +75,8 @@ class LocalSwarm:
         self._ready, self._failed = 0, False
 
     async def run(self, models: list[str]) -> tuple[bool, dict[str, Any]]:
-        """Runs until all nodes have ended. Returns whether one failed, and the summary, whose keys are a
-        contract. Raises NodeError."""
+        """Runs until all nodes have ended. Returns whether one failed, and the summary, whose keys must not
+        change. Raises NodeError."""
         self._relay = await self._open_relay("0")
         watch = asyncio.create_task(self._watch_relay())
         try:

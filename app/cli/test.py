@@ -34,8 +34,8 @@ def main(args: argparse.Namespace) -> int:
 
 def workers() -> int:
     """Returns the number of test workers: three for two processors, because tests wait for a third of their
-    time; fewer if the memory does not suffice. With four for two, tests that look for peers on the network
-    sometimes came too late."""
+    time; fewer if memory is short. With four, tests that look for peers on the network were sometimes too
+    slow."""
     fit = psutil.virtual_memory().total // WORKER_BYTES
     return int(max(1, min((os.cpu_count() or 1) * 3 // 2, fit, MAX_WORKERS)))
 

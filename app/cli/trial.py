@@ -31,7 +31,7 @@ _ENGINE_S = 12
 
 
 class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
-    """The trial of one engine. Without a measurement, `reason` says why; figures as in engines.choice."""
+    """The trial of one engine. `reason` says why there is no measurement; figures as in engines.choice."""
 
     name: str
     usable: bool
@@ -123,7 +123,7 @@ def candidates(choice: EngineChoice) -> list[str]:
 def make_findings(
     asked: str, choice: EngineChoice, measured: dict[str, trials.Trial], failed: dict[str, str], model: str
 ) -> TrialFindings:
-    """Returns the findings: the choice after the measurement, or the engine that was requested."""
+    """Returns the findings. `engine` is the choice after the measurement, or the one requested."""
     engine = choice.engine if asked == opening.AUTO else asked
     own = measured.get(engine)
     reason = choice.reason if engine == choice.engine else f"{ENGINES[engine].title} was asked for."

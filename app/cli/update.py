@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import JobLines, UnansweredError, agreed, json_line, report_failure, stop_quietly
+from app.cli._terminal import JobLines, UnansweredError, confirm, json_line, report_failure, stop_quietly
 from app.common.home import home
 from app.common.job import Reporter
 from app.common.text import in_bytes
@@ -60,7 +60,7 @@ def main(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     believe, form = _trust(args), _form(args.program)
     if args.install:
-        found = asking.stored_list(folder, believe.keys, feed.now_utc())
+        found = asking.valid_stored_feed(folder, believe.keys, feed.now_utc())
         if found is None:
             raise InstallError(
                 f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
@@ -68,7 +68,7 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         offer = asking.offer(found, form, installed.version())
     else:
         offer = asking.ask(folder, believe, form).offer
-        found = asking.stored_list(folder, believe.keys, feed.now_utc())
+        found = asking.valid_stored_feed(folder, believe.keys, feed.now_utc())
     tell(_checked(offer))
     if offer is None or found is None:
         handing.clear_fetched(folder)
@@ -105,7 +105,7 @@ def _obtain(
     if args.fetch:
         return 0
     question = f"Version {found.version} lies in {path}. Install it now?"
-    if not args.install and not agreed(question, args.yes):
+    if not args.install and not confirm(question, args.yes):
         print("shoal update: Nothing was installed.", file=sys.stderr)
         return 1
     program = args.program or Path(installed.program()[-1])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from app.common.process.surroundings import FROM_STDIN, read_stdin_line
-from app.install.updates.installed import again
+from app.install.updates.installed import restart_command
 from engines import remedy
 
 SUMMARY = "open the window"
@@ -82,5 +82,5 @@ def _out_of_sight(args: argparse.Namespace) -> None:
     os.close(writer)
     os.dup2(reader, 0)
     os.close(reader)
-    program = again()
+    program = restart_command()
     os.execv(program[0], [*program, "window", *words])

@@ -16,10 +16,10 @@ _SCHOOL = ((75, 37, 1.5, 1.0), (56, 51, 1.2, 0.55), (80, 64, 1.3, 0.78))
 """Fish of Shoal's mark: x, y, scale, opacity."""
 
 
-def linear(low: float, high: float, about: int) -> list[float]:
+def linear_ticks(low: float, high: float, about: int) -> list[float]:
     """Returns about `about` round tick values between low and high.
 
-    >>> linear(0, 160, 5), linear(0, 0.52, 4)
+    >>> linear_ticks(0, 160, 5), linear_ticks(0, 0.52, 4)
     ([0, 50, 100, 150], [0.0, 0.2, 0.4])
     """
     if not high > low:
@@ -33,20 +33,20 @@ def linear(low: float, high: float, about: int) -> list[float]:
     return [int(mark) for mark in marks] if step >= 1 and step == int(step) else marks
 
 
-def whole(low: float, high: float, about: int) -> list[float]:
-    """Like `linear`, but returns integers only, dropping ticks such as 2.5.
+def integer_ticks(low: float, high: float, about: int) -> list[float]:
+    """Like `linear_ticks`, but returns integers only, dropping ticks such as 2.5.
 
-    >>> whole(0, 3, 6)
+    >>> integer_ticks(0, 3, 6)
     [0, 1, 2, 3]
     """
-    return list(dict.fromkeys(int(mark) for mark in linear(low, high, about) if mark == int(mark)))
+    return list(dict.fromkeys(int(mark) for mark in linear_ticks(low, high, about) if mark == int(mark)))
 
 
-def logarithmic(low: float, high: float) -> list[float]:
+def logarithmic_ticks(low: float, high: float) -> list[float]:
     """Returns ticks at 1, 2 and 5 times powers of ten between low and high (low at least 1); only the powers if
     there are many.
 
-    >>> logarithmic(1, 60), logarithmic(1, 200_000)
+    >>> logarithmic_ticks(1, 60), logarithmic_ticks(1, 200_000)
     ([1, 2, 5, 10, 20, 50], [1, 10, 100, 1000, 10000, 100000])
     """
     powers = range(math.floor(math.log10(max(1.0, low))), math.ceil(math.log10(max(1.0, high))) + 1)
@@ -54,10 +54,10 @@ def logarithmic(low: float, high: float) -> list[float]:
     return [mark for power in powers for factor in factors if low <= (mark := factor * 10**power) <= high]
 
 
-def top(value: float) -> float:
+def axis_top(value: float) -> float:
     """Returns the upper end of an axis of shares that contains `value`: at least 0.1, at most 1.
 
-    >>> top(0.03), top(0.335), top(0.97)
+    >>> axis_top(0.03), axis_top(0.335), axis_top(0.97)
     (0.1, 0.4, 1.0)
     """
     return next((step for step in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8) if value <= step * 0.98), 1.0)
@@ -76,7 +76,7 @@ def card(
     the band), `name` labels the horizontal axis. `colours` has CSS values for surface, text, text_soft,
     text_faint, line_strong, grid and `kind`, the colour of the curve."""
     first, last = line_T[0][0], line_T[-1][0]
-    upper = top(max(place[3] for place in line_T))
+    upper = axis_top(max(place[3] for place in line_T))
     high, wide = HIGH - _TOP - _BOTTOM, WIDE - _LEFT - _RIGHT
 
     def x(round_: float) -> float:
@@ -97,11 +97,11 @@ def card(
     ]
     parts.append(text((112, 50), title, 20, "text", "font-weight:600"))
     parts.append(text((112, 76), "  ·  ".join(facts), 15, "text_soft"))
-    for mark in linear(0, upper, 5):
+    for mark in linear_ticks(0, upper, 5):
         line = f"stroke:{colours['grid' if mark else 'line_strong']}"
         parts.append(f'<path d="M{_LEFT} {y(mark):.1f}H{WIDE - _RIGHT}" style="{line}"/>')
         parts.append(text((_LEFT - 10, y(mark) + 4), f"{100 * mark:g} %", 13, "text_faint", "text-anchor:end"))
-    for mark in whole(first, last, 8):
+    for mark in integer_ticks(first, last, 8):
         if x(mark) < WIDE - _RIGHT - 70:
             where = (x(mark), HIGH - _BOTTOM + 24)
             parts.append(

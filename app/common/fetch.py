@@ -47,7 +47,7 @@ Waiting = Callable[[str, float], object]
 """Called before a pause with its reason and its length in seconds."""
 
 
-def bring(
+def download(
     orders: Iterable[PieceOrder],
     to: Path,
     heard: Heard,
@@ -70,7 +70,7 @@ def bring(
 
     missing = []
     for order in orders:
-        if right(to / order.piece.file, order.piece):
+        if is_intact(to / order.piece.file, order.piece):
             heard(order.piece, order.piece.size)
             came(order.piece)
         else:
@@ -79,7 +79,7 @@ def bring(
         asyncio.run(fetch(missing))
 
 
-def ask(
+def download_contents(
     questions: Iterable[tuple[str, int]],
     patience: RetryLimit,
     waiting: Waiting = lambda why, seconds: None,
@@ -89,12 +89,14 @@ def ask(
 
     async def work() -> list[bytes]:
         async with session(patience, headers) as client:
-            return [await small(client, address, most, patience, waiting) for address, most in questions]
+            return [
+                await download_content(client, address, most, patience, waiting) for address, most in questions
+            ]
 
     return asyncio.run(work())
 
 
-async def small(
+async def download_content(
     client: aiohttp.ClientSession,
     address: str,
     most: int,
@@ -119,7 +121,7 @@ def copy(source: Path, piece: Piece, to: Path) -> Path:
     digest differ, and OSError."""
     part = part_of(to, piece)
     shutil.copyfile(source, part)
-    if not right(part, piece):
+    if not is_intact(part, piece):
         part.unlink()
         raise Fault(f"{source} is damaged or another file: copy it there again.", again=False, damaged=True)
     replace(part, to / piece.file)
@@ -132,7 +134,7 @@ def part_of(folder: Path, piece: Piece) -> Path:
     return folder / f"{piece.file}.{piece.digest.partition(':')[2][:12]}.part"
 
 
-def right(path: Path, piece: Piece) -> bool:
+def is_intact(path: Path, piece: Piece) -> bool:
     """Returns whether `path` exists with the piece's size and digest."""
     if not path.is_file() or path.stat().st_size != piece.size:
         return False

@@ -49,7 +49,7 @@ def read_or_set_aside(path: Path, kind: type[Content]) -> tuple[Content | None, 
         return None, f"{path.name} can't be read ({why}). {kept}"
 
 
-def log_with_room(log: Path) -> Path:
+def prepare_log(log: Path) -> Path:
     """Prepares a log file for appending and returns its path: creates the folder, rotates an overlong log, and
     removes a symbolic link, whose target is not a log. Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def sole_writer(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA {setting}")
 
 
-def tables(db: sqlite3.Connection, schema: str, version: int) -> bool:
+def create_tables(db: sqlite3.Connection, schema: str, version: int) -> bool:
     """Creates the tables of `schema` in an empty database. Returns whether the database has this version."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found == 0:

@@ -37,19 +37,19 @@ def home(chosen: str | os.PathLike[str] | None = None) -> Path:
     HomeError if it was moved to a disk that is missing."""
     if chosen or os.environ.get("SHOAL_HOME"):
         return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
-    return usual()
+    return default_home()
 
 
-def usual() -> Path:
-    """Returns the data folder as used without --home and SHOAL_HOME. Raises HomeError if it was moved to a disk
-    that is missing."""
+def default_home() -> Path:
+    """Returns the data folder without --home and SHOAL_HOME: where it was moved, else the platform's default.
+    Raises HomeError if it was moved to a disk that is missing."""
     found = moved()
     if found is None:
         return platform_place()
     if not found.to.is_dir():
         raise HomeError(
             f"The data folder was moved to {found.to}, which is not there now: connect its disk, or name "
-            f"another folder with --home. To begin anew in the usual place, delete {pointer()}."
+            f"another folder with --home. To begin anew in the usual place, delete {move_record()}."
         )
     return found.to
 
@@ -62,7 +62,7 @@ def platform_place() -> Path:
 def moved() -> MovedHome | None:
     """Reads where the data folder was moved to. None if it was not, or if the record is invalid."""
     try:
-        said = json.loads(pointer().read_text(encoding="utf-8"))
+        said = json.loads(move_record().read_text(encoding="utf-8"))
         to, leaving = Path(said["home"]), said.get("leaving")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -73,7 +73,7 @@ def moved() -> MovedHome | None:
 
 def remember(where: MovedHome | None) -> None:
     """Writes the record of a move in one step; None deletes it. Raises OSError."""
-    path = pointer()
+    path = move_record()
     if where is None:
         path.unlink(missing_ok=True)
         return
@@ -81,7 +81,7 @@ def remember(where: MovedHome | None) -> None:
     files.write_json(path, content)
 
 
-def pointer() -> Path:
+def move_record() -> Path:
     """Returns the path of the file that records a move."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 

@@ -83,7 +83,7 @@ class Reporter:
         if not at_once and now - self._last < TELL_S and have < total:
             return
         self._last = now
-        per_second, left_s = self._speed.at(have, total)
+        per_second, left_s = self._speed.record(have, total)
         self._tell(Progress(have=have, total=total, file=file, per_second=per_second, left_s=left_s))
 
     def waiting(self, sentence: str, seconds: float) -> None:

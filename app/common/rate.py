@@ -94,8 +94,8 @@ class Buckets:
 
 
 class Bucket:
-    """A single token bucket, full at first. Tolerates clocks that are set back: that neither costs nor adds
-    tokens. With `owes` it may fall below 0, for costs that are known only afterwards.
+    """A single token bucket, full at first. Setting the clock back neither costs nor adds tokens. With `owes`
+    it may fall below 0, for costs that are known only afterwards.
 
     >>> bucket = Bucket(60, 4, owes=True)
     >>> bucket.take(7, now=0.0)
@@ -132,10 +132,10 @@ class Bucket:
         return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
 
     def drain(self, now: float) -> None:
-        """Empties the bucket, for example after the relay's own count refused a message."""
+        """Empties the bucket, for example after the relay refused a message by its own count."""
         self._tokens, self._at = 0.0, now
 
-    def refill(self, per_min: float, now: float) -> None:
+    def set_rate(self, per_min: float, now: float) -> None:
         """Changes the refill rate from `now` on; the tokens in the bucket stay."""
         self.take(0, now)
         self.per_min = max(per_min, _MIN)
@@ -148,13 +148,13 @@ class TransferSpeed:
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
 
-    def at(self, have: int, total: int) -> tuple[float | None, float | None]:
+    def record(self, have: int, total: int) -> tuple[float | None, float | None]:
         """Records that `have` of `total` bytes have arrived. Returns (bytes per second, seconds left); both
         None until they are known.
 
         >>> moments = iter([0.0, 0.1, 2.0, 4.0])
         >>> speed = TransferSpeed(lambda: next(moments))
-        >>> [speed.at(have, 1000) for have in (0, 50, 100, 400)]
+        >>> [speed.record(have, 1000) for have in (0, 50, 100, 400)]
         [(None, None), (None, None), (50.0, 18.0), (100.0, 6.0)]
         """
         now = self._clock()

@@ -22,8 +22,7 @@ _JOINERS = "\u200c\u200d"
 
 def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
     """Returns the text with its line breaks, and with a dot for every control character and every mark that
-    changes the writing direction, so that a terminal or display obeys nothing in it. Texts longer than `most`
-    characters are cut.
+    changes the writing direction, so that no terminal or display acts on it. Cut to `most` characters.
 
     >>> safe("4-1=3\\u202e #3\\x1b[2J\\r\\n\\tyes\\n")
     '4-1=3· #3·[2J\\n    yes'
@@ -56,7 +55,8 @@ def coarse(seconds: float) -> tuple[str, str]:
 
 
 def span(seconds: float) -> str:
-    """
+    """Formats a duration as a rounded number and its unit.
+
     >>> span(40.2), span(95)
     ('40 s', '2 min')
     """
@@ -90,11 +90,11 @@ def format_elapsed(seconds: float) -> str:
     return f"{hours}:{rest_min:02}:{rest_s:02}" if hours else f"{minutes}:{rest_s:02}"
 
 
-def whole(least: int, most: int | None = None, wanted: str = "") -> Callable[[str], int]:
+def bounded_integer(least: int, most: int | None = None, wanted: str = "") -> Callable[[str], int]:
     """Returns an argparse type that reads an integer from `least` to `most`; `wanted` replaces the error
     message.
 
-    >>> whole(0)("12"), whole(1, 9)("9")
+    >>> bounded_integer(0)("12"), bounded_integer(1, 9)("9")
     (12, 9)
     """
 

@@ -22,10 +22,10 @@ def own_processes(root: int | None = None) -> set[int]:
     process and of a background build of llama.cpp."""
     if root is not None:
         return _tree(root)
-    return _tree(os.getpid()) | builder()
+    return _tree(os.getpid()) | builder_processes()
 
 
-def builder(file: Path = BUILDER) -> set[int]:
+def builder_processes(file: Path = BUILDER) -> set[int]:
     """Returns the processes that build llama.cpp in the background. The command line is checked, because the id
     of a killed build may have been reused by another program."""
     try:

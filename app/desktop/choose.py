@@ -70,8 +70,8 @@ def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) 
 def session(environment: Mapping[str, str]) -> str:
     """Returns the kind of session: "wayland", "x11" or "none" (a text console, a service, a remote login).
 
-    The login's own statement comes first: under Wayland there is an X server too, which gives a wrong idle time
-    or none. A session started by startx says "tty" and has a local display."""
+    Wayland is tested first, because an X server also runs there and gives a wrong idle time or none. A
+    session started by startx has the type "tty" and a local DISPLAY."""
     kind = environment.get("XDG_SESSION_TYPE", "")
     if kind == "wayland" or environment.get("WAYLAND_DISPLAY"):
         return "wayland"

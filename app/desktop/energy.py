@@ -53,7 +53,7 @@ class EnergyCounter:
         return int(self._file.read_text())
 
 
-def packages(folder: Path = POWERCAP) -> list[EnergyCounter]:
+def processor_counters(folder: Path = POWERCAP) -> list[EnergyCounter]:
     """Returns the processor's energy counters; empty if it has no counters, or if only the administrator may
     read them."""
     found = []
@@ -75,8 +75,8 @@ class GpuCounters:
         self._last: dict[int, float] = {}
 
     def joules(self, own: set[int]) -> float:
-        """Returns the joules since the last call of the cards on which a process of `own` computes; 0 at the
-        first call."""
+        """Returns the joules used since the last call by the cards on which a process in `own` computes; 0 at
+        first."""
         try:
             cards, library = ([], None) if self._power().dynamic else self._nvml.cards()
         except SourceError:  # a card, and no library to ask it by
@@ -97,8 +97,8 @@ class GpuCounters:
 
 
 class EnergyMeter:
-    """Measures or estimates the energy that Shoal's processes use. `read` returns what they used since the
-    previous `read`, the first time since construction, and blocks for a few milliseconds."""
+    """Measures or estimates the energy of Shoal's processes. `read` returns the energy since the previous
+    `read`, at first since construction, and blocks for a few milliseconds."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class EnergyMeter:
         cards: GpuCounters | None = None,
         own: Callable[[], set[int]] = own_processes,
     ) -> None:
-        self._counters = packages() if counters is None else list(counters)
+        self._counters = processor_counters() if counters is None else list(counters)
         self._cards, self._own = cards or GpuCounters(), own
         self._last = self._taken()
 

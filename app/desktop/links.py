@@ -101,7 +101,7 @@ class DesktopEntry:
             )
 
 
-class WindowsClass:
+class WindowsLinks:
     """The registry value written by the installer under the user's classes; the uninstaller removes it."""
 
     where: tuple[str, ...] = ()
@@ -123,12 +123,11 @@ class WindowsClass:
 
 
 def links(platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> Links:
-    """Returns the class for this system. A single-file app is recognised by its starter's environment
-    variable."""
+    """Returns the class for this system. SHOAL_ONEFILE marks a single-file app."""
     if not getattr(sys, "frozen", False):
         return DesktopEntry(register=False) if platform.startswith("linux") else NoLinks()
     if platform == "win32":
-        return WindowsClass()
+        return WindowsLinks()
     if platform.startswith("linux"):
         return DesktopEntry(register=bool(environment.get("SHOAL_ONEFILE")))
     return NoLinks()

@@ -92,14 +92,14 @@ class Bus:
         return f"unix:path={usual}"
 
 
-def number(answer: object, service: Service) -> int:
+def expect_integer(answer: object, service: Service) -> int:
     """Returns the answer as an integer. Raises SourceError if it is not one."""
     if not isinstance(answer, int) or isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than a number.")
     return answer
 
 
-def truth(answer: object, service: Service) -> bool:
+def expect_boolean(answer: object, service: Service) -> bool:
     """Returns the answer as a bool. Raises SourceError if it is not one."""
     if not isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than yes or no.")
@@ -212,7 +212,7 @@ class MutterIdle:
 
     def read(self) -> float:
         """Returns the seconds without input. Raises SourceError."""
-        return max(0, number(self._bus.ask(MUTTER, "GetIdletime"), MUTTER)) / 1000
+        return max(0, expect_integer(self._bus.ask(MUTTER, "GetIdletime"), MUTTER)) / 1000
 
 
 # Input idle time as the login manager knows it: the last resort, since many desktops never tell it.
@@ -229,9 +229,9 @@ class LogindIdle:
     def read(self) -> float:
         """Returns the seconds without input in any session; 0 until the desktop reports "idle". Raises
         SourceError."""
-        if not truth(self._bus.property(LOGIND, "IdleHint"), LOGIND):
+        if not expect_boolean(self._bus.property(LOGIND, "IdleHint"), LOGIND):
             return 0.0
-        since_us = number(self._bus.property(LOGIND, "IdleSinceHintMonotonic"), LOGIND)
+        since_us = expect_integer(self._bus.property(LOGIND, "IdleSinceHintMonotonic"), LOGIND)
         return max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - since_us / 1e6)
 
 
@@ -256,7 +256,7 @@ class GnomeAwake:
 
     def read(self) -> bool:
         """Returns whether a program keeps the screen awake. Raises SourceError."""
-        return truth(self._bus.ask(GNOME, "IsInhibited", "u", _MAKES_IDLE), GNOME)
+        return expect_boolean(self._bus.ask(GNOME, "IsInhibited", "u", _MAKES_IDLE), GNOME)
 
 
 class KdeAwake:
@@ -267,4 +267,4 @@ class KdeAwake:
 
     def read(self) -> bool:
         """Returns whether a program keeps the screen awake. Raises SourceError."""
-        return truth(self._bus.ask(KDE, "HasInhibit"), KDE)
+        return expect_boolean(self._bus.ask(KDE, "HasInhibit"), KDE)

@@ -91,9 +91,9 @@ class Nvml:
         with self._lock:
             return self._open or ([], None)
 
-    def nothing_to_do(self) -> None:
-        """Called when the cards are idle: closes the library for _REST_S seconds if the system can power the
-        cards down."""
+    def close_while_idle(self) -> None:
+        """Call it when the cards are idle: closes the library for _REST_S seconds if the system can power
+        them down."""
         if self._power().dynamic:
             self.close()
             self._rests_until = self._clock() + _REST_S
@@ -144,7 +144,7 @@ class GpuOfOthers:
             self._nvml.close()
             raise SourceError(f"The graphics card's driver doesn't answer ({error}).") from error
         if not busy:
-            self._nvml.nothing_to_do()
+            self._nvml.close_while_idle()
         return share
 
     def _of(self, place: int, card: Any, own: set[int], library: Any) -> float:

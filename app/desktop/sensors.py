@@ -54,8 +54,8 @@ class CpuOfOthers:
 
 def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> float:
     """Returns the processor seconds that our processes used between two readings of {process: seconds}.
-    `conserved`: a parent's figure includes the children it has waited for, so the difference of the sums is
-    right even if some ended. Otherwise what a process used between the last reading and its end is lost.
+    `conserved`: a parent's time includes children it has waited for, so the difference of the sums is right
+    even if some have ended. Otherwise the time since a process's last reading is lost when it ends.
 
     >>> own_s({1: 5.0, 2: 3.0}, {1: 8.5, 3: 0.5}, conserved=True)  # 1 inherited the 3.0 of 2
     1.0
@@ -107,7 +107,8 @@ class MemoryStalled:
         self._file = file
 
     def read(self) -> float | Absent:
-        """Returns the share of the last ten seconds. Raises SourceError if the file has an unknown format."""
+        """Returns the share of the last ten seconds in which some program waited. Raises SourceError for an
+        unknown format."""
         try:
             text = self._file.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -116,7 +117,7 @@ class MemoryStalled:
 
 
 def stalled_share(text: str) -> float:
-    """Parses /proc/pressure/memory and returns the share of the last ten seconds. Raises SourceError.
+    """Parses /proc/pressure/memory into the share that MemoryStalled reads. Raises SourceError.
 
     >>> stalled_share("some avg10=2.50 avg60=0.00 avg300=0.00 total=12\\nfull avg10=0.00")
     0.025

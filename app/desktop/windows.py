@@ -73,8 +73,8 @@ def run_without_console(run: Callable[[], None]) -> None:
 
 
 def provide_streams() -> LastLines | None:
-    """Opens missing standard streams. Returns the object that collects standard error, or None if somebody
-    reads that already."""
+    """Opens missing standard streams. Returns the object that collects standard error, or None if that was
+    open."""
     missing = [
         number for number, name in enumerate(("stdin", "stdout", "stderr")) if getattr(sys, name) is None
     ]
@@ -231,8 +231,8 @@ class JobLimits(ctypes.Structure):
 
 
 def end_together(kernel32: Any = None) -> bool:
-    """Makes every process started from here on end with this one, however it ends. Returns False if Windows
-    refuses; then a child ends when its pipes close. The job's handle is left open on purpose."""
+    """Makes every process started after this call end with this process, however it ends. Returns False if
+    Windows refuses; a child then ends when its pipes close. The job's handle is left open on purpose."""
     kernel32 = kernel32 or load_windows_library("kernel32")
     kernel32.CreateJobObjectW.restype = ctypes.c_void_p
     kernel32.GetCurrentProcess.restype = ctypes.c_void_p
@@ -263,7 +263,7 @@ def run_in_place(command: Sequence[str], environment: Mapping[str, str], kernel3
             return signed_exit_code(child.wait())
 
 
-def step_out(bundle: str, kernel32: Any = None) -> None:
+def leave_bundle(bundle: str, kernel32: Any = None) -> None:
     """Makes child processes find their own libraries instead of those in PyInstaller's folder `bundle`, where
     this process and, by inheritance, its children would look first."""
     (kernel32 or load_windows_library("kernel32")).SetDllDirectoryW(None)

@@ -50,9 +50,9 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def load(
     where: str, most: int, option: str, patience: RetryLimit, known: tuple[bytes, bytes] = (b"", b"")
 ) -> tuple[bytes, bytes]:
-    """Loads a signed file of at most `most` bytes (one more if it is longer) and its signature, neither
-    verified yet. From a network the signature comes first, and the file only if the signature differs from
-    `known`, an earlier answer. `option` names the file on the command line. Raises InstallError."""
+    """Loads a signed file of at most `most` bytes (a local one may have one more) and its signature, both
+    unverified. Over a network the signature comes first; if it equals that of `known`, an earlier answer,
+    `known` is returned. `option` names the file on the command line. Raises InstallError."""
     if not is_address(where):
         path = Path(where).expanduser().absolute()
         try:
@@ -67,10 +67,10 @@ def load(
     from app.common.connection import Fault, host_of
 
     try:
-        (signature,) = fetch.ask([(f"{where}.sig", SIGNATURE)], patience)
+        (signature,) = fetch.download_contents([(f"{where}.sig", SIGNATURE)], patience)
         if known[0] and signature == known[1]:
             return known
-        (content,) = fetch.ask([(where, most)], patience)
+        (content,) = fetch.download_contents([(where, most)], patience)
     except Fault as caught:
         if caught.gone and option == "--feed":
             raise InstallError(
@@ -80,7 +80,7 @@ def load(
     return content, signature
 
 
-def holds(content: bytes, signature: bytes, keys: Sequence[str]) -> bool:
+def is_signed(content: bytes, signature: bytes, keys: Sequence[str]) -> bool:
     """Whether the owner of one of `keys` signed `content`; `signature` is the content of FILE.sig."""
     try:
         mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
@@ -105,8 +105,8 @@ def check_address(text: str) -> None:
         raise ValueError(f"{text[:100]!r} is no address")
 
 
-def here() -> tuple[str, str]:
-    """Returns system and machine, as signed lists name them."""
+def this_platform() -> tuple[str, str]:
+    """Returns (system, machine) of this computer, as signed lists name them."""
     machine = platform.machine().lower()
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
     return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

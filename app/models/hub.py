@@ -194,7 +194,9 @@ class Hub:
         """Returns the files to download. Raises HubError."""
         with self._sentences(id):
             asked = description_url(self.endpoint, id, revision)
-            (description,) = fetch.ask([(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers)
+            (description,) = fetch.download_contents(
+                [(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers
+            )
         return read(self.host, id, description)
 
     def bring(
@@ -209,7 +211,7 @@ class Hub:
         """Downloads all files of a plan (see app.common.fetch). Raises HubError, and OSError."""
         orders = [fetch.PieceOrder(piece, [self._address(plan, piece)]) for piece in plan.pieces]
         with self._sentences(plan.id):
-            fetch.bring(orders, to, heard, waiting, patience, self.headers, came)
+            fetch.download(orders, to, heard, waiting, patience, self.headers, came)
 
     def _address(self, plan: DownloadPlan, piece: HubFile) -> str:
         return file_url(self.endpoint, plan.id, plan.commit, piece.file)

@@ -52,7 +52,7 @@ class Supervisor:
 
     async def start(self) -> None:
         """Starts a trainer. Raises NodeError if the engine is missing."""
-        if missing := packs.missing():
+        if missing := packs.engine_problem():
             raise NodeError(missing)
         self._effort_given = self.effort
         with room_on_disk(self._home):

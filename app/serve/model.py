@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.files import log_with_room
+from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
@@ -135,9 +135,13 @@ class ModelProcess:
                 await self._process.stdin.drain()
 
     async def _begin(self) -> None:
-        environment = {**surroundings(secrets.without()), **solo.OFFLINE_ENVIRONMENT, **engine_variables()}
+        environment = {
+            **surroundings(secrets.without_secrets()),
+            **solo.OFFLINE_ENVIRONMENT,
+            **engine_variables(),
+        }
         environment["TOKENIZERS_PARALLELISM"] = "false"
-        with log_with_room(self._home / "logs" / "serve.log").open("ab") as errors:
+        with prepare_log(self._home / "logs" / "serve.log").open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=PIPE,

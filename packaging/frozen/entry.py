@@ -21,10 +21,10 @@ _PYTHONS_OWN = ("-P", "-I", "-u")
 def main() -> None:
     source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
     sys.path.insert(0, str(source))
-    from app.install.updates.installed import typed
+    from app.install.updates.installed import terminal_command
     from engines import remedy
 
-    os.environ[remedy.COMMAND_ENV] = typed()
+    os.environ[remedy.COMMAND_ENV] = terminal_command()
     if sys.platform == "win32":
         from app.desktop import windows
 
@@ -63,25 +63,25 @@ def heavy(arguments: list[str]) -> bool:
 def hand_over(arguments: list[str], source: Path) -> None:
     """Replaces this process by the engine pack's Python; on Windows, which cannot replace a process, runs it
     and waits. Never returns."""
-    from app.install.packs.place import lacking, python
+    from app.install.packs.place import no_engine_sentence, python
 
     found = python()
     if found is None:
-        sys.exit(f"shoal: {lacking()}")
+        sys.exit(f"shoal: {no_engine_sentence()}")
     if arguments[:1] != ["-m"]:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
     if sys.platform == "win32":
-        from app.desktop.windows import run_in_place, step_out
+        from app.desktop.windows import leave_bundle, run_in_place
 
-        step_out(str(source.parent))
+        leave_bundle(str(source.parent))
         sys.exit(run_in_place(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))
     os.execve(found, command, cleaned(os.environ, source))
 
 
 def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
-    """Returns the environment without the variables that PyInstaller set for this program, and with their
-    original values.
+    """Returns the environment for the engine pack's Python: without PyInstaller's variables, with the
+    original LD_LIBRARY_PATH less clashing folders, and with `source` on the import path.
 
     >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
     ...         Path("s"))

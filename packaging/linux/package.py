@@ -70,7 +70,7 @@ def debian_package(laid_out: Path, made: Bundle, out: Path) -> Path:
         f"Description: {DESCRIPTION}",
     ]
     (control / "control").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    tree.settle(place, made)
+    tree.set_permissions_and_dates(place, made)
     to = out / f"shoal_{made.version}_{machine}.deb"
     same = {"SOURCE_DATE_EPOCH": str(tree.epoch(made)), "DPKG_DEB_THREADS_MAX": "1"}  # on any number of cores
     tree.output("dpkg-deb", "--root-owner-group", "-Zxz", "-b", place, to, **same)

@@ -1,12 +1,12 @@
 """Removes the data from ICU's library that Qt does not read.
 
 Qt uses ICU to sort names and for time zones; for everything else it has its own data. The ICU data library is
-32 MB, mostly names of languages and currencies, converters and dictionaries. 5 MB of it are left, and 1.1 MB
+32 MB, mostly names of languages and currencies, converters and dictionaries. This leaves 5 MB, and 1.1 MB
 instead of 8.4 in a compressed package. ICU supports reduced data: what is missing falls back to the root
 locale.
 
-The library is one constant: a header, then a table of contents (count, then two offsets each: of a name and of
-its table, both relative to the count), names, and tables aligned to 16 bytes, the contents sorted by name
+The library is one constant: a header, then a table of contents (count, then two offsets each: of a name and
+of its table, both relative to the count), names, and tables aligned to 16 bytes, the contents sorted by name
 (ICU's ucmndata.h)."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lays out the tree installed on Linux below a folder: usr/lib/shoal, usr/bin and usr/share.
 
-All dates are that of the last commit and all permissions are set, so the same commit gives the same bytes."""
+All files get the date of the last commit and fixed permissions, so the same commit gives the same bytes."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def lay_out(made: Bundle, to: Path) -> Path:
     _squeeze(_changelog(made), share / "doc" / "shoal" / "changelog.gz", made)
     _icons(made, share / "icons" / "hicolor")
     _licences(made, share / "doc" / "shoal" / "licences")
-    settle(to, made)
+    set_permissions_and_dates(to, made)
     return to
 
 
-def settle(tree: Path, made: Bundle) -> None:
+def set_permissions_and_dates(tree: Path, made: Bundle) -> None:
     """Sets permissions and dates of everything below `tree`."""
     date = epoch(made)
     for path in sorted(tree.rglob("*"), reverse=True):  # a folder's date changes with what is in it

@@ -1,8 +1,9 @@
-"""Lays the bundle out as macOS can sign it: code in Contents/Frameworks, everything else in Contents/Resources.
+"""Lays the bundle out as macOS can sign it: code in Contents/Frameworks, everything else in
+Contents/Resources.
 
-A signature is stored inside a Mach-O file or a framework, so only these may be where code is expected, and
-folder names there must not contain a dot. PyInstaller's program looks for its files in Contents/Frameworks, so
-everything elsewhere has a link there, and a folder without code has one for all of it."""
+A signature is stored inside a Mach-O file or a framework, so Contents/Frameworks may contain only these, and
+no folder name there may contain a dot. PyInstaller's program looks for its files there, so everything else
+has a link there, and a folder without code has one link for all of it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ and the light theme's colours."""
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
-    """Returns why the app cannot be built here; "" on a Mac, and if a stand-in is laid out."""
+    """Returns why the app cannot be built here; "" on a Mac, or if `payload` is a stand-in."""
     if platform == "darwin" or payload is not None:
         return ""
     return (

@@ -21,10 +21,10 @@ import msgspec
 from resolving import ReleaseError, ResolvedFile, least, locked, output, resolve
 
 from app.common import signing
-from app.install.packs.manifest import PackManifest, Trust, offer, plain, read_manifest
+from app.install.packs.manifest import PackManifest, Trust, normalise_name, offer, read_manifest
 from app.install.packs.offered import load_manifest
 from app.install.packs.wheels import fetch_wheels
-from app.install.signed import here, is_address
+from app.install.signed import is_address, this_platform
 
 AT_ONCE = 8
 """Maximum requests for file sizes at a time."""
@@ -47,15 +47,15 @@ class PackContents(NamedTuple):
             for file in files
             for line in file.read_text(encoding="utf-8").splitlines()
         ]
-        left_out = frozenset(plain(name) for name in without)
+        left_out = frozenset(normalise_name(name) for name in without)
         names = frozenset(word for word in words if word and "*" not in word) - left_out
         return cls(names, tuple(word for word in words if "*" in word), left_out)
 
 
 class PackRequest(NamedTuple):
-    """The pack to make. `requirements` replace `listed` if there are any; `pins` are the files with the
-    versions of what is listed. With a `system` as in "linux-x86_64", uv is asked and `pythons` are versions;
-    with an empty `system` pip is asked and they are interpreters. `disk` is 0 to compute it from the files."""
+    """The pack to make. `requirements`, if any, replace `listed`; `pins` are files with the versions of
+    `listed`. With a `system` such as "linux-x86_64", uv resolves and `pythons` are versions; with an empty
+    one pip resolves and they are interpreters. `disk` is 0 to compute it from the files."""
 
     name: str
     version: str
@@ -96,7 +96,7 @@ def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> 
             shutil.copyfile(url2pathname(urlsplit(row["url"]).path), out / row["file"])
             row["url"] = row["file"]
     most = max(sum(row["size"] for row in wheels if one in row.get("pythons", [one])) for one in resolved)
-    system, _, machine = (wanted.system or "-".join(here())).partition("-")
+    system, _, machine = (wanted.system or "-".join(this_platform())).partition("-")
     facts: dict[str, Any] = {
         "kind": "shoal-pack-1",
         "name": wanted.name,
@@ -129,7 +129,7 @@ def _chosen(wanted: PackRequest, work: Path) -> list[tuple[Path, bool]]:
     """Writes requirement files for what is listed; returns each with whether its dependencies are followed.
     Raises ReleaseError for a name without a version."""
     pinned = {
-        plain(found[0]): line
+        normalise_name(found[0]): line
         for file in wanted.pins
         for line in (row.partition("#")[0].strip() for row in file.read_text(encoding="utf-8").splitlines())
         if (found := re.match(r"[A-Za-z0-9._-]+", line))
@@ -149,7 +149,7 @@ def _check_torch(wanted: PackRequest, rows: Sequence[ResolvedFile]) -> None:
     """Raises ReleaseError unless PyTorch's build fits the pack: an index's default build is for NVIDIA cards on
     Linux, and for processors elsewhere."""
     version = next((row.version for row in rows if row.name == "torch"), "")
-    linux = (wanted.system or here()[0]).startswith("linux")
+    linux = (wanted.system or this_platform()[0]).startswith("linux")
     cards = "+cpu" not in version if linux else "+cu" in version
     if version and wanted.name == "cpu" and cards:
         raise ReleaseError(f"torch {version} is for NVIDIA cards: give uv --torch-backend cpu for this pack.")
@@ -166,14 +166,16 @@ def _resolved(
     else:
         rows = resolve(python, requirements, options)
     if wanted.requirements:
-        return [row for row in rows if plain(row.name) not in wanted.listed.left_out]
+        return [row for row in rows if normalise_name(row.name) not in wanted.listed.left_out]
     if not whole:
-        return [row for row in rows if plain(row.name) in wanted.listed.names]
-    return [row for row in rows if any(fnmatchcase(plain(row.name), one) for one in wanted.listed.patterns)]
+        return [row for row in rows if normalise_name(row.name) in wanted.listed.names]
+    return [
+        row for row in rows if any(fnmatchcase(normalise_name(row.name), one) for one in wanted.listed.patterns)
+    ]
 
 
 def merged(resolved: dict[str, list[ResolvedFile]], sizes: dict[str, int]) -> list[Row]:
-    """Returns each file once, with the Python versions it is for; without that field if it is for all."""
+    """Returns one row per file, with the Python versions that need it; without that field if all do."""
     takers: dict[ResolvedFile, list[str]] = {}
     for python, rows in resolved.items():
         for found in dict.fromkeys(rows):
@@ -188,14 +190,14 @@ def merged(resolved: dict[str, list[ResolvedFile]], sizes: dict[str, int]) -> li
             "sha256": found.sha256,
             **({"pythons": pythons} if len(pythons) < len(resolved) else {}),
         }
-        for found, pythons in sorted(takers.items(), key=lambda item: (plain(item[0].name), item[1]))
+        for found, pythons in sorted(takers.items(), key=lambda item: (normalise_name(item[0].name), item[1]))
     ]
 
 
-def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
-    """Writes the file from which the app reads the public keys, the packs' URLs and their sizes. `described`
-    are manifests. Raises InstallError for a manifest not signed with `keys`, and ReleaseError for one without a
-    URL."""
+def write_trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
+    """Writes the file from which the app reads the public keys, the packs' URLs and their sizes. `described`:
+    the manifests with the sizes. Raises InstallError for a manifest not signed with `keys`, and ReleaseError
+    for one without a URL."""
     found = [load_manifest(str(path), keys).manifest for path in described]
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
@@ -248,7 +250,7 @@ async def _asked(urls: list[str]) -> dict[str, int]:
 
 
 def plain_pattern(text: str) -> str:
-    return text if "*" in text else plain(text)
+    return text if "*" in text else normalise_name(text)
 
 
 def _version(python: str) -> str:

@@ -1,11 +1,11 @@
-"""The news of a version: notes/VERSION.md, one heading for each language and its lines below.
+"""The release notes of a version: notes/VERSION.md, one heading for each language and its lines below.
 
 ## en
 - A line.
 ## de
 - Eine Zeile.
 
-The app shows the lines of its owner's language, the release's page those in English.
+The app shows the lines in its owner's language, the release's page those in English.
 """
 
 from __future__ import annotations

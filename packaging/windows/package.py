@@ -35,16 +35,16 @@ def refusal(payload: Path | None, platform: str = sys.platform) -> str:
             "run this there, or pack a stand-in here with --payload DIR."
         )
     try:
-        compiler()
+        find_makensis()
     except BuildError as error:
         return str(error)
     return ""
 
 
 def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int | None = None) -> list[Path]:
-    """Builds the installer and returns its path. `target` is its kind, by default the first that NSIS can make;
-    `needed_kb` is the disk space it requires, by default the size of the files. Raises BuildError."""
-    makensis, stubs = compiler()
+    """Builds the installer and returns its path. `target`: its kind (default: the first that NSIS can make).
+    `needed_kb`: the disk space it requires (default: from the files' size). Raises BuildError."""
+    makensis, stubs = find_makensis()
     chosen = target or next((name for name, stub in TARGETS.items() if (stubs / stub).exists()), "x86")
     for name in PROGRAMS:
         if not (made.folder / name).is_file():
@@ -92,8 +92,8 @@ def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int |
 
 
 def dress(version: str) -> None:
-    """Writes the version resource that PyInstaller puts into the programs beside the icon, shown in their
-    properties."""
+    """Writes the version resource, shown in a program's properties, which PyInstaller adds together with the
+    icon."""
     name = "The Shoal authors"
     said = {
         "CompanyName": name,
@@ -116,7 +116,7 @@ def dress(version: str) -> None:
     )
 
 
-def compiler() -> tuple[str, Path]:
+def find_makensis() -> tuple[str, Path]:
     """Returns the path of makensis, and the folder with its installer stubs. Raises BuildError."""
     homes = [Path(place) for place in (os.environ.get("NSISDIR", ""), *_STANDARD) if place]
     beside = [str(home / "makensis.exe") for home in homes if (home / "makensis.exe").is_file()]

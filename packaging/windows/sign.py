@@ -22,7 +22,7 @@ class SignError(Exception):
 
 
 def sign(program: Path, command: str, windows: bool = os.name == "nt") -> None:
-    """Signs the program in place with `command`. Raises SignError; the program is then unchanged."""
+    """Signs the program in place with `command`. Raises SignError and leaves the program unchanged."""
     fresh = program.with_name(f"{program.name}.signed")
     try:
         words = [word.format(file=program, signed=fresh) for word in split(command, windows)]

@@ -23,7 +23,7 @@ from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine_description
 from app.bench.relay.served import StartedServer
 from app.common.home import home
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.relay.broker import embedded
 from app.swarm.wire.frames import to_frame
 from tests.relay.natsserver import Cluster
@@ -34,10 +34,15 @@ _SETTLED_S = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--connections", type=whole(4, 60_000), default=10_000, help="of both relays (default: %(default)s)")
-    add("--rate", type=whole(1, 100_000), default=500, help="rounds/s of both (default: %(default)s)")
-    add("--seconds", type=whole(1, 600), default=20, help="of one load (default: %(default)s)")
-    add("--repeats", type=whole(1, 99), default=3, help="of the steady load (default: %(default)s)")
+    add(
+        "--connections",
+        type=bounded_integer(4, 60_000),
+        default=10_000,
+        help="of both relays (default: %(default)s)",
+    )
+    add("--rate", type=bounded_integer(1, 100_000), default=500, help="rounds/s of both (default: %(default)s)")
+    add("--seconds", type=bounded_integer(1, 600), default=20, help="of one load (default: %(default)s)")
+    add("--repeats", type=bounded_integer(1, 99), default=3, help="of the steady load (default: %(default)s)")
     add("--home", type=Path, metavar="DIR", help="where the compiled load generator is kept")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from app.bench import Tell
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.relay.broker.jetstream import SHARDS
 from app.relay.session.sampling import Sampler
 from app.relay.store.turns import SampleQuery
@@ -58,8 +58,18 @@ class RelayResult(msgspec.Struct):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--clients", type=whole(10, 100_000), default=10_000, help="of the relay (default: %(default)s)")
-    add("--samples", type=whole(10, 10**6), default=500, help="drawn in each swarm (default: %(default)s)")
+    add(
+        "--clients",
+        type=bounded_integer(10, 100_000),
+        default=10_000,
+        help="of the relay (default: %(default)s)",
+    )
+    add(
+        "--samples",
+        type=bounded_integer(10, 10**6),
+        default=500,
+        help="drawn in each swarm (default: %(default)s)",
+    )
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:

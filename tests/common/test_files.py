@@ -162,7 +162,7 @@ def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
         pass
     with pytest.raises(NodeError, match="is a link"), held(tmp_path):
         pass
-    with files.log_with_room(tmp_path / "node.log").open("ab") as log:
+    with files.prepare_log(tmp_path / "node.log").open("ab") as log:
         log.write(b"a line")
     assert other.read_text() == "years of work" and (tmp_path / "node.log").read_bytes() == b"a line"
 

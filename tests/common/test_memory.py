@@ -26,8 +26,8 @@ def test_what_is_written_counts_and_what_is_mapped_does_not(tmp_path: Path) -> N
     with file.open("wb") as opened:
         opened.truncate(2000 * MB)
     program = (
-        "import mmap, sys\nfrom app.common.process.memory import hold\n"
-        "assert hold(500 * 2**20)\n"
+        "import mmap, sys\nfrom app.common.process.memory import limit_memory\n"
+        "assert limit_memory(500 * 2**20)\n"
         "with open(sys.argv[1], 'rb') as file:\n"
         "    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)\n"
         "assert mapped[-1] == 0\nkept = bytearray(200 * 2**20)\n"
@@ -91,7 +91,7 @@ def test_the_job_object_says_what_windows_documents() -> None:
         and JobMemoryLimits._fields_[0][1].active_processes.offset == 40
     )
     kernel = Kernel()
-    assert memory.job(kernel, 300 * MB, alone=True)
+    assert memory.join_limited_job(kernel, 300 * MB, alone=True)
     (_, job, kind, pointer, size) = next(one for one in kernel.asked if one[0] == "SetInformationJobObject")
     limits = pointer._obj
     assert (job, kind, size) == (7, 9, 144)
@@ -99,4 +99,4 @@ def test_the_job_object_says_what_windows_documents() -> None:
     assert limits.process_memory == 300 * MB
     assert kernel.asked[-1] == ("AssignProcessToJobObject", 7, 7)
     for name in ("CreateJobObjectW", "SetInformationJobObject", "AssignProcessToJobObject"):
-        assert not memory.job(Kernel(name), 300 * MB)
+        assert not memory.join_limited_job(Kernel(name), 300 * MB)

@@ -18,9 +18,9 @@ GROUP = Path("/proc/self/autogroup")
 
 CODE = """
 import os, pathlib, sys
-from app.common.process.control import settle
+from app.common.process.control import apply_niceness_to_session
 os.nice(int(sys.argv[1]))
-settle(pathlib.Path(sys.argv[2]))
+apply_niceness_to_session(pathlib.Path(sys.argv[2]))
 """
 
 
@@ -39,8 +39,8 @@ def test_only_the_leader_of_a_session_hands_its_niceness_on(
     assert group.read_text() == (str(max(nice, os.nice(0))) if written != "untouched" else written)
 
 
-def test_step_back_never_raises_priority() -> None:
-    code = "from app.common.process.control import step_back; import os; os.nice(15); step_back();"
+def test_lower_priority_never_raises_priority() -> None:
+    code = "from app.common.process.control import lower_priority; import os; os.nice(15); lower_priority();"
     code += "print(os.nice(0))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) >= 15
@@ -49,7 +49,8 @@ def test_step_back_never_raises_priority() -> None:
 @pytest.mark.skipif(not GROUP.exists(), reason="this kernel does not schedule by session")
 def test_the_kernel_believes_it() -> None:
     code = (
-        "import os, pathlib; from app.common.process.control import settle, step_back; step_back(); settle();"
+        "import os, pathlib; from app.common.process.control import apply_niceness_to_session, lower_priority; "
+        "lower_priority(); apply_niceness_to_session();"
         "print(pathlib.Path('/proc/self/autogroup').read_text())"
     )
     done = subprocess.run(
@@ -58,8 +59,10 @@ def test_the_kernel_believes_it() -> None:
     assert int(done.stdout.split()[-1]) >= 10
 
 
-def test_step_back_reaches_processes_that_run_already() -> None:
-    code = "from app.common.process.control import step_back; import sys; step_back([int(sys.argv[1])])"
+def test_lower_priority_reaches_processes_that_run_already() -> None:
+    code = (
+        "from app.common.process.control import lower_priority; import sys; lower_priority([int(sys.argv[1])])"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
     ) as other:

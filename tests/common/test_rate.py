@@ -32,9 +32,9 @@ def test_a_clock_that_is_set_back_costs_nothing_and_gives_nothing() -> None:
 def test_another_rate_keeps_what_is_in_it() -> None:
     bucket = Bucket(60, 10)
     bucket.take(6, now=0.0)
-    bucket.refill(0.0, now=1.0)
+    bucket.set_rate(0.0, now=1.0)
     assert round(bucket.left(now=1.0), 6) == round(bucket.left(now=1000.0), 6) == 5.0
-    bucket.refill(120.0, now=1000.0)
+    bucket.set_rate(120.0, now=1000.0)
     assert round(bucket.left(now=1001.0), 6) == 7.0
     bucket.drain(now=1001.0)
     assert bucket.left(now=1001.0) == 0.0 and bucket.wait_s(99, now=1001.0) == 5.0

@@ -113,7 +113,7 @@ SENTENCES: dict[str, tuple[Callable[[], str], str, str]] = {
         "with --key.",
     ),
     "no engine": (
-        place.lacking,
+        place.no_engine_sentence,
         "The engine isn't installed: open Shoal's window, or run ./shoal pack install.",
         "The engine isn't installed: open Shoal's window, or run shoal pack install.",
     ),

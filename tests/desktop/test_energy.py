@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from app.desktop import energy
-from app.desktop.energy import CORE_W, EnergyMeter, GpuCounters, packages
+from app.desktop.energy import CORE_W, EnergyMeter, GpuCounters, processor_counters
 from app.desktop.nvidia import GpuPower, Nvml
 
 
@@ -41,7 +41,7 @@ class _Times(tuple[float, ...]):
 
 
 def meter(folder: Path, cards: GpuCounters | None = None) -> EnergyMeter:
-    return EnergyMeter(packages(folder), cards, own=lambda: {os.getpid()})
+    return EnergyMeter(processor_counters(folder), cards, own=lambda: {os.getpid()})
 
 
 def test_whole_packages_are_shared_out_by_processor_time(tmp_path: Path, busy: dict[str, float]) -> None:
@@ -60,7 +60,7 @@ def test_without_a_counter_it_is_an_estimate(tmp_path: Path, busy: dict[str, flo
     assert made.read() == (3.0 * CORE_W, False)
     unreadable = powercap(tmp_path, {"intel-rapl:0": 1})
     (unreadable / "intel-rapl:0" / "energy_uj").write_text("permission denied")
-    assert packages(unreadable) == []
+    assert processor_counters(unreadable) == []
 
 
 def test_a_counter_that_is_taken_away_leaves_the_estimate(tmp_path: Path, busy: dict[str, float]) -> None:

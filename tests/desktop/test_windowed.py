@@ -14,7 +14,14 @@ import pytest
 from app.common import home
 from app.desktop import windows
 from app.desktop.login import RUN_KEY, WindowsAutostart
-from app.desktop.windows import BasicLimits, JobLimits, end_together, signed_exit_code, step_out, without_bundle
+from app.desktop.windows import (
+    BasicLimits,
+    JobLimits,
+    end_together,
+    leave_bundle,
+    signed_exit_code,
+    without_bundle,
+)
 from app.install.updates import installed
 from app.ui.shell.login import AutostartSwitch
 from tests.desktop.test_autostart import Registry
@@ -123,7 +130,7 @@ def test_the_engine_does_not_look_into_the_bundle(monkeypatch: pytest.MonkeyPatc
     path = rf"{bundle}\PySide6;C:\Windows;{bundle.upper()};C:\Users\Zoë\Shoal\_internal2;"
     assert without_bundle(path, bundle) == r"C:\Windows;C:\Users\Zoë\Shoal\_internal2"
     monkeypatch.setenv("PATH", path)
-    step_out(bundle, kernel)
+    leave_bundle(bundle, kernel)
     assert kernel.asked is None and bundle not in os.environ["PATH"].split(";")
 
 
@@ -136,7 +143,7 @@ def test_what_starts_at_login_is_the_installed_window(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "Mein Shoal" / name))
     monkeypatch.setenv("SHOAL_HOME", "")
     registry = Registry()
-    AutostartSwitch(home.usual(), WindowsAutostart(registry)).turn(True)
+    AutostartSwitch(home.default_home(), WindowsAutostart(registry)).turn(True)
     assert registry.values == {
         (RUN_KEY, "Shoal"): f'"{tmp_path / "Mein Shoal" / "shoal.exe"}" window --background'
     }

@@ -115,7 +115,7 @@ def debian_python(folder: Path) -> Path:
         "  *--without-pip*) ;;\n"
         '  *"-m venv"*) echo "ensurepip is not available"; exit 1 ;;\n'
         "esac\n"
-        f'exec "{pythons.own()}" "$@"\n'
+        f'exec "{pythons.base_python()}" "$@"\n'
     )
     python.chmod(0o755)
     return python

@@ -140,7 +140,7 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     assert "in the background" in says(project)
     nice, _, settings = builds(world)[0].partition(" ")
     (child,) = psutil.Process(int((project / ".venv" / optional.PID).read_text())).children()
-    assert {child.pid} < apps.builder(project / ".venv" / optional.PID)  # not the load of others
+    assert {child.pid} < apps.builder_processes(project / ".venv" / optional.PID)  # not the load of others
     assert nice == "19" and "'cmake.define.GGML_NATIVE': 'ON'" in settings and "llamacpp.cmake" in settings
     code, _, err = finish(launch(project, "run", FAKE_BUILD="wait", **world))  # a second start leaves it alone
     assert code == 0 and err == ""

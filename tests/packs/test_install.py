@@ -90,7 +90,7 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
     assert sorted(path.name for path in packs.root.iterdir()) == sorted(
         [".lock", "cpu-1.0", "cpu-1.0.json", "cpu-1.0.json.from", "cpu-1.0.json.sig", "current.json"]
     )
-    row = packs.installer().here()[0]
+    row = packs.installer().installed_packs()[0]
     assert row.whole and row.use == "current" and row.bytes > 300_000 and row.title == "The engine for tests"
 
     asked = len(host.asked)

@@ -56,14 +56,14 @@ def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes]
 def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packs = tmp_path / "packs"
     monkeypatch.setenv("SHOAL_PACKS", str(packs))
-    assert place.missing() == "" and "isn't installed" in programs.engine_fault(packs)
+    assert place.engine_problem() == "" and "isn't installed" in programs.engine_fault(packs)
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "isn't installed" in place.missing() and not packs.exists()
+    assert "isn't installed" in place.engine_problem() and not packs.exists()
     files = dict([wheel("shoal_small")])
     PackInstaller(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert place.missing() == programs.engine_fault(packs) == ""
+    assert place.engine_problem() == programs.engine_fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")
-    assert "half of it is gone" in programs.engine_fault(packs) and place.missing() == ""
+    assert "half of it is gone" in programs.engine_fault(packs) and place.engine_problem() == ""
     shutil.rmtree(packs / "cpu-1.0")
     assert "isn't installed" in programs.engine_fault(packs)

@@ -172,7 +172,7 @@ def test_folder(
     seen.set("start_at_login", True)
     to = tmp_path / "elsewhere" / "shoal"
     seen.desktop.move_data(to)
-    assert place.usual() == to and not (home / "settings.json").exists()
+    assert place.default_home() == to and not (home / "settings.json").exists()
     again = Seen(Desktop(qapp, to, None), qtbot)
     try:
         for page in ("settings", "privacy"):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import nacl.signing
 
-from app.install.signed import here
+from app.install.signed import this_platform
 from app.install.updates.feed import Trust
 
 KEY = nacl.signing.SigningKey(bytes(range(1, 33)))
@@ -27,7 +27,7 @@ BODY = hashlib.shake_128(b"a new version").digest(300_000)
 
 def plain(body: bytes = BODY, **changed: Any) -> dict[str, Any]:
     """A list as plain data: every kind of file, for this computer."""
-    system, machine = here()
+    system, machine = this_platform()
     row = {"size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
     return {
         "kind": "shoal-release-1",

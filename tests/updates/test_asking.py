@@ -45,7 +45,9 @@ def test_a_newer_version_is_offered(host: Host, tmp_path: Path) -> None:
     found = look(host, tmp_path)
     assert found.offer is not None and found.offer.version == "0.2.0" and not found.offer.obstacle
     assert found.offer.file == "shoal_0.2.0_amd64.deb" and found.offer.size == 300_000
-    assert found == known.read_known(tmp_path) and asking.stored_list(tmp_path, (PUBLIC,), NOW) is not None
+    assert (
+        found == known.read_known(tmp_path) and asking.valid_stored_feed(tmp_path, (PUBLIC,), NOW) is not None
+    )
 
 
 def test_an_unchanged_list_costs_one_small_answer(host: Host, tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_an_expired_list_is_refused_and_nothing_else_stops(host: Host, tmp_path:
     look(host, tmp_path)
     late = NOW + timedelta(days=200)
     assert "wasn't renewed" in refused(host, tmp_path, now=late)
-    assert asking.stored_list(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
+    assert asking.valid_stored_feed(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
     assert known.read_known(tmp_path).offer is not None
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.install import Checkout, InstallError
 from app.install.updates import feed, installed
 from app.install.updates.feed import Feed, Trust
-from app.install.updates.installed import ordered
+from app.install.updates.installed import version_key
 from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed
 
 OTHER = nacl.signing.SigningKey(bytes(32))
@@ -155,6 +155,6 @@ def test_a_build_knows_whom_to_believe_and_a_checkout_nobody(tmp_path: Path) -> 
 
 def test_versions_are_ordered_by_number() -> None:
     names = ["0.1.0a1", "0.1.0b2", "0.1.0b10", "0.1.0rc1", "0.1.0", "0.1.1", "0.2", "0.10.0", "1.0"]
-    assert sorted(sorted(names), key=ordered) == names
-    assert ordered("0.2") == ordered("0.2.0") and ordered("nonsense") < ordered("0.0.1")
-    assert ordered(installed.version()) > ordered("0.0.1")
+    assert sorted(sorted(names), key=version_key) == names
+    assert version_key("0.2") == version_key("0.2.0") and version_key("nonsense") < version_key("0.0.1")
+    assert version_key(installed.version()) > version_key("0.0.1")

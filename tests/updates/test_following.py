@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.common.process.surroundings import outside_bundle
-from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsClass, entry, links
+from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsLinks, entry, links
 from app.desktop.login import AutostartError, LinuxAutostart, read_entry
 from app.install.updates import installed
 from tests.desktop.test_autostart import Registry
@@ -22,7 +22,7 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="paths as POSIX has them")
 
 def test_what_runs_is_told_by_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert installed.form() == "checkout" and installed.program({})[-1].endswith("shoal")
-    assert installed.typed({}) == "./shoal"
+    assert installed.terminal_command({}) == "./shoal"
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     program = tmp_path / "usr" / "lib" / "shoal" / "shoal"
     program.parent.mkdir(parents=True)
@@ -31,13 +31,13 @@ def test_what_runs_is_told_by_where_it_lies(tmp_path: Path, monkeypatch: pytest.
     assert installed.form("win32") == "nsis" and installed.form("darwin") == "dmg"
     assert installed.form("linux") == "folder" and installed.removal({}).endswith(str(program.parent))
     if sys.platform == "linux":
-        assert installed.typed({}) == str(program)
+        assert installed.terminal_command({}) == str(program)
     link = tmp_path / "bin"
     link.symlink_to(program)
     monkeypatch.setattr(installed, "DEBIANS", link)
     assert installed.form("linux") == "deb" and installed.program({}) == [str(link)]
     if sys.platform == "linux":
-        assert installed.typed({}) == "bin", "on everybody's path"
+        assert installed.terminal_command({}) == "bin", "on everybody's path"
     program.with_name(installed.ONE_FILE).touch()
     assert installed.form("linux") == "elf"
     if sys.platform == "linux":
@@ -45,7 +45,7 @@ def test_what_runs_is_told_by_where_it_lies(tmp_path: Path, monkeypatch: pytest.
         assert installed.program({"SHOAL_ONEFILE": str(one)}) == [str(program)], "a variable that names nothing"
         one.touch()
         assert installed.program({"SHOAL_ONEFILE": str(one)}) == [str(one)]
-        assert installed.typed({"SHOAL_ONEFILE": str(one)}) == f"'{one}'"
+        assert installed.terminal_command({"SHOAL_ONEFILE": str(one)}) == f"'{one}'"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_on_windows_the_program_for_consoles_is_typed(
 ) -> None:
     monkeypatch.setattr(installed, "form", lambda: "nsis")
     monkeypatch.setattr(sys, "executable", f"{folder}/shoal.exe")
-    assert installed.typed({}).replace(os.sep, "/") == typed
+    assert installed.terminal_command({}).replace(os.sep, "/") == typed
 
 
 def test_programs_of_the_system_get_the_systems_environment() -> None:
@@ -172,7 +172,7 @@ def test_a_desktop_hands_links_to_the_file(tmp_path: Path) -> None:
 
 def test_windows_follows_and_the_others_leave_it_to_the_system(tmp_path: Path) -> None:
     registry = Registry()
-    made = WindowsClass(registry)
+    made = WindowsLinks(registry)
     assert not made.update_program(["C:\\Shoal\\shoal.exe"]), "the installer registers, not the app"
     registry.set(KEY, "", '"C:\\gone\\shoal.exe" window -- "%1"')
     program = tmp_path / "my apps" / "shoal.exe"

@@ -25,7 +25,7 @@ import psutil
 from app.bench import ROOT, BenchError, Tell, busy
 from app.bench.engine.shapes import SHAPES
 from app.common.home import home
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines.contract import EngineError
@@ -101,12 +101,22 @@ def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) ->
         help=f"{', '.join(SHAPES)} (random weights), starter, or a folder (default: %(default)s)",
     )
     add(
-        "--rows", type=whole(1), default=8, metavar="N", help="completions of the prompt (default: %(default)s)"
+        "--rows",
+        type=bounded_integer(1),
+        default=8,
+        metavar="N",
+        help="completions of the prompt (default: %(default)s)",
     )
-    add("--prompt", type=whole(1), default=128, metavar="N", help="tokens of the prompt (default: %(default)s)")
-    add("--new", type=whole(1), metavar="N", help=f"tokens of a completion (default: {NEW})")
-    add("--threads", type=whole(1), metavar="N", help="for everyone (default: all physical cores)")
-    add("--repeats", type=whole(1), metavar="N", help=f"of everyone; medians (default: {REPEATS})")
+    add(
+        "--prompt",
+        type=bounded_integer(1),
+        default=128,
+        metavar="N",
+        help="tokens of the prompt (default: %(default)s)",
+    )
+    add("--new", type=bounded_integer(1), metavar="N", help=f"tokens of a completion (default: {NEW})")
+    add("--threads", type=bounded_integer(1), metavar="N", help="for everyone (default: all physical cores)")
+    add("--repeats", type=bounded_integer(1), metavar="N", help=f"of everyone; medians (default: {REPEATS})")
     add(
         "--device",
         default="cpu",

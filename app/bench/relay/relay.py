@@ -29,7 +29,7 @@ from app.bench.relay.joining import FAMILIES, SWARM, BlockingConnection, join, p
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.served import StartedServer
 from app.common.home import home
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item, to_frame
 from app.swarm.wire.limits import OLDEST_S
@@ -53,18 +53,38 @@ sample."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--connections", type=whole(2, 60_000), default=5_000, help="of the open load (default: %(default)s)")
-    add("--rate", type=whole(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)")
-    add("--seconds", type=whole(1, 600), default=10, help="of one open load (default: %(default)s)")
-    add("--rounds", type=whole(1, 10**6), default=6_000, help="of one saturated load (default: %(default)s)")
-    add("--busy", type=whole(2, 10_000), default=200, help="connections of it (default: %(default)s)")
+    add(
+        "--connections",
+        type=bounded_integer(2, 60_000),
+        default=5_000,
+        help="of the open load (default: %(default)s)",
+    )
+    add(
+        "--rate",
+        type=bounded_integer(1, 100_000),
+        default=500,
+        help="rounds/s of the open load (default: %(default)s)",
+    )
+    add("--seconds", type=bounded_integer(1, 600), default=10, help="of one open load (default: %(default)s)")
+    add(
+        "--rounds",
+        type=bounded_integer(1, 10**6),
+        default=6_000,
+        help="of one saturated load (default: %(default)s)",
+    )
+    add("--busy", type=bounded_integer(2, 10_000), default=200, help="connections of it (default: %(default)s)")
     add(
         "--fill",
-        type=whole(0, 10**5),
+        type=bounded_integer(0, 10**5),
         default=10_000,
         help="groups in the window before (default: %(default)s)",
     )
-    add("--repeats", type=whole(1, 99), default=5, help="of every load; medians count (default: %(default)s)")
+    add(
+        "--repeats",
+        type=bounded_integer(1, 99),
+        default=5,
+        help="of every load; medians count (default: %(default)s)",
+    )
     add(
         "--sizes",
         type=_sizes,
@@ -370,4 +390,4 @@ def _now() -> float:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(whole(2, 60_000)(part) for part in text.split(",") if part)
+    return tuple(bounded_integer(2, 60_000)(part) for part in text.split(",") if part)

@@ -31,7 +31,7 @@ import psutil
 from app.bench import ROOT, BenchError, Tell, busy
 from app.bench.engine.apart import PATIENCE_S, surroundings
 from app.chat.puzzles import draw_several
-from app.common.text import whole
+from app.common.text import bounded_integer
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from app.sapo import asking
@@ -58,16 +58,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="starter", help="starter, the name of a downloaded model, or a folder")
     add("--clients", type=_counts, default=[1, 8, 16], metavar="N,N", help="that ask at once (1,8,16)")
-    add("--seconds", type=whole(1), default=60, metavar="S", help="of each server in each setting (60)")
-    add("--tokens", type=whole(1), default=48, metavar="N", help="the most of an answer (48)")
-    add("--threads", type=whole(1), metavar="N", help="for both (all physical cores)")
+    add(
+        "--seconds",
+        type=bounded_integer(1),
+        default=60,
+        metavar="S",
+        help="of each server in each setting (60)",
+    )
+    add("--tokens", type=bounded_integer(1), default=48, metavar="N", help="the most of an answer (48)")
+    add("--threads", type=bounded_integer(1), metavar="N", help="for both (all physical cores)")
     add("--peer", type=Path, metavar="PYTHON", help="one that has llama-cpp-python[server]")
     add("--no-node", action="store_true", help="leave out the node: a large one's first round takes minutes")
     add("--home", type=Path, metavar="DIR", help="where the model lies (also: SHOAL_HOME)")
 
 
 def _counts(text: str) -> list[int]:
-    return [whole(1, 64)(part) for part in text.split(",")]
+    return [bounded_integer(1, 64)(part) for part in text.split(",")]
 
 
 class Server:

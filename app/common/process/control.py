@@ -20,7 +20,7 @@ NICE = 10
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-def step_back(others: Iterable[int] = ()) -> None:
+def lower_priority(others: Iterable[int] = ()) -> None:
     """Lowers the priority of this process, of those it will start, and of `others` that already run."""
     for process in {os.getpid(), *others}:
         _lower(process)
@@ -40,7 +40,7 @@ def _lower(process: int) -> None:
             group.write_text(str(NICE), encoding="ascii")
 
 
-def settle(group: Path = Path("/proc/self/autogroup")) -> None:
+def apply_niceness_to_session(group: Path = Path("/proc/self/autogroup")) -> None:
     """Copies this process's niceness to the scheduling group of its session, if the process leads the session
     and its niceness is above 0. A session led by another process is left alone: it may be the user's whole
     desktop."""
@@ -69,8 +69,7 @@ def when_asked_to_stop(stop: Callable[[], None]) -> None:
 
 
 def when_input_closes(stop: Callable[[], object]) -> None:
-    """Calls `stop`, in a thread of its own, once standard input is closed: by the process that started this
-    one, or because that has ended."""
+    """Calls `stop` in a new thread once standard input closes: the parent process closed it or has ended."""
 
     def wait() -> None:
         with contextlib.suppress(OSError):

@@ -71,10 +71,10 @@ class _Counters(ctypes.Structure):
     _fields_ = (("size", ctypes.c_uint32), ("faults", ctypes.c_uint32), ("rest", ctypes.c_size_t * 8))
 
 
-def hold(most: int, platform: str = sys.platform) -> bool:
+def limit_memory(most: int, platform: str = sys.platform) -> bool:
     """Limits the memory of this process to `most` bytes. Returns False if the system has no such limit."""
     if platform == "win32":
-        return job(_kernel(), most)
+        return join_limited_job(_kernel(), most)
     if not platform.startswith("linux"):
         return False
     import resource
@@ -85,7 +85,7 @@ def hold(most: int, platform: str = sys.platform) -> bool:
     return True
 
 
-def job(kernel: Any, most: int, alone: bool = False) -> bool:
+def join_limited_job(kernel: Any, most: int, alone: bool = False) -> bool:
     """Puts this process into a Windows job object with a limit of `most` bytes; `alone` also forbids child
     processes. Returns whether that worked."""
     limits = JobMemoryLimits()
@@ -107,11 +107,11 @@ def committed(kernel: Any) -> int:
     return int(counters.rest[6]) if said else 0  # PagefileUsage
 
 
-def hold_beyond(more: int) -> bool:
+def limit_added_memory(more: int) -> bool:
     """On Windows, limits this process to `more` bytes beyond its present use and forbids child processes.
     Returns whether that worked."""
     kernel = _kernel()
-    return job(kernel, committed(kernel) + more, alone=True)
+    return join_limited_job(kernel, committed(kernel) + more, alone=True)
 
 
 def _kernel() -> Any:

@@ -44,9 +44,8 @@ def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) 
 
 
 def outside_bundle(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns the environment for a program that is not part of an installed app: without the variables that
-    PyInstaller set for the app, which would make that program load the app's libraries, and with their original
-    values.
+    """Returns the environment for a program outside the installed app: without the variables that PyInstaller
+    set, which would make it load the app's libraries, and with the original LD_LIBRARY_PATH.
 
     >>> own = {"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"}
     >>> outside_bundle(own)
@@ -97,7 +96,7 @@ def working_folder() -> str:
         return ROOT
 
 
-def make_usable() -> None:
+def repair_folder_and_streams() -> None:
     """Leaves a deleted working directory, and opens standard streams that were closed (`>&-`). Otherwise the
     next opened file would get a stream's descriptor and receive what is printed."""
     os.chdir(working_folder())
@@ -131,10 +130,10 @@ def read_stdin_line(descriptor: int = 0) -> str:
     return line.decode("utf-8", "replace").strip()
 
 
-def without(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Returns the environment without secrets, for child processes that need none.
 
-    >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
+    >>> without_secrets({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
     {'HOME': '/home/a'}
     """
     return {name: value for name, value in environment.items() if name != PRIVATE_WORDS}

@@ -142,7 +142,9 @@ class Environment:
         """Returns an Installer for this environment. The set-up lock must be held: temporary files of a killed
         set-up are deleted."""
         shutil.rmtree(self.tools / "tmp", ignore_errors=True)
-        return install.Installer(str(self.root), self.python, pythons.own(), self.tools, self._log, held)
+        return install.Installer(
+            str(self.root), self.python, pythons.base_python(), self.tools, self._log, held
+        )
 
     def _make_usable(self, purpose: str) -> None:
         """Makes sure that the folder has a suitable Python that starts, else replaces the folder."""
@@ -155,7 +157,7 @@ class Environment:
         say(f"Setting Shoal up in {self.folder}. This is done once.")
         self.folder.mkdir()
         (self.folder / UNFINISHED).write_text(MAKING)
-        _make_venv(pythons.own(), self.folder)
+        _make_venv(pythons.base_python(), self.folder)
 
     def _usable(self) -> bool:
         try:

@@ -111,9 +111,9 @@ def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
 
 
 def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
-    """Installs an optional one of stamp.PURPOSES in the foreground, with progress. Calls `waiting` if another
-    process is installing it, and raises what that raises. Raises SetupError, after recording the failure. The
-    file `number` contains this process's id while it works."""
+    """Installs `name`, an optional one of stamp.PURPOSES, in the foreground, with progress. Calls `waiting`
+    if another process is installing it; what that raises passes through. Raises SetupError, after recording
+    the failure. The file `number` contains this process's id while it works."""
     with setup_lock(root / f".venv-{name}.lock", waiting) as held:
         if stamp.ready(str(root), name):
             return
@@ -143,7 +143,7 @@ def _provide(root: Path, name: str, held: int) -> None:
     with ProgressLine() as progress:
         orders = [["-r", file, *options]]
         if name in ("llamacpp", "avx2"):
-            pip = install.pip_of(python, pythons.own())
+            pip = install.pip_of(python, pythons.base_python())
             wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held, name == "llamacpp")
         if name == "avx2":
             _put_beside(wheel, folder / AVX2_BUILD)
@@ -309,7 +309,8 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def jobs() -> int:
-    """Files to compile in parallel: one per core and 2 GB of memory; in the background a core stays free."""
+    """Returns how many files to compile at once: one per core and 2 GB of memory; in the background a core
+    stays free."""
     polite = hasattr(os, "nice") and os.nice(0) > 0
     cores = (os.cpu_count() or 2) - polite
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -388,8 +389,8 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int,
 
 
 def watch(owner: int, trainers: str) -> None:
-    """Ends this process and its children when the process `owner` has ended; 0 never ends. On few cores, stops
-    the children while a trainer works; `trainers` is the path of the trainers' Python, empty for none."""
+    """Kills this process group once the process `owner` has ended; 0: never. On few cores, suspends the
+    children while a trainer works; `trainers` is the path of the trainers' Python, empty for none."""
     while True:
         if owner and os.getppid() != owner:
             os.killpg(0, signal.SIGKILL)

@@ -32,7 +32,7 @@ def suits_here() -> bool:
     return suits(sys.version_info[:2], 64 if sys.maxsize > 2**32 else 32)
 
 
-def own() -> str:
+def base_python() -> str:
     """Returns the running interpreter or, in a virtual environment, the one that it was made from: an
     environment that may have to be replaced cannot build itself."""
     if sys.prefix != sys.base_prefix:

@@ -118,7 +118,7 @@ def put_off(root: str, purpose: str, seconds: float) -> None:
 
 
 def is_put_off(root: str, purpose: str) -> bool:
-    """Whether `put_off` was called not too long ago, for the current requirements and interpreter."""
+    """Whether `put_off` forbids a retry now, for the current requirements and interpreter."""
     try:
         with open(_path(root, purpose) + ".failed", encoding="utf-8") as failed:
             until, _, content = failed.read().partition("\n")

@@ -45,7 +45,9 @@ def start(root: str, arguments: list[str]) -> int:
         return _setup(root, arguments[1:])
     command = ["-m", "app.cli", *arguments]
     if arguments[:1] in (["-h"], ["--help"], ["help"]) and not stamp.ready(root, "run"):
-        return pythons.hand_over(command, pythons.own(), variables(root))  # help needs nothing installed
+        return pythons.hand_over(
+            command, pythons.base_python(), variables(root)
+        )  # help needs nothing installed
     fresh = False
     for purpose in ("run", "test") if arguments[:1] == ["test"] else ("run",):
         if not stamp.ready(root, purpose):
@@ -139,8 +141,8 @@ def _setup(root: str, arguments: list[str]) -> int:
 
 
 def variables(root: str) -> dict[str, str]:
-    """Returns the command's environment variables. The project can be imported from any folder; the current
-    folder (a stray torch.py would shadow the library) and PYTHONPATH cannot."""
+    """Returns the command's environment variables. They put the project on the import path, without
+    PYTHONPATH and the current folder, where a stray torch.py would shadow the library."""
     wanted = surroundings(root=root)
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

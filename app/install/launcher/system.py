@@ -107,7 +107,7 @@ def provide_libraries(
 
 
 def provide_useful() -> None:
-    """Installs libraries that a session with a screen can use, if that needs no password; else does nothing."""
+    """Installs the library for X11's idle time in a session with a screen, if that needs no password."""
     if os.environ.get("DISPLAY") and not loads(SCREEN_SAVER.file) and sys.platform == "linux":
         with contextlib.suppress(SetupError):
             if privilege() is not None:
@@ -120,8 +120,8 @@ def manager() -> str:
 
 
 def privilege() -> list[str] | None:
-    """Returns the prefix for a command that needs root: empty for root itself, sudo if it asks no password,
-    None if a password would be needed."""
+    """Returns the prefix for a command that needs root: empty as root, sudo if it asks for no password, else
+    None."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and _run(["sudo", "-n", "true"]) == 0:

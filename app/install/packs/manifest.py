@@ -14,7 +14,7 @@ import msgspec
 
 from app.install import InstallError
 from app.install.packs.place import NAME, VERSION
-from app.install.signed import Key, ListedFile, Url, check_address, here, holds, is_address
+from app.install.signed import Key, ListedFile, Url, check_address, is_address, is_signed, this_platform
 from engines import remedy
 
 MANIFEST = 2**20
@@ -43,7 +43,7 @@ class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = _WHEEL_FILE.fullmatch(self.file)
         if found is None or ".." in self.file:
             raise ValueError(f"{self.file!r} is no name of a wheel")
-        if plain(found["name"]) != plain(self.name) or found["version"] != self.version:
+        if normalise_name(found["name"]) != normalise_name(self.name) or found["version"] != self.version:
             raise ValueError(f"{self.file} is not {self.name} {self.version}")
         _check_url(self.url)
 
@@ -79,7 +79,7 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             check_address(mirror)
         for python in self.pythons:
             wheels = self.wheels_for(python)
-            names = [plain(wheel.name) for wheel in wheels]
+            names = [normalise_name(wheel.name) for wheel in wheels]
             if len(set(names)) != len(names) or len({wheel.file for wheel in wheels}) != len(wheels):
                 raise ValueError(f"a package is named twice for Python {python}")
             if not wheels or sum(wheel.size for wheel in wheels) > self.disk:
@@ -113,8 +113,8 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys and addresses this version of Shoal trusts: public keys (hexadecimal); addresses of the list of
-    new versions, one and its mirrors; manifests' addresses by pack name, and the texts about the packs."""
+    """What this version of Shoal trusts: public keys (hexadecimal); addresses of the list of new versions,
+    the first and its mirrors; addresses of packs' manifests, and the packs' figures, by pack name."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
     feeds: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
@@ -142,7 +142,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def trust(path: Path | None = None) -> Trust:
-    """The values that the build wrote into resources; a checkout has none. Raises InstallError."""
+    """Reads what the build wrote into resources. Raises InstallError; a checkout has no such file."""
     path = path or TRUST
     try:
         return msgspec.json.decode(path.read_bytes(), type=Trust)
@@ -162,7 +162,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
         raise InstallError(
             f"The manifest has {len(content)} bytes and {MANIFEST} are allowed: nothing was installed."
         )
-    if not holds(content, signature, keys):
+    if not is_signed(content, signature, keys):
         raise InstallError(
             "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the one "
             "that "
@@ -179,7 +179,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
 
 
 def offer(manifest: PackManifest) -> PackOffer:
-    """Returns the offer, for the Python version that needs the most bytes."""
+    """Returns a pack's figures, for the Python version that needs the most bytes."""
     most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
     return PackOffer(
         version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made
@@ -187,8 +187,8 @@ def offer(manifest: PackManifest) -> PackOffer:
 
 
 def check_here(manifest: PackManifest) -> None:
-    """Raises InstallError if the pack is not for this computer."""
-    system, machine = here()
+    """Raises InstallError if the pack does not run on this computer."""
+    system, machine = this_platform()
     if (manifest.system, manifest.machine) != (system, machine):
         raise InstallError(
             f"{manifest.title} is for {manifest.system} on {manifest.machine}, and this is {system} on "
@@ -211,10 +211,10 @@ def system_version() -> str:
     return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Normalises a package's name as the package index does.
 
-    >>> plain("Typing_Extensions"), plain("a.b--c")
+    >>> normalise_name("Typing_Extensions"), normalise_name("a.b--c")
     ('typing-extensions', 'a-b-c')
     """
     return re.sub(r"[-_.]+", "-", name).lower()

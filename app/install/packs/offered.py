@@ -40,8 +40,8 @@ SEEN = "seen.json"
 
 
 def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
-    """Raises InstallError for a pack older than the last one seen. `oldest`: release times known to this
-    version of Shoal, by name. `older` allows older packs."""
+    """Raises InstallError for a pack older than the one released with this Shoal (`oldest`: release times by
+    name) or, unless `older`, than the last one seen."""
     least = oldest.get(manifest.name, 0)
     if manifest.made < least:
         raise InstallError(

@@ -1,11 +1,11 @@
-"""Where packs lie, which one is in use, and the records that say so. A pack belongs to the installation, not to
+"""Where packs are stored, and the records of which one is in use. A pack belongs to the installation, not to
 one data folder.
 
-PACKS/current.json         the pack in use and the one before: replaced as a whole, so it is one or the other
+PACKS/current.json         the pack in use and the previous one; replaced atomically
 PACKS/cpu-1.0/             its Python environment
 PACKS/cpu-1.0.json         the manifest it was made from, with .sig, its signature, and .from, its address
-PACKS/.work/cpu-1.0/       what was fetched so far
-PACKS/seen.json            how new the newest of each name was that was ever here
+PACKS/.work/cpu-1.0/       files downloaded so far
+PACKS/seen.json            release time of the newest pack ever seen, by name
 PACKS/.lock                held while a pack is installed, repaired or removed
 """
 
@@ -99,13 +99,13 @@ def python() -> Path | None:
     return found if found is not None and found.exists() else None
 
 
-def missing() -> str:
-    """Returns a sentence if this is an installed app without an engine; else empty."""
-    return lacking() if installed() and python() is None else ""
+def engine_problem() -> str:
+    """Returns a sentence if an installed app has no engine; else empty."""
+    return no_engine_sentence() if installed() and python() is None else ""
 
 
-def lacking() -> str:
-    """Returns the sentence that the engine is missing."""
+def no_engine_sentence() -> str:
+    """Returns the sentence that no engine is installed."""
     return f"The engine isn't installed: open Shoal's window, or run {remedy.command('pack install')}."
 
 

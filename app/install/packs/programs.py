@@ -48,8 +48,8 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 
 def find(manifest: PackManifest) -> Interpreter:
-    """Returns an interpreter for a pack: the app's own if it has one, else the system's python3, else the one
-    that the manifest prefers. Raises InstallError with what to install."""
+    """Returns an interpreter for a pack: the app's own, else the system's python3, else the manifest's
+    preferred version. Raises InstallError with what to install."""
     if "/AppTranslocation/" in sys.executable:
         raise InstallError(
             "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move Shoal "
@@ -206,7 +206,7 @@ def engine_fault(root: Path) -> str:
     """Returns a sentence if the engine in use cannot compute; else empty. Takes some seconds."""
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
-        return place.lacking()
+        return place.no_engine_sentence()
     made_of = read_json(root / f"{used}.json", PackManifest)
     if made_of is None:
         return "The engine is damaged: repair it, or install it again."
@@ -219,8 +219,8 @@ def engine_fault(root: Path) -> str:
 
 
 def damaged_file(environment: Path) -> str:
-    """Returns which file of an environment's packages is missing or differs from what was installed, as "FILE
-    is damaged"; empty if all are intact."""
+    """Returns "FILE is missing" or "FILE is damaged" for the first file of an environment's packages that
+    differs from what was installed; empty if all are intact."""
     for record in sorted(environment.rglob("*.dist-info/RECORD")):
         with record.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):

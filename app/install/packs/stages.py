@@ -1,9 +1,8 @@
-"""Installing a pack, in steps that can each be done again: check the disk, fetch, make, fill, check the
-imports, switch. Only the switch changes what is in use, and it is one file that is replaced as a whole.
+"""Installs a pack in steps that can be repeated: check the disk, fetch, make, fill, check the imports,
+switch. Only the switch changes what is in use; it replaces one file as a whole.
 
-Whatever ends this process, the next one finds on the disk how far it came: files that are whole are not fetched
-again, an environment without its mark is made again, and one with its mark is taken into use.
-"""
+After an interruption the next run continues from what is on the disk: complete files are not fetched again,
+an environment without its mark is made again, and one with its mark is used."""
 
 from __future__ import annotations
 
@@ -61,9 +60,9 @@ class PackInstaller:
     _speed: TransferSpeed = field(default_factory=TransferSpeed)
 
     def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
-        """Installs a pack, uses it and returns its folder's name; immediately if it is already complete.
-        `offline` is a folder with the wheels, used instead of a network. Raises InstallError; what has arrived
-        is kept."""
+        """Installs a pack, unless it is complete already, switches to it and returns its folder's name.
+        `offline` is a folder with the wheels, used instead of a network. Raises InstallError; what has
+        arrived is kept."""
         manifest.check_here(signed.manifest)
         with self._alone() as lock:
             self._check_age(signed.manifest)
@@ -78,8 +77,8 @@ class PackInstaller:
             return self._build(signed, wanted, offline, before, lock)
 
     def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
-        """Checks whether the pack in use is intact, and otherwise makes it again beside itself. Raises
-        InstallError."""
+        """Checks the pack in use; if it is damaged, makes it again in a new folder and switches to that.
+        Raises InstallError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.current:
@@ -110,7 +109,7 @@ class PackInstaller:
             self._use(Current(current=before.previous, previous=before.current))
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
 
-    def here(self) -> list[Pack]:
+    def installed_packs(self) -> list[Pack]:
         used = place.current(self.root)
         rows = []
         for pack in place.packs(self.root):
@@ -331,7 +330,7 @@ class PackInstaller:
         if percent == self._percent and 0 < have < total and now - self._told < TELL_S:
             return
         self._percent, self._told = percent, now
-        per_second, left_s = self._speed.at(have, total) if stage is PackStage.FETCH else (None, None)
+        per_second, left_s = self._speed.record(have, total) if stage is PackStage.FETCH else (None, None)
         self.tell(
             Progress(
                 stage=stage.name.lower(),

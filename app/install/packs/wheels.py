@@ -24,7 +24,7 @@ from app.common import fetch
 from app.common.connection import Fault
 from app.common.rate import RetryLimit
 from app.install import InstallError, pack_disk_error
-from app.install.packs.manifest import PackManifest, Wheel, plain
+from app.install.packs.manifest import PackManifest, Wheel, normalise_name
 from app.install.signed import is_address
 
 Tell = Callable[[int, str], None]
@@ -40,7 +40,8 @@ def fetch_wheels(
     waiting: fetch.Waiting,
     patience: RetryLimit | None = None,
 ) -> None:
-    """Downloads all `wheels` into `to`, complete and correct. Raises InstallError; what has arrived is kept."""
+    """Downloads or copies all `wheels` into `to` and verifies them. Raises InstallError; what has arrived is
+    kept."""
     have = 0
 
     def heard(piece: fetch.Piece, count: int) -> None:
@@ -53,10 +54,14 @@ def fetch_wheels(
     try:
         to.mkdir(parents=True, exist_ok=True)
         for wheel in wheels:
-            if not is_address(base) and not is_address(wheel.url) and not fetch.right(to / wheel.file, wheel):
+            if (
+                not is_address(base)
+                and not is_address(wheel.url)
+                and not fetch.is_intact(to / wheel.file, wheel)
+            ):
                 fetch.copy(_beside(Path(base), wheel.url), wheel, to)
         orders = [fetch.PieceOrder(wheel, wheel.addresses(base, manifest.mirrors)) for wheel in wheels]
-        fetch.bring(orders, to, heard, waiting, patience, came=came)
+        fetch.download(orders, to, heard, waiting, patience, came=came)
     except Fault as caught:
         raise InstallError(str(caught)) from caught
     except OSError as error:
@@ -64,12 +69,12 @@ def fetch_wheels(
 
 
 def check_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
-    """Checks that a folder, as an offline installer brings it, has all wheels undamaged, and reports their
+    """Checks that a folder, such as an offline installer's, has all wheels undamaged, and reports their
     bytes. Raises InstallError."""
     have = 0
     for wheel in wheels:
         path = _beside(folder, wheel.file)
-        if not fetch.right(path, wheel):
+        if not fetch.is_intact(path, wheel):
             raise InstallError(
                 f"{path} is damaged or another file than the manifest names: copy it there again."
             )
@@ -171,7 +176,7 @@ def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfil
     found = {name.partition("/")[0] for name in names if name.partition("/")[0].endswith(".dist-info")}
     for folder in found:
         name, _, version = folder.removesuffix(".dist-info").partition("-")
-        if len(found) == 1 and plain(name) == plain(wheel.name) and version == wheel.version:
+        if len(found) == 1 and normalise_name(name) == normalise_name(wheel.name) and version == wheel.version:
             with archive.open(f"{folder}/WHEEL") as file:
                 said = file.read(2**16).decode("utf-8")
             if any(line.startswith("Wheel-Version: 1.") for line in said.splitlines()):
@@ -220,8 +225,8 @@ def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[s
 
 def unpack(tasks: Sequence[UnpackTask], heard: Callable[[int], None]) -> None:
     """Writes every file, several in parallel, and reports the bytes written so far. Threads suffice: zlib and
-    disk access release Python's lock. Raises OSError, and InstallError for a damaged wheel, before writing if
-    its digest is wrong; the files written so far are then incomplete."""
+    disk access release Python's lock. Raises OSError, and InstallError for a damaged wheel: before writing if
+    its digest is wrong, else with incomplete files left behind."""
     have, gate = 0, Lock()
 
     def more(count: int) -> None:

@@ -19,11 +19,11 @@ from app.common import files
 from app.common.rate import RetryLimit
 from app.install import InstallError, disk_error
 from app.install.packs import place
-from app.install.signed import here, load
+from app.install.signed import load, this_platform
 from app.install.updates import feed as feeds
 from app.install.updates import installed
 from app.install.updates.feed import Feed, ReleaseFile, Trust
-from app.install.updates.installed import ordered
+from app.install.updates.installed import version_key
 
 # The memory of new versions between two questions.
 #
@@ -57,7 +57,7 @@ class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored result of checks. `serial` and `digest` belong to the newest list that was trusted, signed by
+    """The stored result of checks. `serial` and `digest` belong to the newest list accepted so far, signed by
     one of `keys`. `asked` and `answered` are Unix times of the last attempt and the last success; `sentence`
     says why the last attempt failed."""
 
@@ -136,7 +136,7 @@ def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def one_at_a_time(home: Path) -> Iterator[None]:
-    """Holds HOME/updates for this process. Raises InstallError."""
+    """Locks HOME/updates for this process. Raises InstallError."""
     with place.alone(home / FOLDER, lambda: None, 2.0, _BUSY):
         yield
 
@@ -181,11 +181,11 @@ def _newest_seen(home: Path, trust: Trust) -> Known:
 
 def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
     """Returns the list's offer for this installation; None if this version is the newest."""
-    if ordered(feed.version) <= ordered(version):
+    if version_key(feed.version) <= version_key(version):
         return None
     file, obstacle = file_for(feed, form), ""
     page = f"download it from {feed.page}" if feed.page else "download it where you got this one"
-    if ordered(version) < ordered(feed.least):
+    if version_key(version) < version_key(feed.least):
         obstacle = f"Version {version} is too old to update itself: {page}, and install it over this one."
     elif file is None:
         obstacle = f"Version {feed.version} isn't made for this kind of installation: {page}."
@@ -200,8 +200,8 @@ def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
     )
 
 
-def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
-    """The stored list if it is still valid: signed, not expired, and the newest ever seen; else None."""
+def valid_stored_feed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
+    """Returns the stored list if it is signed, not expired, and the newest ever seen; else None."""
     content, signature = stored_feed(home)
     newest = read_known(home).serial
     if not content:
@@ -215,7 +215,7 @@ def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None
 
 def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     """Returns the file for this computer and this kind of installation; None if the list has none."""
-    return feed.file_for(*here(), form)
+    return feed.file_for(*this_platform(), form)
 
 
 def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: RetryLimit) -> tuple[Feed, bytes]:

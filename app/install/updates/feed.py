@@ -1,8 +1,5 @@
 """The signed list of releases (app.install.signed). `serial` protects against replaying an older signed list,
-`expires` against serving one list forever.
-
-A signed list (app.install.signed). `serial` guards against an older list
-that was really signed once, `expires` against one that is given out forever."""
+`expires` against serving one list forever."""
 
 from __future__ import annotations
 
@@ -17,11 +14,12 @@ from app.common.signing import sign
 from app.install import Checkout, InstallError
 from app.install.packs import manifest
 from app.install.packs.manifest import Trust
-from app.install.signed import ListedFile, Url, check_address, holds
+from app.install.signed import ListedFile, Url, check_address, is_signed
 
 
 def trust(path: Path | None = None) -> Trust:
-    """The trusted keys and the list's addresses. Raises InstallError, or Checkout if the build wrote none."""
+    """Returns the trusted keys and the list's addresses. Raises InstallError, or Checkout if the build wrote
+    none."""
     if not (path or manifest.TRUST).exists() or not (found := manifest.trust(path)).feeds:
         raise Checkout
     return found
@@ -104,7 +102,8 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
 
 
 def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> ReleaseFile:
-    """The list's row for a built file. Raises OSError, and msgspec.ValidationError for invalid values."""
+    """Returns the list's entry for a built file. Raises OSError, and msgspec.ValidationError for invalid
+    values."""
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}
@@ -129,7 +128,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
     """Decodes a list that one of `keys` signed, even if it has expired. Raises InstallError."""
-    if len(content) > FEED or not holds(content, signature, keys):
+    if len(content) > FEED or not is_signed(content, signature, keys):
         raise InstallError(
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
             "it: try again later, or on another network."

@@ -48,14 +48,14 @@ def fetch_update(
     folder = home / asking.FOLDER
     try:
         clear_fetched(home, file)
-        if fetch.right(folder / file.file, file):
+        if fetch.is_intact(folder / file.file, file):
             heard(file.size)
             return folder / file.file
         _check_room(folder, file)
         if not is_address(where) and not is_address(file.url):
             return fetch.copy(Path(where).parent / file.file, file, folder)
         order = fetch.PieceOrder(file, file.addresses(where, feed.mirrors))
-        fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
+        fetch.download([order], folder, lambda _, count: heard(count), waiting, patience)
         return folder / file.file
     except Fault as caught:
         if caught.gone:
@@ -74,7 +74,7 @@ def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
     """Returns the path of the downloaded file if it is complete and has the right digest; else None."""
     path = home / asking.FOLDER / file.file
     with contextlib.suppress(OSError):
-        if fetch.right(path, file):
+        if fetch.is_intact(path, file):
             return path
     return None
 
@@ -162,7 +162,7 @@ def hand_over_update(
     InstallError."""
     system = system or SystemInstaller()
     try:
-        if not fetch.right(path, file):
+        if not fetch.is_intact(path, file):
             raise InstallError(f"{path} isn't what was downloaded any more: download it again.")
         match file.form:
             case "deb":
@@ -237,13 +237,13 @@ def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOve
     """Replaces the old file by the new one in one step, so that there is always a complete file."""
     say("The new version takes the place of this one.")
     program = program.resolve()
-    if fetch.right(program, file):
+    if fetch.is_intact(program, file):
         return HandOver(then=NextStep.RESTART, sentence="It is installed already.")
     previous = program.with_name(f"{program.name}.previous")
     try:
         with files.staged(program) as fresh:
             shutil.copyfile(path, fresh)
-            if not fetch.right(fresh, file):
+            if not fetch.is_intact(fresh, file):
                 raise InstallError(f"{fresh} couldn't be written as it should: try again.")
             fresh.chmod(program.stat().st_mode | 0o500)
             shutil.copy2(program, previous)

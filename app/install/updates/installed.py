@@ -1,7 +1,5 @@
 """The running installation: a checkout or another kind, its version, and how it is started. Anything that
-starts Shoal later (at login, from a link) registers `program`, and is updated if that has moved.
-
-Whatever starts Shoal later (at login, from a link) names `program`; it follows when that has moved."""
+starts Shoal later (at login, from a link) registers `program`, and is updated if that has moved."""
 
 from __future__ import annotations
 
@@ -40,7 +38,8 @@ def form(system: str = sys.platform) -> Installed:
 
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The command that starts this installation, full path first, for a subcommand and options to follow."""
+    """Returns the command that starts this installation, full path first; a subcommand and options can
+    follow."""
     match form():
         case "checkout":
             launcher = str(SOURCE / "shoal")
@@ -55,13 +54,13 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [sys.executable]
 
 
-def again() -> list[str]:
+def restart_command() -> list[str]:
     """Returns the command line that starts this installation again."""
     return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
 
 
-def typed(environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the command that a user types in a terminal, for a subcommand and options to follow."""
+def terminal_command(environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the command that a user types in a terminal; a subcommand and options can follow."""
     match form():
         case "checkout":
             return "./shoal"
@@ -75,8 +74,8 @@ def typed(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def removal(environment: Mapping[str, str] = os.environ) -> str:
-    """Returns how to remove the program itself, as part of a sentence."""
-    own = seen(environment)
+    """Returns how to remove the program itself, as words for a sentence."""
+    own = visible_path(environment)
     match form():
         case "checkout":
             return f"delete the folder {own}"
@@ -92,7 +91,7 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
             return f"delete {own}, and {own}.previous where it is"
 
 
-def seen(environment: Mapping[str, str] = os.environ) -> str:
+def visible_path(environment: Mapping[str, str] = os.environ) -> str:
     """Returns the installed program's path as the user sees it: a folder, a file, or a macOS bundle."""
     own = program(environment)[-1]
     if form() == "checkout":
@@ -125,10 +124,10 @@ def version(source: Path = SOURCE) -> str:
         return "0"
 
 
-def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
+def version_key(version: str) -> tuple[tuple[int, ...], int, int]:
     """Returns a sort key for a version.
 
-    >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
+    >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=version_key)
     ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']
     """
     found = re.fullmatch(r"([0-9.]+)(a|b|rc|)([0-9]*)", version)

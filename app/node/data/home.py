@@ -213,7 +213,7 @@ def check_format(home: Path) -> None:
     know."""
     found = read_format(home)
     if found is not None and found.format > FORMAT:
-        by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
+        by = f"Shoal {found.version}" if installed.version_key(found.version)[0] else "a newer Shoal"
         raise NewerVersionError(
             f"The data folder {home} was last used by {by}, and this is {installed.version()}, which doesn't "
             "know how it is kept now: install that version or a newer one, or name another folder with "

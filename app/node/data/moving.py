@@ -34,7 +34,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
     """Moves this computer's data folder to `to`, which must be missing, empty, or left by an interrupted move.
     Returns it. Raises MoveError, and NodeError while a node uses the data folder."""
     leave()
-    old = place.usual()
+    old = place.default_home()
     if current is not None and current != old:
         raise MoveError(
             f"This data folder was chosen with --home or SHOAL_HOME: close Shoal, move {current} yourself, and "
@@ -49,8 +49,8 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
             place.remember(place.MovedHome(to, leaving=old))
         except OSError as error:
             raise MoveError(
-                f"The new place can't be remembered in {place.pointer()} ({error.strerror}): the data folder "
-                "stays where it was."
+                f"The new place can't be remembered in {place.move_record()} ({error.strerror}): the data "
+                "folder stays where it was."
             ) from error
     leave()
     return to

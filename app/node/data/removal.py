@@ -75,14 +75,14 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
         sizes=contents.sizes(home),
         key=kept_in_keyring(home),
         login=starts,
-        pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
+        pointer=str(place.move_record()) if place.move_record().exists() and _is_usual(home) else "",
         engine=str(engine) if engine else "",
         engine_bytes=files.size_on_disk(engine) if engine else 0,
         links=opener.where if _is_usual(home) else (),
         unpacked=str(unpacked) if unpacked else "",
         unpacked_bytes=files.size_on_disk(unpacked) if unpacked else 0,
         stays=tuple(entry.name for entry in others),
-        program=installed.seen(),
+        program=installed.visible_path(),
         form=installed.form(),
         removal=installed.removal(),
     )
@@ -116,9 +116,9 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         try:
             place.remember(None)
         except OSError as error:
-            failed.append(f"{place.pointer()} can't be deleted ({error.strerror}): delete it yourself.")
+            failed.append(f"{place.move_record()} can't be deleted ({error.strerror}): delete it yourself.")
         with suppress(OSError):  # somebody else may keep something there
-            place.pointer().parent.rmdir()
+            place.move_record().parent.rmdir()
         failed += filter(None, [_remove_unpacked()])
     return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
 
@@ -162,6 +162,6 @@ def _remove_unpacked() -> str:
 
 def _is_usual(home: Path) -> bool:
     try:
-        return home == place.usual()
+        return home == place.default_home()
     except place.HomeError:
         return False

@@ -22,7 +22,7 @@ import msgspec
 
 from app.common import files
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, without, working_folder
+from app.common.process.surroundings import surroundings, without_secrets, working_folder
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
@@ -145,13 +145,13 @@ class Hosting:
         command += ["--private"] if self._private is not None else []
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with files.log_with_room(self._log).open("ab") as log:
+            with files.prepare_log(self._log).open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
                     *command,
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=log,
-                    env=surroundings(without()),
+                    env=surroundings(without_secrets()),
                     cwd=working_folder(),
                     **detached_popen_kwargs(),
                 )

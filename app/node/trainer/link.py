@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.common.files import log_with_room
+from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
@@ -97,7 +97,7 @@ class TrainerLink:
         memory budget, reduced after deaths from lack of memory. `memory`: maximum bytes it may use (0: no
         limit)."""
         environment = {
-            **surroundings(secrets.without()),
+            **surroundings(secrets.without_secrets()),
             **(solo.OFFLINE_ENVIRONMENT if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME: str(home)} if home is not None else {}),
@@ -110,7 +110,7 @@ class TrainerLink:
             "LRU_CACHE_CAPACITY": "16",
             "TOKENIZERS_PARALLELISM": "false",
         }
-        with log_with_room(log).open("ab") as errors:
+        with prepare_log(log).open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 *([SOLO] if alone else []),

@@ -22,8 +22,8 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from app.common.process.control import settle
-from app.common.process.memory import hold, trim
+from app.common.process.control import apply_niceness_to_session
+from app.common.process.memory import limit_memory, trim
 from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
@@ -115,10 +115,10 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 
 def main() -> None:
     """Runs the trainer with the engine that the node chose."""
-    settle()
+    apply_niceness_to_session()
     most = os.environ.get(MEMORY, "")
     if most.isdecimal() and int(most):
-        hold(int(most))
+        limit_memory(int(most))
     serve(_open, beforehand=_prepare)
 
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.common.files import LockHeldError, alone, log_with_room, write
+from app.common.files import LockHeldError, alone, prepare_log, write
 from app.common.process.control import detached_popen_kwargs
 from app.relay.store.backplane import BackplaneError
 from engines import remedy
@@ -134,7 +134,7 @@ class Embedded:
         raise BackplaneError(f"{self._folder} is in use by another nats-server: end that one first.")
 
     def _launch(self) -> None:
-        with log_with_room(self._folder / _LOG).open("ab") as log:
+        with prepare_log(self._folder / _LOG).open("ab") as log:
             try:
                 self._process = subprocess.Popen(
                     [self._program, "-c", str(self._folder / _CONFIG)],

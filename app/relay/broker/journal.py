@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.files import sole_writer, tables, transaction
+from app.common.files import create_tables, sole_writer, transaction
 from app.relay.store.backplane import (
     BEHIND,
     BackplaneError,
@@ -291,7 +291,7 @@ class Journal:
         sole_writer(self._db)
         self._db.execute("PRAGMA secure_delete=ON")
         with transaction(self._db):
-            if not tables(self._db, _SCHEMA, FORMAT):
+            if not create_tables(self._db, _SCHEMA, FORMAT):
                 raise BackplaneError(
                     f"{self._path} was written by another version of Shoal: update it, or move it away."
                 )

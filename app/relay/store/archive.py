@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.files import sole_writer, tables, transaction
+from app.common.files import create_tables, sole_writer, transaction
 from app.relay.store.backplane import BackplaneError, CheckedGroup
 from app.relay.store.queues import site
 from app.relay.store.turns import Weight
@@ -114,7 +114,7 @@ class Archive:
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA secure_delete=ON")
             with transaction(self._db):
-                fits = tables(self._db, _SCHEMA, FORMAT)
+                fits = create_tables(self._db, _SCHEMA, FORMAT)
                 self._db.execute("INSERT OR IGNORE INTO facts VALUES ('salt', ?)", (secrets.token_bytes(16),))
             self._salt: bytes = self._db.execute("SELECT is_ FROM facts WHERE what = 'salt'").fetchone()[0]
         except (sqlite3.Error, OSError) as error:

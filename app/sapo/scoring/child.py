@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from app.common.process.control import settle
-from app.common.process.memory import hold_beyond
+from app.common.process.control import apply_niceness_to_session
+from app.common.process.memory import limit_added_memory
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, Question, QuestionError, UnsoundQuestion, draw, generate
 from app.sapo.scoring.pipe import (
@@ -49,7 +49,7 @@ KEPT_QUESTIONS = 256
 
 
 def main() -> None:
-    settle()
+    apply_niceness_to_session()
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     _quiet()
@@ -78,7 +78,7 @@ def limit_resources() -> None:
     """Forbids new file descriptors, file writes, core dumps and processes, and limits memory where the system
     supports it."""
     if sys.platform == "win32":
-        hold_beyond(MEMORY_BYTES)
+        limit_added_memory(MEMORY_BYTES)
     else:
         import resource
 

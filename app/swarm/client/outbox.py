@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.files import sole_writer, tables, transaction
+from app.common.files import create_tables, sole_writer, transaction
 from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import FRAME_BYTES, OPEN_PUBLISHES, SAFE_INTEGER, Code
@@ -169,7 +169,7 @@ class Outbox:
         # What is under way is known to one process alone.
         sole_writer(self._db)
         with transaction(self._db):
-            if not tables(self._db, _SCHEMA, FORMAT):
+            if not create_tables(self._db, _SCHEMA, FORMAT):
                 raise OutboxError(
                     f"{path} was written by another version of Shoal: update it, or move it away."
                 )

@@ -94,7 +94,7 @@ class Publisher:
         backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
-        self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
+        self._making.set_rate(SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def belongs(self, swarm: str) -> None:

@@ -187,13 +187,17 @@ class Chart(QWidget):
         """Returns the drawn points and the upper end of their axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
-        return line, drawing.top(highest)
+        return line, drawing.axis_top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         _heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
-        marks = drawing.logarithmic(max(1.0, left), right) if self._log else drawing.whole(left, right, about)
+        marks = (
+            drawing.logarithmic_ticks(max(1.0, left), right)
+            if self._log
+            else drawing.integer_ticks(left, right, about)
+        )
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
         _rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 
@@ -337,7 +341,7 @@ class Chart(QWidget):
 def _heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
     """Draws grid lines from 0 to `top`, a share, with their percentages."""
     metrics = QFontMetricsF(painter.font())
-    for mark in drawing.linear(0, top, min(10, max(2, round(plot.height() / 64)))):
+    for mark in drawing.linear_ticks(0, top, min(10, max(2, round(plot.height() / 64)))):
         y = plot.bottom() - mark / top * plot.height()
         painter.setPen(QPen(theme.colour("grid" if mark else "line_strong"), 1))
         painter.drawLine(QPointF(plot.left(), round(y) + 0.5), QPointF(plot.right(), round(y) + 0.5))

@@ -168,7 +168,9 @@ class UpdateControl(JobControl[UpdateView]):
         """Returns the fields of UpdateView that are stored in files."""
         seen, memory = asking.read_known(self._home), self._choices.memory
         offer = seen.offer
-        if offer is not None and installed.ordered(offer.version) <= installed.ordered(installed.version()):
+        if offer is not None and installed.version_key(offer.version) <= installed.version_key(
+            installed.version()
+        ):
             offer = None
         fetched = False
         if offer is not None and offer.file:

@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
-from app.common.files import log_with_room
+from app.common.files import prepare_log
 from app.common.job import Progress, Waiting
 from app.common.process.surroundings import surroundings, working_folder
 from app.ui.language.texts import spoken
@@ -140,7 +140,7 @@ class Job(QObject):
             return
         self._errors = (self._errors + said)[-_TAIL:]
         if self._log is not None:
-            with contextlib.suppress(OSError), log_with_room(self._log).open("ab") as file:
+            with contextlib.suppress(OSError), prepare_log(self._log).open("ab") as file:
                 file.write(said)
 
     def _finished(self, process: QProcess, code: int, status: QProcess.ExitStatus) -> None:

@@ -70,6 +70,6 @@ def program_of(command: list[str]) -> list[str]:
 def home_option(home: Path) -> list[str]:
     """Returns the options with which a command finds this data folder; empty if it would find it anyway."""
     try:
-        return [] if home == place.usual() else ["--home", str(home)]
+        return [] if home == place.default_home() else ["--home", str(home)]
     except place.HomeError:
         return ["--home", str(home)]

@@ -166,7 +166,7 @@ def _writable(home: Path) -> bool:
 def _open_again(options: list[str]) -> None:
     """Starts another window, which finds the moved data folder."""
     program = QProcess()
-    words = installed.again()
+    words = installed.restart_command()
     surround(program)
     environment = program.processEnvironment()
     environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own

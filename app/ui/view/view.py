@@ -177,7 +177,7 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
 
 def lacking() -> str:
     """Returns a sentence if nothing can compute because this installed app has no engine."""
-    return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""
+    return tr("The engine isn't installed. You can install it from Overview.") if place.engine_problem() else ""
 
 
 class NodeStatus(Enum):

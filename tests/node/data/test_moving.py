@@ -69,7 +69,7 @@ def test_it_is_there_and_no_longer_here(old: Path, tmp_path: Path) -> None:
     assert place.home() == tmp_path / "third", "so does SHOAL_HOME"
     del os.environ["SHOAL_HOME"]
     (old / "holiday.jpg").unlink()
-    assert moving.move(old) == old and complete(old) and not place.pointer().exists()
+    assert moving.move(old) == old and complete(old) and not place.move_record().exists()
 
 
 def killed(to: Path, at: int) -> bool:
@@ -173,7 +173,7 @@ def test_a_disk_that_is_gone_is_told_and_nothing_is_begun_anew(old: Path, tmp_pa
     with pytest.raises(place.HomeError, match="connect its disk"):
         place.home()
     assert place.home(tmp_path / "x") == tmp_path / "x"
-    place.pointer().write_text("{damaged")
+    place.move_record().write_text("{damaged")
     assert place.home() == old
 
 
@@ -240,7 +240,7 @@ def test_everything_goes_also_what_points_here(
     assert plan.bytes >= sum(len(content) for name, content in CONTENT.items() if name != "lock")
     done = removal.remove(to, login)
     assert done.failed == () and done.stays == (str(to / "thesis.odt"),)
-    assert ring.kept == {} and login.command() is None and not place.pointer().exists()
+    assert ring.kept == {} and login.command() is None and not place.move_record().exists()
     assert [entry.name for entry in to.iterdir()] == ["thesis.odt"]
 
 
