@@ -106,6 +106,7 @@ def test_no_python_at_all_is_one_sentence(
     [
         "shoal",
         *(f"app/{file}.py" for file in ("__init__", "install/__init__", "install/launcher/__init__")),
+        *(f"app/common/{file}.py" for file in ("__init__", "process/__init__", "process/surroundings")),
         "app/install/launcher/pythons.py",
     ],
 )

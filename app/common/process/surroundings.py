@@ -34,11 +34,13 @@ def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) 
     ('/home/a', '/shoal', 'PYTHONPATH,PYTHONHOME')
     """
     kept = {name: value for name, value in environment.items() if name not in _PYTHONS}
-    if names := left_out(environment, root):
+    names = left_out(environment, root)
+    if names:
         kept[LEFT_OUT] = ",".join(names)
     if "LD_LIBRARY_PATH" in names:
         del kept["LD_LIBRARY_PATH"]  # an empty one would mean the working directory
-        if libraries := without_clashing(environment["LD_LIBRARY_PATH"]):
+        libraries = without_clashing(environment["LD_LIBRARY_PATH"])
+        if libraries:
             kept["LD_LIBRARY_PATH"] = libraries
     return {**kept, "PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
 
@@ -125,7 +127,10 @@ def read_stdin_line(descriptor: int = 0) -> str:
     """Reads one line from `descriptor` without its line end, and no byte beyond it; "" at the end of input.
     Lines of more than 4,096 bytes are cut."""
     line = bytearray()
-    while len(line) < _LONGEST and (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
+    while len(line) < _LONGEST:
+        byte = os.read(descriptor, 1)
+        if byte in (b"", b"\n"):
+            break
         line += byte
     return line.decode("utf-8", "replace").strip()
 
