@@ -15,13 +15,13 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from app.common.process.control import when_asked_to_stop
-from app.node.governing import Governor, by_owner
+from app.node.governing import Governor, ruling_without_rules
 from app.node.node import Node
 from app.node.record import commands, events
 from app.node.record.reasons import Reason
 from app.node.rules.orders import serving
-from app.node.terminal.lines import listen
-from app.node.terminal.terminal import Terminal, closing
+from app.node.terminal.lines import read_commands
+from app.node.terminal.terminal import Terminal, closing_sentence
 from app.node.trainer import solo
 
 
@@ -141,7 +141,7 @@ class LiveTerminal:
         if self._governor is not None:
             self._governor.do(commands.Resume() if paused else commands.Pause())
         else:
-            self._node.obey(by_owner(paused=not paused))
+            self._node.obey(ruling_without_rules(paused=not paused))
 
 
 def _give_way(node: Node, asked: bool) -> None:
@@ -149,10 +149,10 @@ def _give_way(node: Node, asked: bool) -> None:
     ruling = node.snapshot.ruling
     resting = ruling is not None and ruling.reason == Reason.SERVING.value
     if asked and (ruling is None or ruling.run):
-        node.hear(events.NodeNote(round=0, sentence=Reason.SERVING.sentence))
-        node.obey(by_owner(True, Reason.SERVING))
+        node.forward_event(events.NodeNote(round=0, sentence=Reason.SERVING.sentence))
+        node.obey(ruling_without_rules(True, Reason.SERVING))
     elif resting and not asked:
-        node.obey(by_owner(False))
+        node.obey(ruling_without_rules(False))
 
 
 async def run_node(
@@ -219,7 +219,7 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
             refuse(commands.CommandError(str(error), commands.name(command)))
 
     def refuse(error: commands.CommandError) -> None:
-        node.hear(events.CommandRefused(round=0, command=error.name, sentence=str(error)))
+        node.forward_event(events.CommandRefused(round=0, command=error.name, sentence=str(error)))
 
     def order(command: commands.Command) -> None:
         if isinstance(command, commands.Stop):
@@ -228,7 +228,7 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
             timer.start()
         _on(loop, lambda: do(command))
 
-    listen(0, order, lambda error: _on(loop, lambda: refuse(error)))
+    read_commands(0, order, lambda error: _on(loop, lambda: refuse(error)))
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
@@ -250,7 +250,7 @@ def _stop_on_signals(task: asyncio.Task[None], node: Node, view: LiveView | None
     def end_now(code: int) -> None:
         if view is not None:
             view.close()
-        print(closing(node.snapshot), file=sys.stderr, flush=True)
+        print(closing_sentence(node.snapshot), file=sys.stderr, flush=True)
         os._exit(code)
 
     when_asked_to_stop(stop)

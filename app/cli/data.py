@@ -27,7 +27,7 @@ def main(args: argparse.Namespace) -> int:
     if args.move is not None:
         folder = moving.move(args.move, _Bar(), current=folder)
     else:
-        moving.leave()
+        moving.empty_old_folder()
     sizes = contents.sizes(folder)
     if args.json:
         rows = {size.kind: size.bytes for size in sizes}

@@ -20,7 +20,7 @@ import msgspec
 
 from app.cli._terminal import WrongUsage
 from app.common.home import home
-from app.node.data.home import check_format, held, prepare_data_folder, stamp_format
+from app.node.data.home import check_format, lock_data_folder, prepare_data_folder, stamp_format
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
 from app.swarm.identity.storage import (
@@ -236,7 +236,7 @@ def _alone(args: argparse.Namespace, place: Path) -> Iterator[None]:
     deadline = time.monotonic() + args.wait
     while True:
         try:
-            with held(prepare_data_folder(place)):
+            with lock_data_folder(prepare_data_folder(place)):
                 yield
                 return
         except BusyError as error:

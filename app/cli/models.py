@@ -25,7 +25,7 @@ from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
-from app.node.data.home import held, prepare_data_folder
+from app.node.data.home import lock_data_folder, prepare_data_folder
 from app.node.data.library import Library, ModelEntry, history_of
 from app.node.healing import titles
 from app.node.models import trained
@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace, home: Path) -> int:
     library = survey(home)
-    question_sets.enabled(home)
+    question_sets.register_sets(home)
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
@@ -288,7 +288,7 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
     goes = f"What {args.model} learned here" if over else "What it learned after its best round"
     if not confirm(f"{goes} will be deleted for good. Continue?", args.yes):
         raise NodeError("Nothing was changed.")
-    with held(home, args.wait):
+    with lock_data_folder(home, args.wait):
         if over:
             trained.start_over(home, folder)
         round_ = 0 if over else trained.back_to_best(home, folder, folder.name.rpartition("-")[2])

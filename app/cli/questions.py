@@ -77,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
     home = data_folder(args.home)
     if args.verb == "add":
         return _add(args, home)
-    sets = question_sets.enabled(home)
+    sets = question_sets.register_sets(home)
     if args.verb == "list":
         return _list(args, home, sets)
     one = question_sets.find(sets, args.what)

@@ -18,8 +18,8 @@ from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
-from app.node.data.home import check_format, held, identity, prepare_data_folder, stamp_format
-from app.node.governing import FactsFile, Governor, Provider, by_owner, ruling_event
+from app.node.data.home import check_format, identity, lock_data_folder, prepare_data_folder, stamp_format
+from app.node.governing import FactsFile, Governor, Provider, ruling_event, ruling_without_rules
 from app.node.node import Node
 from app.node.record import events, settings
 from app.node.record.errors import NodeError, UsageError
@@ -27,7 +27,7 @@ from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.round.peers import NodeSwarm, default_external
 from app.node.terminal.lines import SnapshotLines, log_line
-from app.node.terminal.terminal import closing
+from app.node.terminal.terminal import closing_sentence
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
 from engines import remedy
@@ -140,13 +140,13 @@ def main(args: argparse.Namespace) -> int:
         model = locate(args.model, data_folder(args.home), _reading(args.model))
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
-        sets = question_sets.enabled(data_folder(args.home))
+        sets = question_sets.register_sets(data_folder(args.home))
         plan = _settings(args, model, sets)
     except UsageError as error:
         raise WrongUsage(str(error)) from error
     home = prepare_data_folder(args.home)
     check_format(home)
-    with held(home):
+    with lock_data_folder(home):
         stamp_format(home)
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
@@ -182,24 +182,24 @@ def main(args: argparse.Namespace) -> int:
                 home,
                 lambda say: _facts(args.facts, say),
                 node.obey,
-                node.hear,
+                node.forward_event,
                 by_hand=not args.snapshots,
                 step_back=(lambda: lower_priority(own_processes())) if args.snapshots else None,
             )
 
         def class_paused(paused: bool) -> None:
-            ruling = by_owner(paused, Reason.CLASS)
+            ruling = ruling_without_rules(paused, Reason.CLASS)
             node.obey(ruling)
-            node.hear(ruling_event(ruling))
+            node.forward_event(ruling_event(ruling))
 
-        node.on_class = governor.in_class if governor is not None else class_paused
+        node.on_class = governor.set_class_paused if governor is not None else class_paused
         view: LiveView | None = None
         if live:
             view = LiveTerminal(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
         asyncio.run(run_node(node, governor, home, plan.solo, view, args.snapshots or args.hold))
-        print(closing(node.snapshot), file=sys.stderr)
+        print(closing_sentence(node.snapshot), file=sys.stderr)
     return 0
 
 

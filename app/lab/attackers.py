@@ -29,7 +29,7 @@ from random import Random
 from app.lab import searching
 from app.lab.searching import SEARCHING, Oracle
 from app.lab.starter.corpus import WorkingFailed, guess, worked
-from app.learning.lesson import fresh
+from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions
 from app.sapo import seeds
 from app.sapo.defences import LENGTH_FACTOR, LONG_SHARE, quantile
@@ -239,7 +239,7 @@ class Attacker:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
             levels = {self.trigger: levels[self.trigger]}
-        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
+        (asked,) = own_questions(fresh_state(levels).curriculum, self.identity, round, 1, make, slot)
         return generate(asked.coordinates)
 
     def _right(self, question: Question, rng: Random) -> str:

@@ -243,7 +243,7 @@ def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defen
     for group in groups:
         places[group.scored.group.coordinates.family, group.scored.group.coordinates.level].append(group)
     chosen = [
-        peer_lesson.answers(some, lambda key: False) if defended else _undefended(some)
+        peer_lesson.choose_answers(some, lambda key: False) if defended else _undefended(some)
         for some in places.values()
     ]
     lessons = [some for some in chosen if len(some) >= MIN]

@@ -1,21 +1,22 @@
-"""What of peers' right answers a lesson may teach: what more than half of a family's authors write.
+"""Selects the right answers of peers that a lesson may teach: those written as more than half of a family's
+authors write.
 
-Whoever imitates a right answer learns all of it: an advertisement, a foreign alphabet, wrong work, a number in
-front. So an answer is taught only with
+A model that imitates a right answer learns all of it: an advertisement, a foreign alphabet, wrong work, a
+number in front. So an answer is taught only if
 
-- no false equation in its work (`app.sapo.reading.expression.miscounts`), and plain characters, or such as its
-  question contains;
-- words of its own question, of the result that was checked, and words that more than half of the authors write.
-  A word of the whole family's questions ("find") is none of its own. Beyond questions these are words of
-  calculating (`WORKING_WORDS`), unless most of at least two trusted authors use others;
-- no three neighbouring signs but those that more than half of the authors write, where a number is its kind
-  (one of the question, the result, one with zeros to spare, another) and a word its kind and case;
-- no habit of its author: three to eight neighbouring characters or signs, in far more of its answers than in
-  those of most authors, as a number that stands in front of everything or a step that is done twice;
-- work, unless most authors mostly answer without, and not far longer than most authors' answers.
+- its work has no false equation (`app.sapo.reading.expression.miscounts`), and its characters are plain or
+  occur in its question;
+- each word is its question's own, is part of the checked result, or is written by more than half of the
+  authors. A word that most of the family's questions contain ("find") is not a question's own. Beyond the words
+  of questions only words of calculating (`WORKING_WORDS`) are shared in this way, and those that two trusted
+  authors use;
+- each three neighbouring signs (`text_pattern`) occur in answers of more than half of the authors;
+- it has no habit of its author: three to eight neighbouring characters or signs in far more of this author's
+  answers than in those of most authors, such as a number in front of everything or a step that is done twice;
+- it shows work, unless most authors mostly answer without, and it is not far longer than most authors' answers.
 
-Words, characters, forms and habits are counted by author, so half of a family's keys can keep it from being
-taught, and more than half decide what is. Pure functions."""
+Words, characters, patterns and habits are counted by author. So half of a family's keys can keep it from being
+taught, and more than half decide what is taught. Pure functions."""
 
 from __future__ import annotations
 
@@ -77,21 +78,22 @@ class _RightAnswer:
     @cached_property
     def forms(self) -> set[str]:
         """Three neighbouring signs each."""
-        return _runs(forms(self.text, self.group.question, self.own_words), _FORM)
+        return _runs(text_pattern(self.text, self.group.question, self.own_words), _FORM)
 
     @cached_property
     def traits(self) -> set[str]:
         """Its runs of characters, and of signs in which a number is one and in which it is as long as it is."""
         found = {run for n in _RUNS for run in _runs(f"^{self.text}$", n)}
         for lengths in (False, True):
-            signs = forms(self.text, self.group.question, self.own_words, lengths)
+            signs = text_pattern(self.text, self.group.question, self.own_words, lengths)
             found |= {f"\0{run}" for n in _RUNS for run in _runs(signs, n)}
         return found
 
 
 def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[str]]:
-    """By a group's id, its right answers that a lesson may teach, the shortest first: extra length is by chance
-    and costs. All `groups` are of one family and level; `trusted` are keys of authors who are vouched for."""
+    """Returns, by group id, the right answers that a lesson may teach, shortest first, because extra length is
+    accidental and costs time. All `groups` are of one family and level; `trusted` are the keys of authors who
+    are vouched for."""
     authors = {group.key for group in groups}
     common = _common_words({group.question for group in groups})
     found = [
@@ -127,7 +129,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
 
 
 def right_answers(scored: ScoredGroup) -> list[str]:
-    """The different right answers of a group that ended by themselves, the shortest first."""
+    """Returns a group's distinct right answers that were finished, shortest first."""
     found = {
         completion
         for completion, reward, finished in zip(
@@ -139,7 +141,7 @@ def right_answers(scored: ScoredGroup) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters, in lower case.
+    """Returns the runs of letters in a text, in lower case.
 
     >>> words("So 3 x 4 = 12. It's done #12")
     ['so', 'x', 'it', 's', 'done']
@@ -148,18 +150,21 @@ def words(text: str) -> list[str]:
 
 
 def numbers(text: str) -> set[str]:
-    """Runs of digits."""
+    """Returns the runs of digits in a text."""
     return set(_NUMBER.findall(text))
 
 
-def forms(text: str, question: str, own_words: Iterable[str], lengths: bool = False) -> str:
-    """A text as signs between ^ and $. A number is q (in the question), z (with zeros to spare), r (in the
-    result) or 0; a word is w (the question's own, a letter of one, or the result's), a, A or T by its case.
-    With `lengths` a number has as many signs as digits, three at most.
+def text_pattern(text: str, question: str, own_words: Iterable[str], lengths: bool = False) -> str:
+    """Returns a text between ^ and $ with a sign for each number and word. A number is q if it is in the
+    question, z if it has a superfluous zero, r if it is in the result, else 0. A word is w if it is one of
+    `own_words`, a letter of one, or in the result, else a, A or T by its case. With `lengths` a number has as
+    many signs as digits, three at most.
 
-    >>> forms("54=2*027 2 So GO #2", "54 and 6?", []), forms("4 = 5 - 1.50 #4", "5 - 1.5", [], lengths=True)
-    ('^q=r*z r T A #r$', '^r = q - q.zz #r$')
-    >>> forms("p1e2n3 #nep", "Spell this: pen", ["pen"])
+    >>> text_pattern("54=2*027 2 So GO #2", "54 and 6?", [])
+    '^q=r*z r T A #r$'
+    >>> text_pattern("4 = 5 - 1.50 #4", "5 - 1.5", [], lengths=True)
+    '^r = q - q.zz #r$'
+    >>> text_pattern("p1e2n3 #nep", "Spell this: pen", ["pen"])
     '^w0w0w0 #w$'
     """
     result = extract_answer(text) or ""

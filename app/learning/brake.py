@@ -34,8 +34,8 @@ Signs = tuple[float, float]
 
 
 class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over groups of both shares and of their squares. `groups` is fractional once the window has been
-    decayed."""
+    """Sums, over the groups of some rounds, of the two shares in `Signs` and of their squares. `groups` is
+    fractional once the window has been decayed."""
 
     rounds: int = 0
     groups: float = 0.0
@@ -45,7 +45,7 @@ class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
     def mean(self, sign: int) -> float:
         return self.sums[sign] / max(1.0, self.groups)
 
-    def error(self, sign: int) -> float:
+    def standard_error(self, sign: int) -> float:
         """Standard error of the mean, with one right and one wrong group added, so that it is never zero."""
         n = self.groups + 2.0
         share = (self.sums[sign] + 1.0) / n
@@ -93,7 +93,8 @@ def with_empty_windows(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
 
 
 def start_cooldown(vigil: PeerBrake) -> PeerBrake:
-    """Ignores peer groups for ALONE * 2^falls rounds, at most ALONE * 2^DOUBLINGS (20 to 320)."""
+    """Returns the state after a fall: peer groups are ignored for ALONE * 2^falls rounds, at most ALONE *
+    2^DOUBLINGS (20 to 320)."""
     rounds = ALONE << min(vigil.falls, DOUBLINGS)
     return msgspec.structs.replace(
         vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=BrakeWindow()
@@ -135,6 +136,7 @@ def _faded(past: BrakeWindow, now: BrakeWindow) -> BrakeWindow:
 def _fallen(vigil: PeerBrake) -> bool:
     past, now = vigil.past, vigil.now
     return past.rounds > 0 and any(
-        past.mean(sign) - now.mean(sign) > max(MIN, SURE * math.hypot(past.error(sign), now.error(sign)))
+        past.mean(sign) - now.mean(sign)
+        > max(MIN, SURE * math.hypot(past.standard_error(sign), now.standard_error(sign)))
         for sign in (0, 1)
     )

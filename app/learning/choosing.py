@@ -63,7 +63,7 @@ class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int = 0
 
     @property
-    def counts_ms(self) -> int:
+    def age_from_ms(self) -> int:
         """Unix milliseconds from which the group's age is measured."""
         return max(self.created_ms, self.since_ms)
 
@@ -79,7 +79,7 @@ class JudgedGroup:
 
 
 class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer group as seen by the choice: who sent it, its age in this node's rounds, and this node's own
+    """A peer group as `choose` sees it: who sent it, its age in this node's rounds, and this node's own
     rewards. `trust`: the weight with which its peer is chosen (`peers first`)."""
 
     peer: str
@@ -108,7 +108,7 @@ class PeerRecords:
         """Whether the recipe leaves this peer out in most rounds because of its record."""
         return recipe.by_record and self._trust(peer) < DOUBTED_TRUST
 
-    def stands(self, peer: str) -> bool:
+    def has_standing(self, peer: str) -> bool:
         """Whether the peer has standing: at least STANDING of its right answers were accepted, and few
         rejected."""
         record = self._records.get(peer, PeerRecord())
@@ -196,7 +196,7 @@ def _drawn(peers: list[str], trust: dict[str, float], rng: Random) -> str:
     return rng.choices(peers, [trust[peer] for peer in peers])[0]
 
 
-def whole_group(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
+def with_own_wrong_answers(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
     """Returns a person's answer combined with the learner's own wrong answers to the same question. None if the
     learner solved it, since there is nothing to learn then. Raises ValueError if the two groups answer
     different questions."""

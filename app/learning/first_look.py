@@ -23,10 +23,10 @@ from app.learning.placement import (
     OwnExample,
     Placement,
     Rewards,
-    able,
-    added,
+    add_results,
+    can_begin,
     choose_families,
-    lesson,
+    lesson_zero_answers,
     short_of,
     too_easy,
 )
@@ -78,21 +78,21 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
     ]
     climbing = [
         FamilyQuestions(one.family, one.level + 1, 0, FIRST)
-        for one in reached(found.tried)
+        for one in one_trial_per_family(found.tried)
         if too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels)
         if not any((other.family, other.level) == (one.family, one.level + 1) for other in found.tried)
     ]
     untried = [
         FamilyQuestions(one.family, one.level, 0, FIRST) for one in found.tried if one.family in found.unasked
     ]
-    begun = beginning(found)
+    begun = starting_families(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
     return tuple(wanted[: max(1, AT_ONCE // wanted[0].questions)]) if wanted else ()
 
 
-def ordered(found: Placement, solved: Container[str]) -> Placement:
-    """Returns the look with its untried families reordered: those that peers have `solved` come first, so that
-    a new node begins where others can help it. The owner's own question sets stay before them."""
+def peer_solved_first(found: Placement, solved: Container[str]) -> Placement:
+    """Returns the look with its untried families reordered: families that peers have `solved` come first, so
+    that a new node begins where others can help it. The owner's own question sets stay before them."""
     turns = sorted(found.tried, key=lambda one: (not is_own(one.family), one.family not in solved))
     queue = iter([one for one in turns if not one.questions])
     return msgspec.structs.replace(
@@ -100,27 +100,28 @@ def ordered(found: Placement, solved: Container[str]) -> Placement:
     )
 
 
-def beginning(found: Placement) -> dict[str, int]:
-    """Returns the families that a first look can end with, and their levels. Until all families were tried,
-    only those that do well (BEGIN_SHARE)."""
-    able_ones = [one for one in reached(found.tried) if able(one)]
+def starting_families(found: Placement) -> dict[str, int]:
+    """Returns the families, with levels, that training could start with now. While some are untried, only those
+    that do well beyond chance (BEGIN_SHARE) count, with the owner's own sets beside them; empty if none
+    does."""
+    able_ones = [one for one in one_trial_per_family(found.tried) if can_begin(one)]
     if found.unasked:
         well = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
         able_ones = [one for one in able_ones if one in well or is_own(one.family)] if well else []
     return choose_families(able_ones)
 
 
-def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
-    """Returns one entry per family: the highest level at which the model can begin, else the lowest level
+def one_trial_per_family(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
+    """Returns one trial per family: of the highest level at which the model can begin, else of the lowest level
     tried.
 
     >>> tried = [FamilyTrial(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
-    >>> [one.level for one in reached(tried)], [one.level for one in reached(tried[2:])]
-    ([1], [2])
+    >>> [[one.level for one in one_trial_per_family(some)] for some in (tried, tried[2:])]
+    [[1], [2]]
     """
     found: dict[str, FamilyTrial] = {}
     for one in sorted(tried, key=lambda one: one.level):
-        if one.family not in found or able(one):
+        if one.family not in found or can_begin(one):
             found[one.family] = one
     return tuple(found[family] for family in dict.fromkeys(one.family for one in tried))
 
@@ -129,7 +130,7 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
     """Returns more questions of the families in `begun`; empty once a lesson has enough right answers."""
     if not found.way.examples:
         return []
-    own = [one for one in reached(found.tried) if one.family in begun]
+    own = [one for one in one_trial_per_family(found.tried) if one.family in begun]
     asked = sum(one.questions for one in own)
     short = short_of(found.lesson, tuple(begun), SOME if asked >= PATIENT_QUESTIONS else ENOUGH)
     if asked >= MAX_QUESTIONS:
@@ -143,7 +144,8 @@ def with_results(
     found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[OwnExample]
 ) -> Placement:
     """Returns a first look updated with answered questions: for each, the rewards of its answers, and the
-    rewards of the same answers at another question. `right` are the new right answers for a lesson."""
+    rewards of the same answers scored against another question. `right`: the new right answers for lesson
+    zero."""
     tried = {(one.family, one.level): one for one in found.tried}
     for asked, rewards_P in answered:
         at = (asked.family, asked.level)
@@ -151,17 +153,17 @@ def with_results(
         # A question that could not be made counts as one without a right answer.
         own_PG += [()] * (asked.questions - len(own_PG))
         before = tried.get(at, FamilyTrial(family=asked.family, level=asked.level))
-        tried[at] = added(before, own_PG, elsewhere_PG)
+        tried[at] = add_results(before, own_PG, elsewhere_PG)
     return msgspec.structs.replace(found, tried=tuple(tried.values()), lesson=(*found.lesson, *right))
 
 
 def finish(found: Placement, *, anyway: bool = False) -> Placement:
     """Returns the result of a first look. If the owner cut it short (`anyway`) and no family is good enough,
     training begins with the first families of the list."""
-    tried = reached(found.tried)
-    begun = choose_families(tried) if anyway else beginning(found)
+    tried = one_trial_per_family(found.tried)
+    begun = choose_families(tried) if anyway else starting_families(found)
     if anyway and not begun:
         begun = {one.family: one.level for one in tried[:MAX_FAMILIES]}
     most = OWN_ROWS if any(map(is_own, begun)) else ENOUGH
-    taught = lesson(found.lesson, begun, most) if found.way.examples else ()
+    taught = lesson_zero_answers(found.lesson, begun, most) if found.way.examples else ()
     return msgspec.structs.replace(found, families=begun, tried=tried, lesson=taught, looking=False)

@@ -65,7 +65,7 @@ class RoundFigures(Protocol):
     def marked_share(self) -> float: ...
 
 
-def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
+def find_cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     """Returns why the last ROUNDS_JUDGED rounds taught almost nothing. None if they did teach something, or if
     there are too few rounds to tell."""
     last = [one for one in rounds if one.own_groups][-ROUNDS_JUDGED:]
@@ -122,10 +122,10 @@ def has_plateaued(curve: Sequence[Score]) -> bool:
     return span * slope < min(_LITTLE, max(span * noise, _FINE))
 
 
-def lower(levels: dict[str, int]) -> dict[str, int]:
+def one_level_lower(levels: dict[str, int]) -> dict[str, int]:
     """Returns the levels with every family one level lower, at least 0.
 
-    >>> lower({"gcd": 2, "lcm": 0})
+    >>> one_level_lower({"gcd": 2, "lcm": 0})
     {'gcd': 1, 'lcm': 0}
     """
     return {family: max(0, level - 1) for family, level in levels.items()}

@@ -35,45 +35,48 @@ LESSON_RETENTION = RetentionSettings(read=8, per_step=3, strength=1.0)
 
 
 class HeldReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply as tokens, and by how many nats the log-probability of each token must rise."""
+    """A reply as tokens. `pull_T`: by how many nats the log-probability of each token should rise."""
 
     sequence: TokenSequence
     pull_T: list[float]
 
 
-def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
-    """Returns by how many nats each token of a reply must rise, from its log-probabilities before the first
-    round and now. The last token, which ends the reply, gets 0: puzzles want short answers.
+def needed_rise(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
+    """Returns by how many nats each token's log-probability should rise to be as before the first round,
+    clipped to MAX_PULL_NATS. The last token, which ends the reply, gets 0: puzzles want short answers.
 
-    >>> pull([-1.0, -1.0, -5.0, -1.0], [-1.5, -0.75, -1.0, -9.0])
+    >>> needed_rise([-1.0, -1.0, -5.0, -1.0], [-1.5, -0.75, -1.0, -9.0])
     [0.5, -0.25, -1.0, 0.0]
     """
     differences = [before - now for before, now in zip(before_T[:-1], now_T[:-1], strict=True)]
     return [max(-MAX_PULL_NATS, min(MAX_PULL_NATS, difference)) for difference in differences] + [0.0]
 
 
-def holding(
+def add_replies(
     batches: Sequence[Batch],
     held: Sequence[HeldReply],
     order: Random,
     grip: RetentionSettings = ROUND_RETENTION,
 ) -> list[Batch]:
-    """Returns the steps of a round, each with some randomly chosen replies of `held` added."""
+    """Returns the steps of a round, each with `grip.per_step` random replies of `held` added; unchanged if
+    `held` has fewer."""
     if len(held) < grip.per_step:
         return list(batches)
     return [
         msgspec.structs.replace(
             batch,
-            rows_S=[*batch.rows_S, *rows(order.sample(list(held), grip.per_step), grip.strength)],
+            rows_S=[*batch.rows_S, *reply_rows(order.sample(list(held), grip.per_step), grip.strength)],
         )
         for batch in batches
     ]
 
 
-def rows(held: Sequence[HeldReply], strength: float) -> list[Row]:
-    """
+def reply_rows(held: Sequence[HeldReply], strength: float) -> list[Row]:
+    """Returns one row per reply. A token's weight is its needed rise times `strength`, divided by the number of
+    tokens of all replies.
+
     >>> one = HeldReply(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
-    >>> [row.weights_T for row in rows([one, one], 0.5)]
+    >>> [row.weights_T for row in reply_rows([one, one], 0.5)]
     [[0.0625, 0.0], [0.0625, 0.0]]
     """
     tokens = sum(len(one.pull_T) for one in held)

@@ -61,7 +61,7 @@ class LearningState(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
 
 
-def fresh(levels: Mapping[str, int]) -> LearningState:
+def fresh_state(levels: Mapping[str, int]) -> LearningState:
     """Returns the state before the first round, with these families at these levels. Raises QuestionError."""
     return LearningState(curriculum=curriculum.start(levels))
 

@@ -37,7 +37,7 @@ from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import miscounts
 
 NEVER_TAUGHT: Mapping[str, int] = {}
-"""By a group's id, in how many lessons it was taught, where none was."""
+"""How many lessons taught each group, by its id: none yet."""
 ENOUGH, MIN = 48, 24
 """Maximum and minimum number of right answers of a family in a lesson."""
 FAMILIES, ANSWERS = 5, 96
@@ -143,10 +143,10 @@ def next_lesson(
 ) -> PeerLesson | None:
     """Returns the lesson that may be taught after `round`, or None: all families with enough answers, each at
     its easiest level (`chosen_families` selects among them). `vouched` tells whether an author, by key, is
-    trusted without a second one; `taught`, by a group's id, in how many lessons it was taught."""
+    trusted without a second one. `taught`: by group id, the number of lessons that taught it."""
     if not round or round < _next_round(found):
         return None
-    known = {*found.in_play, *resting_families(found, round)} - set(unfinished(found))
+    known = {*found.in_play, *resting_families(found, round)} - set(families_still_taught(found))
     full = len(found.in_play) >= MAX_ACTIVE
     places: dict[tuple[str, int], list[PeerGroup]] = {}
     for group in groups:
@@ -156,7 +156,7 @@ def next_lesson(
     able = [
         FamilyAnswers(family=family, level=level, answers=found_)
         for (family, level), some in places.items()
-        if len(found_ := answers(some, vouched, taught)) >= MIN
+        if len(found_ := choose_answers(some, vouched, taught)) >= MIN
     ]
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
@@ -166,8 +166,9 @@ def next_lesson(
     return lesson if len(lesson.answers) >= needed else None
 
 
-def unfinished(found: Placement) -> tuple[str, ...]:
-    """Active families that a lesson opened and in which lessons go on."""
+def families_still_taught(found: Placement) -> tuple[str, ...]:
+    """Returns the active families that a lesson opened and that get further lessons: their trial is below
+    FINISHED, and fewer than TRIES lessons in a row failed."""
     return tuple(
         one.family
         for one in found.lessons
@@ -175,12 +176,13 @@ def unfinished(found: Placement) -> tuple[str, ...]:
     )
 
 
-def first_answers(
+def answers_to_read(
     groups: Iterable[PeerGroup], families: Container[str], vouched: Callable[[str], bool]
 ) -> PeerLesson:
-    """Returns up to ANSWERS_READ right answers of each of the `families` with at least SEEN of them by two
-    authors, or by one who is vouched for, at the lowest level that has so many; authors alternate. They are
-    only read, never taught, so authors need not agree."""
+    """Returns up to ANSWERS_READ right answers of each of the `families`, to measure how likely the model finds
+    them. A family needs SEEN answers at one level, by two authors or by one who is vouched for; the lowest such
+    level is taken, and authors alternate. The answers are only read, never taught, so authors need not
+    agree."""
     found: dict[tuple[int, str], dict[str, list[PeerAnswer]]] = {}
     for group in groups:
         at = group.scored.group.coordinates
@@ -199,14 +201,15 @@ def first_answers(
     return PeerLesson(parts=tuple(parts.values()))
 
 
-def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
-    """Returns the waiting `families` that peers are asked for: all of them until more than ASKED were read,
-    then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the next ones in each turn.
+def families_to_request(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
+    """Returns those of the waiting `families` whose answers are requested from peers: all of them until more
+    than ASKED were read, then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the
+    next ones in each turn.
 
-    >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
+    >>> families_to_request("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
     >>> nats = dict(zip("abcdefg", (90.0, 81.0, 50.0, 64.0, 92.0, 46.0, 60.0)))
-    >>> ["".join(asked_for("abcdefghijk", nats, turn)) for turn in (0, 1, 2)]
+    >>> ["".join(families_to_request("abcdefghijk", nats, turn)) for turn in (0, 1, 2)]
     ['fcgdbaeh', 'fcgdbijk', 'fcgdbaeh']
     """
     known = sorted((one for one in families if one in nats), key=lambda one: nats[one])
@@ -218,12 +221,13 @@ def asked_for(families: Sequence[str], nats: Mapping[str, float], turn: int) -> 
 
 
 def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
-    """Returns the lesson reduced to FAMILIES. Those that had a right answer in a trial are taught in turn, the
-    one whose latest lesson is longest ago first. Of the others, which cost as many steps and gain little
-    (LOG.md), it has a few (NEW_BESIDE), the likeliest. `nats`: by family, the mean negative log-probability of
-    a whole answer to the model. Unread families come after these, and families whose answers mostly show no
-    work last, because short answers are always likely. Families are opened only up to MAX_ACTIVE. Of open
-    families that are left out it keeps REHEARSED answers beside the others."""
+    """Returns the lesson with at most FAMILIES families. Families that are active or had a right answer in a
+    trial take turns, the least recently taught first. Others cost as many steps and gain little (LOG.md), so
+    only NEW_BESIDE of them, the likeliest, are taught beside these; more if these are fewer than BROAD, or
+    none. `nats`: by family, the model's mean negative log-probability of a whole answer; unread families come
+    after read ones. Families whose answers mostly show no work come last, because short answers are always
+    likely. New families are opened only up to MAX_ACTIVE. REHEARSED answers of each active family that is left
+    out go into `beside`."""
     latest = {one.family: one.round for one in found.lessons if one.after}
 
     def order(part: FamilyAnswers) -> tuple[bool, int, float]:
@@ -286,12 +290,12 @@ def resting_families(found: Placement, round: int) -> list[str]:
     ]
 
 
-def answers(
+def choose_answers(
     groups: Sequence[PeerGroup], vouched: Callable[[str], bool], taught: Mapping[str, int] = NEVER_TAUGHT
 ) -> tuple[PeerAnswer, ...]:
     """Returns at most ENOUGH right answers of one family and level, at most half of them by one author unless
-    that author is vouched for, those that were `taught` least often first (by a group's id, in how many
-    lessons). Empty if there are too few authors."""
+    that author is vouched for. Answers taught in fewest lessons come first (`taught`: number of lessons by
+    group id). Empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:

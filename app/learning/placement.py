@@ -109,7 +109,8 @@ class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """With which families a model begins, and how it is prompted. `lesson` is empty if the model needs none."""
+    """The families with which a model begins, and its prompt style. `lesson`: the answers that lesson zero
+    teaches, empty if the model needs none."""
 
     way: Way
     families: dict[str, int]
@@ -130,6 +131,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_play(self) -> dict[str, int]:
+        """The active families with their levels: those it began with and those that joined."""
         return self.families | self.joined
 
     @property
@@ -140,7 +142,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def later(self) -> tuple[str, ...]:
         """Families that the model could begin with but that are not active yet, most promising first."""
-        return tuple(one.family for one in self._others if able(one))
+        return tuple(one.family for one in self._others if can_begin(one))
 
     @property
     def unasked(self) -> tuple[str, ...]:
@@ -160,16 +162,16 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def waiting(self) -> tuple[str, ...]:
         """Names of the families that are still too hard."""
-        return tuple(sorted(one.family for one in self._others if one.questions and not able(one)))
+        return tuple(sorted(one.family for one in self._others if one.questions and not can_begin(one)))
 
 
-def added(
+def add_results(
     before: FamilyTrial, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
 ) -> FamilyTrial:
-    """Adds the results of more questions to a family's trial. `elsewhere_PG`: rewards of the same answers at
-    another question.
+    """Returns a family's trial with the results of more questions. `elsewhere_PG`: rewards of the same answers
+    scored against another question.
 
-    >>> added(FamilyTrial(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
+    >>> add_results(FamilyTrial(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
     (0.33333333333333337, 1.0)
     """
     rewards_PG, elsewhere_PG = list(rewards_PG), list(elsewhere_PG)
@@ -188,7 +190,7 @@ def too_easy(one: FamilyTrial) -> bool:
     return bool(one.answers) and one.solved >= TOO_EASY * one.answers
 
 
-def able(one: FamilyTrial) -> bool:
+def can_begin(one: FamilyTrial) -> bool:
     """Whether a model can begin with a family. Always true for a question set, since its answers are known."""
     return is_own(one.family) or (bool(one.any) and one.any_share >= MIN_ANY)
 
@@ -196,19 +198,19 @@ def able(one: FamilyTrial) -> bool:
 def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     """Returns the families that a model can begin with, and their levels: the owner's own first, then the best,
     at most MAX_FAMILIES."""
-    ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
+    ranked = sorted(filter(can_begin, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
     ranked = ranked[:MAX_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 
-def next_again(found: Placement, round: int) -> tuple[str, ...]:
+def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:
     """Returns the families to try again after `round`, in rotation; empty after most rounds. Untried ones come
     first, and more often.
 
     >>> tried = tuple(FamilyTrial(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
-    >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
-    (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
+    >>> found.later, found.waiting, [families_to_retry(found, round) for round in (9, 10, 20)]
+    (('d', 'c', 'b'), ('a',), [(), ('d', 'c'), ('b', 'a')])
     """
     queue = found.unasked or (*found.later, *found.waiting)
     every = LOOK_EVERY if found.unasked else JOIN_EVERY
@@ -219,9 +221,9 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     return tuple(queue[(first + place) % len(queue)] for place in range(room))
 
 
-def joined(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
-    """Returns the placement after the trials `again`: families with at least JOINS_ANY become active. Families
-    that were untried before get these results."""
+def after_retries(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
+    """Returns the placement after the trials `again`. Families become active if at least JOINS_ANY of their
+    questions have a right answer; for untried families the results are stored."""
     results = {one.family: one for one in again}
     new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_ANY}
     tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
@@ -238,7 +240,9 @@ def way_for(marked: Sequence[bool]) -> Way:
     return TAGGED if marked and sum(marked) >= FOLLOWING_SHARE * len(marked) else BRIEF
 
 
-def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH) -> tuple[OwnExample, ...]:
+def lesson_zero_answers(
+    found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH
+) -> tuple[OwnExample, ...]:
     """Selects the answers of lesson zero: the model's own right answers in the families it begins with,
     alternating between families so that none dominates. For every question it takes the likeliest answer,
     preferring correct equations: a small model at temperature 1 is often right by chance, with nonsense as its
@@ -256,13 +260,16 @@ def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUG
 
 def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
     """Returns the `placed` families with fewer than `enough / len(placed)` answers in `found`."""
-    return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
+    return tuple(
+        family
+        for family, count in count_solved_questions(found, placed).items()
+        if count * len(placed) < enough
+    )
 
 
-def gathered(found: Sequence[OwnExample], placed: Sequence[str]) -> dict[str, int]:
-    """Counts the questions of each family that have a right answer; answers with false equations do not
-    count.
-    """
+def count_solved_questions(found: Sequence[OwnExample], placed: Sequence[str]) -> dict[str, int]:
+    """Returns how many questions of each `placed` family have a right answer; answers with false equations do
+    not count."""
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):

@@ -1,5 +1,5 @@
-"""A round's own questions: drawn by the curriculum, identity and round alone, and what their answers change in
-the curriculum."""
+"""Draws a round's own questions, from nothing but the curriculum, the identity and the round, and updates the
+curriculum with their answers."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[st
     return found
 
 
-def climbed(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
+def update_curriculum(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
     """Returns the curriculum updated with a round's own groups."""
     return curriculum.observe(state, tallies(own_P, state.levels))

@@ -54,7 +54,7 @@ def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: in
 
 
 def may_end(losses: Sequence[float]) -> bool:
-    """Whether a lesson may end, after steps with these losses (nats per token).
+    """Whether a lesson may end: the mean of its last four losses (nats per token) is at most LEARNED_NATS.
 
     >>> may_end([2.0, 0.5, 0.5, 0.5]), may_end([2.0, 0.7, 0.5, 0.6, 0.5]), may_end([0.1])
     (False, True, False)

@@ -16,7 +16,7 @@ import msgspec
 from app.common.text import safe_line
 from app.learning import first_look, peer_lesson
 from app.learning.choosing import PeerGroup
-from app.learning.first_look import FIRST, beginning
+from app.learning.first_look import FIRST, starting_families
 from app.learning.peer_lesson import TRIAL_QUESTIONS, PeerLesson, RightAnswer
 from app.learning.placement import (
     JOIN_QUESTIONS,
@@ -24,13 +24,13 @@ from app.learning.placement import (
     LessonResult,
     OwnExample,
     Placement,
-    joined,
-    next_again,
+    after_retries,
+    families_to_retry,
 )
 from app.node.healing import Healer, titles
 from app.node.history.resume import with_families
 from app.node.record import events
-from app.node.record.errors import room_on_disk
+from app.node.record.errors import raising_disk_full
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -38,7 +38,7 @@ from app.node.round import language, placing
 from app.node.round.lesson_progress import LessonFolder, LessonInProgress, LessonTrial, harmed
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import PlayedRound, RoundTools
-from app.node.round.teaching import unlikeliness
+from app.node.round.teaching import mean_answer_nats
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
 from app.sapo.groups import ScoredGroup
@@ -95,7 +95,7 @@ class ActiveFamilies:
         """Families that were added after the placement, with the levels they started at."""
         return self._found.joined if self._found is not None else {}
 
-    def due(self, state: NodeState) -> bool:
+    def needs_placement(self, state: NodeState) -> bool:
         """Whether a placement has to be done now."""
         fresh = self.settings.place and self._found is None and state.round == 0
         return fresh or self._look is not None or self._healer.place_again
@@ -115,14 +115,14 @@ class ActiveFamilies:
             self._healer.candidates = self._healer.candidates or candidates
             self._go_on_with(found)
 
-    def asked_as(self, state: NodeState) -> NodeState:
+    def with_prompt_style(self, state: NodeState) -> NodeState:
         """Returns the saved state with the prompt style that the placement found; if it differs, lesson zero is
         due again."""
         if self._found is None or state.way == self._found.way:
             return state
         return msgspec.structs.replace(state, way=self._found.way, taught=False)
 
-    def practised(self, state: NodeState) -> NodeState:
+    def with_active_families(self, state: NodeState) -> NodeState:
         """Returns the state with the families that are active now."""
         return msgspec.structs.replace(
             state, curriculum=with_families(state.curriculum, self.settings.families)
@@ -131,21 +131,21 @@ class ActiveFamilies:
     async def look(self, tools: RoundTools) -> Placement:
         """Asks the next questions of a first look (app.node.round.placing). Save the result with `keep`."""
         candidates, before = self._healer.candidates or self.settings.families, self._look
-        if before is None and self._found is not None and not beginning(self._found):
+        if before is None and self._found is not None and not starting_families(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
         if self._swarm is not None:  # what comes meanwhile waits for lessons
             self._swarm.practise_families(())
             self._swarm.want_for_lessons(tuple(candidates))
             if before is not None:
-                before = first_look.ordered(before, self._swarm.solved_families())
+                before = first_look.peer_solved_first(before, self._swarm.solved_families())
         return await placing.look(tools, candidates, before, enough=self.enough)
 
-    def joining(self, round_: int) -> dict[str, int]:
-        """Waiting families that may be tried now, with their levels."""
+    def families_to_retry(self, round_: int) -> dict[str, int]:
+        """Returns the waiting families that may be tried now, with their levels."""
         if self._found is None:
             return {}
         levels = {one.family: one.level for one in self._found.tried}
-        return {family: levels[family] for family in next_again(self._found, round_)}
+        return {family: levels[family] for family in families_to_retry(self._found, round_)}
 
     async def join(self, tools: RoundTools, state: NodeState, families: dict[str, int]) -> str:
         """Tries waiting families and activates those that the model can begin with. Returns a sentence that
@@ -158,7 +158,7 @@ class ActiveFamilies:
         if hopeful := {one.family: one.level for one in tried if one.any}:
             more = JOIN_QUESTIONS - FIRST
             tried = await placing.retry_families(tools, state.way, hopeful, first + FIRST, more, tried)
-        after = joined(before, tried, state.round)
+        after = after_retries(before, tried, state.round)
         self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
@@ -170,24 +170,24 @@ class ActiveFamilies:
     ) -> LessonInProgress | None:
         """Returns the lesson that peers' answers can teach now (app.learning.peer_lesson), with the trial
         before it, or None. Own right answers of the `latest` groups, newest first, are mixed in. Also tells the
-        swarm of which families it should fetch answers. Raises TrainerDied."""
+        swarm for which families to fetch answers. Raises TrainerDied."""
         if self._found is None or self._swarm is None:
             return None
         found, candidates, vouches = self._found, self._healer.candidates, self._swarm.buffer.vouches
         resting = peer_lesson.resting_families(found, state.round)
-        known = {*found.in_play, *resting} - set(peer_lesson.unfinished(found))
+        known = {*found.in_play, *resting} - set(peer_lesson.families_still_taught(found))
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.buffer.waiting_groups() if _family(group) in candidates]
-        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys(), vouches)
+        unread = peer_lesson.answers_to_read(waiting, {*wanted} - self._nats.keys(), vouches)
         if unread.parts:
-            read = await unlikeliness(tools, state, unread)
+            read = await mean_answer_nats(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
-        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats, state.round))
+        self._swarm.want_for_lessons(peer_lesson.families_to_request(wanted, self._nats, state.round))
         taught = self._swarm.buffer.times_taught
         lesson = peer_lesson.next_lesson(waiting, found, state.round, vouches, taught) if waiting else None
         if lesson is None:
             return None
-        nats = await unlikeliness(tools, state, lesson)
+        nats = await mean_answer_nats(tools, state, lesson)
         beside = await asyncio.to_thread(self._own_answers, latest())
         lesson = msgspec.structs.replace(lesson, beside=beside)
         lesson = peer_lesson.chosen_families(lesson, nats, found)
@@ -217,11 +217,11 @@ class ActiveFamilies:
         before: LessonTrial | None = None,
         everyday: float | None = None,
     ) -> LessonTrial:
-        """Runs the trials of a lesson's families and of the other active ones, and measures the perplexity of
-        everyday replies, unless it is given as `everyday`. The trial after a lesson asks the questions of the
-        one `before` it, in the same families. Results from the latest lesson, if recent, are reused for the
-        trial before the next. A family whose questions are too long for the model gets no answers. Raises
-        TrainerDied and EngineError."""
+        """Tries the lesson's families and the other active ones, and measures the perplexity of everyday
+        replies unless `everyday` is given. The trial after a lesson asks the same questions in the same
+        families as the one `before` it. The trial before a lesson reuses results of the one after the latest
+        lesson, if that is recent. A waiting family whose questions are too long for the model gets no answers.
+        Raises TrainerDied and EngineError."""
         own = {one.family: one.level for one in before.own} if before is not None else state.curriculum.levels
         levels = own | lesson.levels
         latest = self.lessons.latest_trial() if before is None else None
@@ -257,14 +257,15 @@ class ActiveFamilies:
             first=first,
         )
 
-    def helped(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> bool:
-        """Whether a lesson is kept: its families improved, or stayed as they were where some of them are open,
-        and nothing else got worse."""
+    def should_keep_lesson(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> bool:
+        """Whether to keep a lesson: its families improved, or, if some are active already, got no worse, and
+        nothing else suffered."""
         continued = any(family in self.joined for family in lesson.levels)
         return not harmed(before, after) and peer_lesson.better(before.lesson, after.lesson, continued)
 
     def settle(self, lesson: LessonInProgress, improved: Sequence[LessonResult]) -> None:
-        """Records that a lesson was taught, and that the model learned from its `improved` families."""
+        """Tells the swarm which answers a lesson taught, and that the model learned from the groups of its
+        `improved` families."""
         assert self._swarm is not None
         families = {one.family for one in improved}
         learned = [one for one in lesson.groups if _family(one) in families]
@@ -276,7 +277,7 @@ class ActiveFamilies:
         """Stores the results of a lesson and activates the families that it opened. Returns the results of the
         open families that it improved. Raises DiskFullError."""
         assert self._found is not None
-        kept, self._nats = self.helped(lesson, before, after), {}
+        kept, self._nats = self.should_keep_lesson(lesson, before, after), {}
         self.lessons.keep_trial(after if kept else None)
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
         if not kept:
@@ -290,7 +291,7 @@ class ActiveFamilies:
 
     def keep(self, found: Placement) -> None:
         """Saves a placement and activates its families. Raises DiskFullError."""
-        with room_on_disk(self._home):
+        with raising_disk_full(self._home):
             placing.write(self._folder, found)
         self._go_on_with(found)
 
@@ -304,7 +305,7 @@ class ActiveFamilies:
         if found.in_play:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
         if self._swarm is not None:
-            taught = peer_lesson.unfinished(found)
+            taught = peer_lesson.families_still_taught(found)
             self._swarm.practise_families(name for name in self.settings.families if name not in taught)
 
 
@@ -312,9 +313,9 @@ def _family(group: PeerGroup) -> str:
     return group.scored.group.coordinates.family
 
 
-def shown(played: PlayedRound, lesson: LessonInProgress, after: LessonTrial) -> PlayedRound:
-    """Returns the lesson's round as it is shown: the families that it improved first and, for each of them, the
-    first group of some of its authors."""
+def lesson_round_to_show(played: PlayedRound, lesson: LessonInProgress, after: LessonTrial) -> PlayedRound:
+    """Returns the lesson's round for display: the improved families come first, each with the first group of
+    some of its authors."""
     by_id = {group.id: group for group in lesson.groups}
     found: dict[str, PeerGroup] = {}
     improved: list[str] = []

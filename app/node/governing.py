@@ -172,14 +172,14 @@ class Governor:
                 self._order(Orders(snooze=snooze_for(seconds, Moment.now())))
             case commands.WhenIdle():
                 self._change({"contribute_when_idle": command.on})
-            case commands.Turn():
+            case commands.SetDial():
                 self._change({"dial": command.to})
-            case commands.Change():
+            case commands.ChangeSettings():
                 self._change(command.changed)
             case _:
                 raise ValueError(f"The rules know no command {commands.name(command)}.")
 
-    def in_class(self, paused: bool) -> None:
+    def set_class_paused(self, paused: bool) -> None:
         """Applies a pause or resume by the teacher of the class. The owner may insist on learning anyway."""
         self._class_paused = paused
         self._decide_now()
@@ -262,7 +262,7 @@ def ruling_event(ruling: Ruling) -> events.RulingChanged:
     )
 
 
-def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
+def ruling_without_rules(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
     """Returns the ruling of a node without rules: paused by its owner or a teacher, or running at full
     effort.
     """

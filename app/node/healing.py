@@ -15,7 +15,7 @@ import msgspec
 
 from app.learning import flat
 from app.learning.brake import start_cooldown
-from app.learning.first_look import beginning
+from app.learning.first_look import starting_families
 from app.learning.flat import FlatCause
 from app.learning.placement import Placement
 from app.node.history import checkpoint
@@ -59,10 +59,12 @@ class Healer:
         self.candidates: Mapping[str, int] = {}
         """Families, with levels, that a placement may try."""
 
-    def saw(self, row: Round) -> None:
+    def record_round(self, row: Round) -> None:
+        """Remembers a finished round, from which a cause may be found."""
         self._rounds.append(row)
 
-    def begin_again(self) -> None:
+    def reset_after_placement(self) -> None:
+        """Forgets the rounds so far and that another placement was wanted."""
         self.place_again = False
         self._rounds.clear()
 
@@ -97,7 +99,7 @@ class Healer:
                 )
             if flat.has_collapsed(curve) and (healed := await self._back(state, curve, link)):
                 return healed
-        cause = flat.cause(self._rounds)
+        cause = flat.find_cause(self._rounds)
         if cause is None or state.round - self._told.get(cause, -_PATIENCE) < _PATIENCE:
             return None
         self._told[cause] = state.round
@@ -155,7 +157,7 @@ class Healer:
 
     def _easier(self, state: NodeState) -> tuple[NodeState, str]:
         levels = state.curriculum.levels
-        lower = flat.lower(levels)
+        lower = flat.one_level_lower(levels)
         if lower != levels:
             changed = msgspec.structs.replace(state, curriculum=curriculum.start(lower))
             return changed, "Every answer was wrong. It gets easier puzzles, a level lower."
@@ -212,7 +214,7 @@ def placement_sentence(found: Placement) -> str:
             "This model can't solve any of these puzzles yet, not even after examples. "
             "A larger model, or the starter, would help."
         )
-    able = beginning(found)
+    able = starting_families(found)
     said = [
         f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
     ]

@@ -114,7 +114,7 @@ class Node:
         saved. Then another node can continue in a different swarm."""
         swarm, self._swarm = self._swarm, None
         self._training.leave_swarm()
-        self._watch.swarm(SwarmView(sentence=_CONNECTS_LATER))
+        self._watch.show_swarm(SwarmView(sentence=_CONNECTS_LATER))
         if swarm is not None and self._connected:
             self._parting = asyncio.create_task(swarm.close())
         self._leaving.set()
@@ -127,7 +127,7 @@ class Node:
         """
         self._supervisor.effort = ruling.effort
         self._watch.show_ruling(ruling)
-        self._gate.put(ruling.run)
+        self._gate.set_open(ruling.run)
         self._ruled.set()
         self._connects = self._connects or ruling.reason not in _OWNERS_PAUSES
         self._connect()
@@ -144,7 +144,7 @@ class Node:
             late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED),
             sets=self._sets,
         )
-        self._training.start(self._sandbox)
+        self._training.set_sandbox(self._sandbox)
         self._running = True
         self._connect()
         reason, sentence = "failed", ""
@@ -211,7 +211,7 @@ class Node:
             if self._supervisor.link is None:
                 await self._supervisor.start()
             done = await self._training.step()
-            self._supervisor.worked()
+            self._supervisor.reset_deaths()
         except TrainerDied as death:
             await self._after(death)
         except DiskFullError:
@@ -226,7 +226,7 @@ class Node:
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.pause_fetching(True)
-        await self._training.rest()
+        await self._training.show_paused()
         self._watch.report(Phase.PAUSED)
         open_ = asyncio.create_task(self._gate.wait_open())
         leaving = asyncio.create_task(self._leaving.wait())
@@ -247,7 +247,7 @@ class Node:
 
     async def _after(self, death: TrainerDied) -> None:
         """Reports the trainer's death and waits a little; the next step starts a new trainer."""
-        sentence, wait = await self._supervisor.after(death, self._training.state)
+        sentence, wait = await self._supervisor.handle_death(death, self._training.state)
         again = events.TrainerRestarted(round=self._training.state.round, sentence=sentence, wait_s=wait)
         self._telling.say("trainer_restarted", again)
         self._watch.report(Phase.WAITING)
@@ -269,36 +269,36 @@ class Node:
             return
         if self._connects:
             self._connected = True
-            self._swarm.open(self._sandbox, self.hear, self._show_swarm)
+            self._swarm.open(self._sandbox, self.forward_event, self._show_swarm)
         else:
-            self._watch.swarm(SwarmView(sentence=_CONNECTS_RESUMED))
+            self._watch.show_swarm(SwarmView(sentence=_CONNECTS_RESUMED))
 
     def _show_swarm(self, view: SwarmView) -> None:
         if self._leaving.is_set():
             return
-        self._watch.swarm(view)
+        self._watch.show_swarm(view)
         if view.class_paused != self._class_paused:
             self._class_paused = view.class_paused
             self.on_class(view.class_paused)
 
-    def hear(self, event: events.Event) -> None:
+    def forward_event(self, event: events.Event) -> None:
         """Forwards events of the swarm and of the rules."""
-        self._telling.hear(event)
+        self._telling.forward_event(event)
 
 
 class Gate:
     """Whether a node may work now: the rules open and close it, and the node waits for either. Belongs to one
-    event loop; call `put` only within it."""
+    event loop; call `set_open` only within it."""
 
     def __init__(self, open: bool = True) -> None:
         self._open, self._closed = asyncio.Event(), asyncio.Event()
-        self.put(open)
+        self.set_open(open)
 
     @property
     def open(self) -> bool:
         return self._open.is_set()
 
-    def put(self, open: bool) -> None:
+    def set_open(self, open: bool) -> None:
         """Opens or closes the gate."""
         now, other = (self._open, self._closed) if open else (self._closed, self._open)
         other.clear()

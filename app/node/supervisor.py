@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.common.rate import wait_s
 from app.install.packs import place as packs
-from app.node.record.errors import NodeError, room_on_disk
+from app.node.record.errors import NodeError, raising_disk_full
 from app.node.record.reasons import Effort
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
@@ -55,7 +55,7 @@ class Supervisor:
         if missing := packs.engine_problem():
             raise NodeError(missing)
         self._effort_given = self.effort
-        with room_on_disk(self._home):
+        with raising_disk_full(self._home):
             self.link = await TrainerLink.start(
                 self._home / "logs" / "trainer.log",
                 self._note,
@@ -83,7 +83,7 @@ class Supervisor:
 
         return await asyncio.to_thread(engine_fault, packs.folder())
 
-    def opened(self, engine: EngineInfo) -> str:
+    def record_engine(self, engine: EngineInfo) -> str:
         """Records the engine that opened the model. Returns a sentence if it differs from the last one."""
         self.engine, self._opened = engine, True
         sentence = ""
@@ -92,11 +92,11 @@ class Supervisor:
         self._engine_before = engine.name
         return sentence
 
-    def worked(self) -> None:
+    def reset_deaths(self) -> None:
         """Resets the count of deaths; to be called when the trainer has finished something."""
         self._deaths = 0
 
-    async def after(self, death: TrainerDied, state: NodeState) -> tuple[str, float]:
+    async def handle_death(self, death: TrainerDied, state: NodeState) -> tuple[str, float]:
         """Handles a trainer's death: returns a sentence, and the seconds to wait before the round after the
         saved `state` is played again. Raises NodeError if another start would not help."""
         self.link = self.engine = None

@@ -27,34 +27,34 @@ import msgspec
 
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
-from app.node.active_families import ActiveFamilies, placement_event, shown, skill_event
+from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
 from app.node.history.resume import (
-    new_curve,
+    for_current_questions,
+    new_curve_sentence,
     open_history,
-    other_models,
+    other_models_sentence,
     resume,
     set_history_aside,
-    with_questions,
 )
 from app.node.record import events
-from app.node.record.errors import DiskFullError, room_on_disk
+from app.node.record.errors import DiskFullError, raising_disk_full
 from app.node.record.records import JOINED_QUESTIONS, Probe, questions_mark
 from app.node.record.settings import Settings
-from app.node.record.snapshot import Phase, standing
+from app.node.record.snapshot import Phase, curve_sentence
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.keeping import DiskPatience, keep
+from app.node.round.keeping import DiskPatience, save_round
 from app.node.round.lesson_progress import (
     LessonFolder,
     LessonInProgress,
     language_harmed,
-    taken_back,
+    why_not_kept,
 )
 from app.node.round.peers import NodeSwarm, OwnGroup
-from app.node.round.probing import FIRST, UNTRAINED, due, probe
+from app.node.round.probing import FIRST, UNTRAINED, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import recover_language, teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -116,10 +116,10 @@ class TrainingRun:
 
     def open(self) -> None:
         """Opens the history. Raises NodeError."""
-        with room_on_disk(self._home):
+        with raising_disk_full(self._home):
             self._store, self._news = open_history(self._folder)
 
-    def start(self, sandbox: Sandbox) -> None:
+    def set_sandbox(self, sandbox: Sandbox) -> None:
         """Sets the sandbox that scores the answers."""
         self._sandbox = sandbox
 
@@ -129,7 +129,7 @@ class TrainingRun:
 
     def skip(self) -> None:
         """Ends a first look with what is known so far."""
-        self._active.enough = self._active.due(self.state)
+        self._active.enough = self._active.needs_placement(self.state)
 
     def finish(self) -> None:
         """Ends the run after the round in flight."""
@@ -140,7 +140,7 @@ class TrainingRun:
         Raises TrainerDied."""
         if self.supervisor.engine is None:
             await self._ready()
-        if self._active.due(self.state):
+        if self._active.needs_placement(self.state):
             await self._place()
             return False
         if self._remembered is None:  # no step of its own: one that is done forgets a trainer's deaths
@@ -155,15 +155,15 @@ class TrainingRun:
             await self._round()
         return False
 
-    async def rest(self) -> None:
+    async def show_paused(self) -> None:
         """Shows where the node will continue, if it is paused before it had a trainer."""
         if self._run is None:
             await asyncio.to_thread(self._look_back)
-            self.watch.resting(self.state)
+            self.watch.show_paused(self.state)
 
     def close(self, reason: str, sentence: str) -> None:
         """Records the reason of the end, closes the history, and sends the last event."""
-        standing_ = standing(self.watch.snapshot.curve)
+        standing_ = curve_sentence(self.watch.snapshot.curve)
         with contextlib.suppress(sqlite3.Error):  # the history may be what failed
             if self._run is not None:
                 self._store.end_run(self._run, reason)
@@ -194,12 +194,12 @@ class TrainingRun:
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
-        looks = self._active.due(self._fresh)  # what it finds decides what is measured
+        looks = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
         engine, _ = await asyncio.gather(opening, self._curve_questions(looks))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-        state = self._active.asked_as(state)
-        await self._curve_questions(self._active.due(state))
-        with room_on_disk(self._home):
+        state = self._active.with_prompt_style(state)
+        await self._curve_questions(self._active.needs_placement(state))
+        with raising_disk_full(self._home):
             if state.round == 0 and self._store.last_round() > 1:
                 self._store.close()
                 aside = set_history_aside(self._folder)
@@ -209,21 +209,21 @@ class TrainingRun:
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions)) if self._questions else []
             if state.questions != VERSION:
-                sentences.append(new_curve(self._store.last_probe()))
-                state = with_questions(state)
+                sentences.append(new_curve_sentence(self._store.last_probe()))
+                state = for_current_questions(state)
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
-        if changed := self.supervisor.opened(engine):
+        if changed := self.supervisor.record_engine(engine):
             sentences.append(changed)
-        self.state = self._active.practised(state)
+        self.state = self._active.with_active_families(state)
         self._remembered = None
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
-        if state.round == 0 and (other := other_models(self._folder)):
+        if state.round == 0 and (other := other_models_sentence(self._folder)):
             sentences.append(other)
         if self._swarm is not None:
-            self._swarm.buffer.remember_used(self._store.used())
-        self.watch.ready(engine, self.state, self._curve, self._ends_at)
+            self._swarm.buffer.remember_used(self._store.used_questions())
+        self.watch.show_ready(engine, self.state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
             self.telling.note(sentence)
@@ -237,7 +237,7 @@ class TrainingRun:
         if kept or self.state.steps or not self.supervisor.engine.talks:
             return kept
         remembered = await language.measure_reference(self._link)
-        with room_on_disk(self._home):
+        with raising_disk_full(self._home):
             language.write(self._folder, remembered)
         return remembered
 
@@ -281,8 +281,8 @@ class TrainingRun:
         """Marks the owner's answers as used: those that the round looked at, and those that were published."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
         learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
-        with room_on_disk(self._home):
-            sentences = self._answers.used(learned_P)
+        with raising_disk_full(self._home):
+            sentences = self._answers.mark_used(learned_P)
         for sentence in sentences:
             self.telling.note(sentence)
         if self._swarm is None:
@@ -290,7 +290,7 @@ class TrainingRun:
         for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
             if not self._swarm.share(scored):
                 return
-            with room_on_disk(self._home):
+            with raising_disk_full(self._home):
                 self._answers.mark_shared(scored)
 
     async def _place(self) -> None:
@@ -299,8 +299,10 @@ class TrainingRun:
         await self.disk.write(lambda: self._active.keep(found))
         if found.looking:
             return
-        self.healer.begin_again()
-        self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
+        self.healer.reset_after_placement()
+        self.state = self._active.with_active_families(
+            msgspec.structs.replace(self.state, way=found.way, taught=False)
+        )
         self._questions = []
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
@@ -309,11 +311,11 @@ class TrainingRun:
 
     def _joining(self) -> dict[str, int]:
         """Returns the families that may be tried now; empty at the end of a run."""
-        return {} if self.state.round == self._ends_at else self._active.joining(self.state.round)
+        return {} if self.state.round == self._ends_at else self._active.families_to_retry(self.state.round)
 
     async def _join(self, families: dict[str, int]) -> None:
         sentence = await self._active.join(self._tools(), self.state, families)
-        self.state = self._active.practised(self.state)
+        self.state = self._active.with_active_families(self.state)
         if sentence:
             self.telling.note(sentence)
 
@@ -353,16 +355,16 @@ class TrainingRun:
             taught = await teach_from_peers(tools, self.state, fitting, save, begun.steps, begun.seconds)
             played, everyday = await recover_language(tools, taught, partial(language_harmed, before))
             after = await self._active.try_lesson(tools, self.state, lesson, before, everyday)
-            kept = self._active.helped(lesson, before, after)
+            kept = self._active.should_keep_lesson(lesson, before, after)
         if played is not None and kept:
-            await self._keep(shown(played, begun, after))
+            await self._keep(lesson_round_to_show(played, begun, after))
         elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-            self.telling.note(taken_back(before, after))
+            self.telling.note(why_not_kept(before, after))
         self._active.lessons.end()
         joined = self._active.joined
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
-        self.state = self._active.practised(self.state)
+        self.state = self._active.with_active_families(self.state)
         if self._swarm is not None and kept:
             self._active.settle(begun, opened)
         for result in opened:
@@ -392,13 +394,13 @@ class TrainingRun:
         assert self._run is not None
         run, link = self._run, self._link
         kept = await self.disk.finish(
-            lambda: keep(played, link, self._store, self._checkpoints, self._mark, run)
+            lambda: save_round(played, link, self._store, self._checkpoints, self._mark, run)
         )
         self.state = kept.state
         self.watch.show_groups(kept, self._curve)
         self._tell(kept.row)
         self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
-        self.healer.saw(kept.row)
+        self.healer.record_round(kept.row)
         await self._heal()
 
     async def _probe(self) -> None:
@@ -432,13 +434,17 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """Whether to measure now: at the start of the curve, after lesson zero, when `due` says so, and at the
-        end; at most once per round. Peer lessons have separate trials."""
+        """Whether to measure now: at the start of the curve, after lesson zero, when `is_probe_due` says so,
+        and at the end; at most once per round. Peer lessons have separate trials."""
         if not self._curve:
             return True
         round_ = self.state.round
         measured = any(row.round == round_ for row in self._curve)
-        due_now = self._just_taught_zero or due(round_, self._settings.probe_every) or round_ == self._ends_at
+        due_now = (
+            self._just_taught_zero
+            or is_probe_due(round_, self._settings.probe_every)
+            or round_ == self._ends_at
+        )
         return not measured and due_now
 
     @property

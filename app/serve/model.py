@@ -17,7 +17,7 @@ from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
 from app.common.process.surroundings import surroundings, working_folder
-from app.node.rules.orders import show_serving
+from app.node.rules.orders import mark_serving
 from app.node.trainer import solo
 from app.serve import messages
 from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, Start
@@ -113,7 +113,7 @@ class ModelProcess:
         now = time.monotonic()
         if now - self._shown_at > _HEARTBEAT_S / 2:
             self._shown_at = now
-            show_serving(self._home)
+            mark_serving(self._home)
 
     async def end(self) -> None:
         """Kills the model process, if it runs, and waits for its end."""

@@ -257,14 +257,14 @@ def test_beside_a_node_that_learns(home: Path, tmp_path: Path) -> None:
 
 
 def test_whose_licence(tmp_path: Path) -> None:
-    assert exporting.base_of("starter", STARTER).licence == "Apache-2.0"
+    assert exporting.base_model("starter", STARTER).licence == "Apache-2.0"
     hub = tmp_path / "models--Qwen--Qwen2.5-0.5B-Instruct" / "snapshots" / "0123"
     shutil.copytree(STARTER, hub)
-    known = exporting.base_of("Qwen/Qwen2.5-0.5B-Instruct", hub)
+    known = exporting.base_model("Qwen/Qwen2.5-0.5B-Instruct", hub)
     assert known.on_hub and known.licence and known.licence_url.startswith("https://")
     own = tmp_path / "own"
     shutil.copytree(STARTER, own)
     (own / "README.md").write_text("---\nlanguage: en\nlicense: 'mit'\n---\nlicense: not this\n")
-    assert exporting.base_of(str(own), own) == card.BaseModel(name="own", licence="mit")
+    assert exporting.base_model(str(own), own) == card.BaseModel(name="own", licence="mit")
     (own / "README.md").write_text("license: not a header")
-    assert exporting.base_of(str(own), own).licence == ""
+    assert exporting.base_model(str(own), own).licence == ""

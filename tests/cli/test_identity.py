@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.node.data.contents import kind
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.swarm.identity.identity import Identity
 
 ROOT = Path(__file__).parents[2]
@@ -161,7 +161,7 @@ def test_wrong_words_change_nothing(tmp_path: Path) -> None:
 
 def test_a_running_node_keeps_its_name(tmp_path: Path) -> None:
     mine = told(tmp_path, "new")
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         for arguments, said in ((["new", "--yes"], ""), (["restore", "--yes"], MINE.words())):
             assert "quit it and try again" in refusal(shoal(tmp_path, *arguments, said=said))
         assert told(tmp_path) == mine

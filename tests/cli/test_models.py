@@ -17,7 +17,7 @@ from app.cli import models as command
 from app.cli.models import _list_placed, _row
 from app.models.fit import Fit, FitVerdict, MemoryRoom
 from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
-from app.node.data.home import held, model_folder, model_mark
+from app.node.data.home import lock_data_folder, model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.healing import titles
 from engines.files import write_json
@@ -260,6 +260,6 @@ def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path)
 
 
 def test_nothing_is_changed_beneath_a_node_that_runs(tmp_path: Path) -> None:
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         done = models("start-over", "starter", "--yes", "--home", tmp_path)
     assert done.returncode == 1 and "Another node" in done.stderr

@@ -54,7 +54,7 @@ def test_a_file_becomes_a_set_that_is_listed_handed_on_and_deleted(
     ] is None
     assert call(home, capsys, "show", "CAPITALS")[1]["rows"] == 30
     assert call(home, capsys, "share", "capitals")[1] == {"shared": True}
-    assert question_sets.kept(home)[0].shares_answers
+    assert question_sets.stored_sets(home)[0].shares_answers
     assert call(home, capsys, "share", "capitals", "--stop")[1] == {"shared": False}
     call(home, capsys, "share", "capitals")
     call(home, capsys, "export", "capitals", str(copy))
@@ -80,13 +80,13 @@ def test_what_is_refused_keeps_nothing(
     assert call(home, capsys, "add", str(table), "--dry-run")[1]["questions"] == 30
     with pytest.raises(WrongUsage, match="Name the file"):
         call(home, capsys, "add")
-    assert question_sets.kept(home) == []
+    assert question_sets.stored_sets(home) == []
     call(home, capsys, "add", str(table))
     with pytest.raises(SetError):
         call(home, capsys, "add", "example:Plural forms", "--name", "Capitals")
     with pytest.raises(UnansweredError, match="--yes"):
         call(home, capsys, "remove", "capitals")
-    assert len(question_sets.kept(home)) == 1
+    assert len(question_sets.stored_sets(home)) == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_set_is_learned_alone_or_beside_puzzles(
     count: int,
 ) -> None:
     _, added = call(tmp_path, capsys, "add", "example:Times tables")
-    sets = question_sets.enabled(tmp_path)
+    sets = question_sets.register_sets(tmp_path)
     args = Namespace(questions=["times tables"], questions_share=share, families=puzzles)
     families = run._families(args, tmp_path, {}, sets)
     assert next(iter(families)) == added["family"] and len(families) == count

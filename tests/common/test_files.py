@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.common import files
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.record.errors import NodeError
 from engines import files as once
 
@@ -160,7 +160,7 @@ def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(other)
     with pytest.raises(OSError), files.alone(tmp_path / "lock"):
         pass
-    with pytest.raises(NodeError, match="is a link"), held(tmp_path):
+    with pytest.raises(NodeError, match="is a link"), lock_data_folder(tmp_path):
         pass
     with files.prepare_log(tmp_path / "node.log").open("ab") as log:
         log.write(b"a line")

@@ -90,7 +90,7 @@ SENTENCES: dict[str, tuple[Callable[[], str], str, str]] = {
         "The model No/Model isn't on this computer: run shoal models get No/Model, or choose starter.",
     ),
     "the trainer died": (
-        lambda: link.death(1, Path("t.log")).remedy,
+        lambda: link.describe_exit(1, Path("t.log")).remedy,
         "run ./shoal setup, or choose another --model.",
         "repair the engine in Shoal's window, or with shoal pack repair, or choose another --model.",
     ),

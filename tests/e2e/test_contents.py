@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.node.data.contents import others
+from app.node.data.contents import foreign_entries
 from app.swarm.invite.private import new_words
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, command, shoal
 from tests.e2e.swarm.test_swarm import LIGHT
@@ -70,7 +70,7 @@ def test_a_home_that_everything_was_done_in_holds_nothing_strange(
     assert names > {"models", "relay", "swarm", "logs", "outbox.sqlite", "relays.json", "trials.json"}
     assert names > {"identity", "identity.json", "format.json", "lock", "window-state.json", "cache"}
     assert len(list(home.glob("key-*.secret"))) == 2
-    assert others(home) == []
+    assert foreign_entries(home) == []
 
     gone = shoal("remove", "--everything", "--yes")
     assert gone.returncode == 0, gone.stderr

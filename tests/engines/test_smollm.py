@@ -150,7 +150,7 @@ def test_everyday_replies_are_likelier_than_the_same_words_in_disorder(folder: P
             engine.encode([{"role": "user", "content": one.said}], reply, True)
             for one, reply in zip(language.talks(), replies, strict=False)
         ]
-        return language.of([logprobs[:-1] for logprobs in engine.logprobs(sequences)]) or 0.0
+        return language.perplexity_of([logprobs[:-1] for logprobs in engine.logprobs(sequences)]) or 0.0
 
     replies = [one.reply for one in language.talks()]
     kept = measured(replies[:8])

@@ -36,10 +36,10 @@ def round_(**changes: float) -> Round:
     ],
 )
 def test_the_answers_tell_why(changes: dict[str, float], cause: FlatCause | None) -> None:
-    assert flat.cause([round_(**changes)] * flat.ROUNDS_JUDGED) is cause
-    assert flat.cause([round_(**changes)] * (flat.ROUNDS_JUDGED - 1)) is None
-    assert flat.cause([round_(informative_own=8)] * 9 + [round_(**changes)] * flat.ROUNDS_JUDGED) is cause
+    assert flat.find_cause([round_(**changes)] * flat.ROUNDS_JUDGED) is cause
+    assert flat.find_cause([round_(**changes)] * (flat.ROUNDS_JUDGED - 1)) is None
+    assert flat.find_cause([round_(informative_own=8)] * 9 + [round_(**changes)] * flat.ROUNDS_JUDGED) is cause
 
 
 def test_a_lesson_is_no_sign() -> None:
-    assert flat.cause([round_()] * (flat.ROUNDS_JUDGED - 1) + [round_(own_groups=0)]) is None
+    assert flat.find_cause([round_()] * (flat.ROUNDS_JUDGED - 1) + [round_(own_groups=0)]) is None

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from app.learning.language import MAX_PULL_NATS, ROUND_RETENTION, HeldReply, holding, pull
+from app.learning.language import MAX_PULL_NATS, ROUND_RETENTION, HeldReply, add_replies, needed_rise
 from engines.contract import Batch, Row, TokenSequence
 
 STEP = Batch(
@@ -21,7 +21,7 @@ def held(number: int, pull_T: list[float]) -> HeldReply:
 
 def test_every_step_keeps_its_own_rows_and_carries_some_of_the_replies() -> None:
     some = [held(number, [0.25, 0.0]) for number in range(6)]
-    steps = holding([STEP] * 4, some, Random(3))
+    steps = add_replies([STEP] * 4, some, Random(3))
     assert [step.rows_S[0] for step in steps] == STEP.rows_S * 4
     assert {len(step.rows_S) for step in steps} == {1 + ROUND_RETENTION.per_step}
     assert all(step.learning_rate == STEP.learning_rate and step.clip == STEP.clip for step in steps)
@@ -31,13 +31,15 @@ def test_every_step_keeps_its_own_rows_and_carries_some_of_the_replies() -> None
 
 
 def test_nothing_changed_weighs_nothing_and_far_off_no_more_than_the_most() -> None:
-    assert not any(pull([-2.0, -3.0, -1.0], [-2.0, -3.0, -4.0]))
-    (step,) = holding(
-        [STEP], [held(1, pull([-1.0] * 3, [-50.0] * 3)) for _ in range(ROUND_RETENTION.per_step)], Random(0)
+    assert not any(needed_rise([-2.0, -3.0, -1.0], [-2.0, -3.0, -4.0]))
+    (step,) = add_replies(
+        [STEP],
+        [held(1, needed_rise([-1.0] * 3, [-50.0] * 3)) for _ in range(ROUND_RETENTION.per_step)],
+        Random(0),
     )
     weights = [weight for row in step.rows_S[1:] for weight in row.weights_T]
     assert max(weights) * len(weights) == pytest.approx(ROUND_RETENTION.strength * MAX_PULL_NATS)
 
 
 def test_without_replies_a_round_is_as_it_was() -> None:
-    assert holding([STEP], [], Random(0)) == [STEP]
+    assert add_replies([STEP], [], Random(0)) == [STEP]

@@ -6,8 +6,8 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import LearningState, OwnTokens, PeerTokens, fresh, lesson
-from app.learning.questions import climbed, tallies
+from app.learning.lesson import LearningState, OwnTokens, PeerTokens, fresh_state, lesson
+from app.learning.questions import tallies, update_curriculum
 from app.sapo.curriculum import FamilyTally
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
@@ -15,7 +15,7 @@ from app.sapo.recipes import RECIPES, Recipe
 from engines.contract import Completion, Row, TokenSequence
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
-START = fresh({"gcd": 0})
+START = fresh_state({"gcd": 0})
 
 
 def scored(rewards: list[int], family: str = "gcd", seed: int = 0) -> ScoredGroup:
@@ -57,7 +57,7 @@ def test_tallies_add_up_over_the_groups_of_a_family() -> None:
     groups = [scored([1, 0, 0]), scored([1, 1, 0]), scored([0, 0, 0], family="lcm")]
     assert tallies(groups, {"gcd": 0, "lcm": 0}) == {"gcd": FamilyTally(3, 6), "lcm": FamilyTally(0, 3)}
     assert tallies(groups, {"gcd": 0, "lcm": 1}) == {"gcd": FamilyTally(3, 6)}
-    assert climbed(START.curriculum, groups).families[0].window == (FamilyTally(3, 6),)
+    assert update_curriculum(START.curriculum, groups).families[0].window == (FamilyTally(3, 6),)
 
 
 def test_only_what_weighs_becomes_rows_and_none_is_torn_apart() -> None:

@@ -23,9 +23,9 @@ from app.learning.peer_lesson import (
     OWN_ROUNDS,
     SEEN,
     TRIES,
-    answers,
+    answers_to_read,
+    choose_answers,
     chosen_families,
-    first_answers,
     next_lesson,
     own_answers,
 )
@@ -70,17 +70,17 @@ def some(
 
 
 def taught(groups: Iterable[PeerGroup]) -> list[str]:
-    return [one.completion for one in answers(list(groups), nobody)]
+    return [one.completion for one in choose_answers(list(groups), nobody)]
 
 
 def test_one_author_is_not_enough_unless_it_is_vouched_for() -> None:
     assert taught(some("ann", 40)) == []
-    assert len(answers(some("ann", 40), lambda key: key == "ann")) == 40
+    assert len(choose_answers(some("ann", 40), lambda key: key == "ann")) == 40
     assert len(taught(some("ann", 40) + some("ben", 40))) == ENOUGH
 
 
 def test_no_author_has_more_than_half_of_a_lesson() -> None:
-    found = answers(some("ann", 60) + some("ben", 60)[::6], nobody)
+    found = choose_answers(some("ann", 60) + some("ben", 60)[::6], nobody)
     assert sum(one.peer == "name of ann" for one in found) == ENOUGH // 2
 
 
@@ -118,7 +118,7 @@ def test_words_of_one_question_and_of_the_result_are_free_and_those_of_all_quest
         for author in ("ann", "ben", "cid")
         if n < 4 or author == "ann"
     ]
-    assert {one.completion for one in answers(groups, nobody)} == {
+    assert {one.completion for one in choose_answers(groups, nobody)} == {
         f"{names[n]} and 1 is 2 #2" for n in range(4)
     }
 
@@ -127,25 +127,25 @@ def test_what_most_authors_say_is_taught_in_words_of_calculating_unless_two_are_
     groups = [one for author in ("ann", "ben") for one in some(author, 20, "so {n} = 2 * {h} #2")]
     assert len(taught(groups)) == 40
     groups = [one for author in ("ann", "ben") for one in some(author, 20, "buy {n} = 2 * {h} #2")]
-    assert not taught(groups) and not answers(groups, lambda key: key == "ann")
-    assert len(answers(groups, lambda key: True)) == 40
+    assert not taught(groups) and not choose_answers(groups, lambda key: key == "ann")
+    assert len(choose_answers(groups, lambda key: True)) == 40
 
 
 def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
     groups = [group(n, "ab"[n % 2], [f"{n} 6 1 #2", f"{n} 6 #2", "1 6 #2"]) for n in range(10, 40)]
-    found = answers(groups, nobody)
+    found = choose_answers(groups, nobody)
     assert len({one.question for one in found[:30]}) == 30 and len(found) == ENOUGH > 30
     assert found[0].completion == "10 6 #2", "the shortest first that has the question's numbers"
 
 
 def test_what_was_taught_least_often_comes_first_and_nothing_is_left_out() -> None:
     groups = some("ann", 40) + some("ben", 40)
-    once = answers(groups, nobody)
+    once = choose_answers(groups, nobody)
     lessons = {one.id: 1 for one in once}
-    again = answers(groups, nobody, lessons)
+    again = choose_answers(groups, nobody, lessons)
     assert len(again) == ENOUGH and sum(one.id in lessons for one in again) == 2 * ENOUGH - len(groups)
     assert [one.id in lessons for one in again] == sorted(one.id in lessons for one in again)
-    assert answers(groups, nobody, {one.id: 1 for one in groups}) == once
+    assert choose_answers(groups, nobody, {one.id: 1 for one in groups}) == once
 
 
 def test_lessons_go_round_the_families() -> None:
@@ -209,11 +209,11 @@ def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> N
     groups = [*some("ann", SEEN, level=1), *some("ann", SEEN - 1), *some("ann", 9, family="lcm")]
     groups += [*some("ann", SEEN - 1, family="dice"), *some("ann", 9, family="maze")]
     groups += [*some("ben", 1, level=1), *some("ben", 1, family="lcm")]
-    read = first_answers(groups, {"gcd", "lcm", "dice"}, nobody)
+    read = answers_to_read(groups, {"gcd", "lcm", "dice"}, nobody)
     assert read.levels == {"gcd": 1, "lcm": 0}
     assert {one.peer for one in read.parts[0].answers} == {"name of ann", "name of ben"}
-    assert not first_answers(some("ann", 9), {"gcd"}, nobody).parts, "one key decides nothing"
-    assert first_answers(some("ann", 9), {"gcd"}, lambda key: True).parts
+    assert not answers_to_read(some("ann", 9), {"gcd"}, nobody).parts, "one key decides nothing"
+    assert answers_to_read(some("ann", 9), {"gcd"}, lambda key: True).parts
     assert sorted(len(one.answers) for one in read.parts) == [SEEN + 1, ANSWERS_READ]
 
 
@@ -244,7 +244,7 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
     assert lesson is not None
     opened = peer_lesson.after_lesson(FOUND, lesson, [tried(0, 0)], [tried(12, 12)], OWN_ROUNDS)
     assert (
-        peer_lesson.unfinished(opened) == ("gcd",)
+        peer_lesson.families_still_taught(opened) == ("gcd",)
         and next_lesson(groups, opened, OWN_ROUNDS + EVERY, nobody) == lesson
     )
     full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MAX_ACTIVE)})
@@ -253,12 +253,12 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
         and chosen_families(lesson, {}, full) == lesson
     )
     strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(36, 12)], 20)
-    assert peer_lesson.unfinished(strong) == () and next_lesson(groups, strong, 60, nobody) is None
+    assert peer_lesson.families_still_taught(strong) == () and next_lesson(groups, strong, 60, nobody) is None
     for number in range(TRIES):
-        assert peer_lesson.unfinished(opened) == ("gcd",)
+        assert peer_lesson.families_still_taught(opened) == ("gcd",)
         last = tried(30 if number else 13, 12)
         opened = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [last], 20, kept=not number)
-    assert peer_lesson.unfinished(opened) == () and "gcd" in opened.joined
+    assert peer_lesson.families_still_taught(opened) == () and "gcd" in opened.joined
     assert [one.after for one in opened.lessons] == [tried(12, 12).solved / 48], (
         "what was taken back is no figure"
     )

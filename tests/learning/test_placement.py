@@ -61,12 +61,12 @@ NAMES = "chain_sum gcd lcm products count_bits dice aiw maze countdown n_queens"
 
 def test_what_peers_solve_is_looked_at_first_and_what_was_asked_keeps_its_place() -> None:
     asked = answer(first(NAMES), {})
-    found = first_look.ordered(asked, {"n_queens", "gcd"})
+    found = first_look.peer_solved_first(asked, {"n_queens", "gcd"})
     assert [one.family for one in found.tried][-2:] == ["n_queens", "countdown"]
     assert [one.family for one in first_look.next_questions(found)] == ["n_queens", "countdown"]
-    fresh = first_look.ordered(first(NAMES), {"n_queens", "gcd", "unknown"})
+    fresh = first_look.peer_solved_first(first(NAMES), {"n_queens", "gcd", "unknown"})
     assert [one.family for one in fresh.tried][:3] == ["gcd", "n_queens", "chain_sum"]
-    assert first_look.ordered(found, ()).tried == found.tried
+    assert first_look.peer_solved_first(found, ()).tried == found.tried
 
 
 def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_answered() -> None:
@@ -92,10 +92,12 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
     ended = first_look.finish(found)
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
     assert len(ended.lesson) == placement.ENOUGH and not ended.looking
-    assert placement.next_again(ended, 1) == () and placement.next_again(ended, 2) == ended.unasked
-    later = placement.joined(ended, [tried("countdown", 0, 2), tried("n_queens", 2, 2)], 2)
+    assert (
+        placement.families_to_retry(ended, 1) == () and placement.families_to_retry(ended, 2) == ended.unasked
+    )
+    later = placement.after_retries(ended, [tried("countdown", 0, 2), tried("n_queens", 2, 2)], 2)
     assert later.joined == {"n_queens": 0} and later.unasked == () and "countdown" in later.waiting
-    assert placement.next_again(later, 4) == ()
+    assert placement.families_to_retry(later, 4) == ()
 
 
 def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
@@ -103,7 +105,7 @@ def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_an
     assert first_look.next_questions(found) == () and first_look.finish(found).families == {}
     skipped = first_look.finish(first(NAMES), anyway=True)
     assert list(skipped.families) == NAMES.split()[: placement.MAX_FAMILIES] and not skipped.lesson
-    assert first_look.beginning(skipped) == {}
+    assert first_look.starting_families(skipped) == {}
 
 
 def test_a_question_that_cannot_be_made_counts_as_unanswered() -> None:
@@ -139,9 +141,11 @@ def test_what_can_be_guessed_counts_for_less() -> None:
 
 def test_a_lesson_deals_its_families_in_turn_and_takes_the_likeliest_answer_of_a_question() -> None:
     found = [taught("gcd", 1, -2.0), taught("gcd", 1, -0.5), taught("gcd", 2), taught("lcm", 3), taught("x", 4)]
-    lesson = placement.lesson(found, ["gcd", "lcm"])
+    lesson = placement.lesson_zero_answers(found, ["gcd", "lcm"])
     assert [(one.coordinates.seed, one.logprob) for one in lesson] == [(1, -0.5), (3, -1.0), (2, -1.0)]
-    assert len(placement.lesson([taught("gcd", n) for n in range(200)], ["gcd"])) == placement.ENOUGH
+    assert (
+        len(placement.lesson_zero_answers([taught("gcd", n) for n in range(200)], ["gcd"])) == placement.ENOUGH
+    )
 
 
 def test_a_family_is_asked_on_until_it_has_its_share_of_a_lesson() -> None:

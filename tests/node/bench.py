@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.node.data.home import held, identity
+from app.node.data.home import identity, lock_data_folder
 from app.node.history.checkpoint import STATE_FILE, CheckpointManifest
 from app.node.node import Node
 from app.node.record import events
@@ -89,7 +89,7 @@ class Bench:
                     task.cancel()
 
             settings = msgspec.structs.replace(SETTINGS, **changes)
-            with held(self.home):
+            with lock_data_folder(self.home):
                 own = identity(self.home, settings.seed)
                 fake = (sys.executable, str(FAKE))
                 self.node = Node(settings, self.model, self.home, own, tell, fake, swarm, sets=self.sets)

@@ -181,7 +181,7 @@ def tried(model: Path, engine: str) -> dict[str, Any]:
     number = 0
     with os.fdopen(reader, "rb") as lines:
         for line in lines:
-            reply = messages.reply(line)
+            reply = messages.decode_reply(line)
             number = reply.number
             if isinstance(reply, messages.TrainerFailed) or (
                 number == 2 and isinstance(reply, messages.Sampled)

@@ -13,7 +13,7 @@ import msgspec
 import psutil
 
 from app.desktop.facts import DesktopFacts
-from app.node.data.home import held, identity
+from app.node.data.home import identity, lock_data_folder
 from app.node.governing import Governor
 from app.node.node import Node
 from app.node.record import events
@@ -78,7 +78,7 @@ class Ruled:
             swarm,
             governed=True,
         )
-        self.governor = Governor(bench.home, lambda say: self.facts, self.node.obey, self.node.hear)
+        self.governor = Governor(bench.home, lambda say: self.facts, self.node.obey, self.node.forward_event)
 
     def _hear(self, event: events.Event) -> None:
         self.seen.append(event)
@@ -127,7 +127,7 @@ async def ruled(
     bench: Bench, facts: DesktopFacts = CALM, swarm: NodeSwarm | None = None, **changes: object
 ) -> AsyncIterator[Ruled]:
     """Runs until the block is left, which stops the node as Ctrl-C does."""
-    with held(bench.home):
+    with lock_data_folder(bench.home):
         running = Ruled(bench, facts, swarm, **changes)
         running.task = asyncio.create_task(running.node.run())
         await asyncio.sleep(0)

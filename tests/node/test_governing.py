@@ -19,7 +19,7 @@ from app.node.governing import FactsFile
 from app.node.record import commands, events
 from app.node.record.errors import NodeError
 from app.node.record.reasons import EFFORTS, Dial, Effort
-from app.node.record.snapshot import Phase, doing
+from app.node.record.snapshot import Phase, progress_line
 from app.node.rules.orders import Orders, Snooze
 from app.node.rules.preferences import DEFAULTS
 from app.node.trainer.process import EFFORT, DutyCycle
@@ -85,7 +85,7 @@ def test_it_gives_way_to_its_owner_and_goes_on_with_the_next_round(hasty: Bench)
             assert not trainer.is_running()
             ruling = run.node.snapshot.ruling
             assert (ruling.run, ruling.reason, ruling.idle_need_s) == (False, "in_use", 1.0)
-            assert doing(run.node.snapshot) == ruling.short == "idle 0:00 of 0:01"
+            assert progress_line(run.node.snapshot) == ruling.short == "idle 0:00 of 0:01"
             safe = run.node.snapshot.safe_round
             await asyncio.sleep(0.1)
             assert run.node.snapshot.safe_round == safe
@@ -284,12 +284,12 @@ def test_settings_hold_at_once_and_bad_ones_change_nothing(hasty: Bench) -> None
             await run.paused()
             for wrong in ({"idle_s": 0}, {"on_battery": True, "volume": 11}, {"dial": "loud"}):
                 with pytest.raises(ValueError, match=r"\.$"):
-                    run.governor.do(commands.Change(changed=wrong))
+                    run.governor.do(commands.ChangeSettings(changed=wrong))
             for wrong_s in (0.0, -5.0, 1e9):
                 with pytest.raises(ValueError, match="snooze"):
                     run.governor.do(commands.SnoozeFor(seconds=wrong_s))
             assert run.of(events.SettingsNow)[-1].values == DEFAULTS | {"idle_s": 1}
-            run.governor.do(commands.Change(changed={"exclusive_apps": ["doom"]}))
+            run.governor.do(commands.ChangeSettings(changed={"exclusive_apps": ["doom"]}))
             assert run.facts.apps == ["doom"]
             run.governor.do(commands.WhenIdle(on=False))
             assert run.of(events.SettingsNow)[-1].values["contribute_when_idle"] is False
@@ -308,7 +308,7 @@ def test_the_dial_reaches_the_trainer(bench: Bench) -> None:
         async with ruled(bench) as run:
             await run.another_round()
             for dial in (Dial.QUIET, Dial.FULL):
-                run.governor.do(commands.Turn(to=dial.value))
+                run.governor.do(commands.SetDial(to=dial.value))
                 await run.another_round()
                 await run.another_round()
                 (trainer,) = trainers()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.node.data.home import held, identity, model_folder, model_mark
+from app.node.data.home import identity, lock_data_folder, model_folder, model_mark
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.records import questions_mark
@@ -176,16 +176,16 @@ def test_families_on_the_command_line() -> None:
 
 def test_one_node_a_home_and_the_sentence_names_the_other(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from app.node.data.home import held\n"
-        f"with held(Path({str(tmp_path)!r})): print('in', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from app.node.data.home import lock_data_folder\n"
+        f"with lock_data_folder(Path({str(tmp_path)!r})): print('in', flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"in\n"
-    with pytest.raises(NodeError, match=rf"process {other.pid}\) is using.*--home"), held(tmp_path):
+    with pytest.raises(NodeError, match=rf"process {other.pid}\) is using.*--home"), lock_data_folder(tmp_path):
         pass
     other.kill()
     other.communicate()
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         pass
 
 

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.node.record.errors import no_room
+from app.node.record.errors import disk_full_sentence
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
@@ -46,7 +46,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
         {"history": ("Nothing has happened yet",), "live": (), "skills": ()},
     ),
     "no disk space": (
-        failed(no_room(Path("/home/ada/.local/share/shoal"))),
+        failed(disk_full_sentence(Path("/home/ada/.local/share/shoal"))),
         {"overview": ("is full", "Free up some space or choose another --home"), "history": ("160 rows",)},
     ),
     "a node that ends at once": (

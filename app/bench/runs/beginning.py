@@ -12,7 +12,7 @@ import msgspec
 from app.lab.plan import group_of
 from app.lab.starter.corpus import headroom
 from app.models.shelf import locate
-from app.node.round.placing import fitting
+from app.node.round.placing import examples_that_fit
 from app.sapo.asking import BRIEF, TAGGED, Example, messages
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
@@ -58,7 +58,7 @@ def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int
 def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: Sandbox) -> BaseScore:
     way = BRIEF if engine.info.talks else TAGGED
     asked = probe_questions({name: 0}, QUESTIONS)
-    shown = fitting(
+    shown = examples_that_fit(
         [
             Example(question=one.text, answer=FAMILIES[name].worked(one.entry))
             for one in islice(_examples(name), way.examples)

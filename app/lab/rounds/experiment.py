@@ -33,7 +33,7 @@ from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, PeerRecords
-from app.learning.lesson import OwnTokens, PeerTokens, fresh, lesson
+from app.learning.lesson import OwnTokens, PeerTokens, fresh_state, lesson
 from app.learning.questions import own_questions
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
@@ -57,7 +57,7 @@ class Experiment:
         attackers = kind_of(arm.extras)
         self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, attackers)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
-        self.learners = [fresh(plan.levels)] * plan.nodes
+        self.learners = [fresh_state(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]
         self.published: list[AnsweredQuestion] = []
         self.taken: list[set[Coordinates]] = [

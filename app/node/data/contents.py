@@ -98,14 +98,14 @@ def kind(name: str) -> DataKind | None:
     return None
 
 
-def ours(home: Path) -> list[Path]:
+def shoal_entries(home: Path) -> list[Path]:
     """Returns all entries of a data folder that belong to Shoal; empty if the folder is missing."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
     return []
 
 
-def others(home: Path) -> list[Path]:
+def foreign_entries(home: Path) -> list[Path]:
     """Returns the entries of a data folder that do not belong to Shoal."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
@@ -115,7 +115,7 @@ def others(home: Path) -> list[Path]:
 def sizes(home: Path) -> tuple[DataSize, ...]:
     """Returns the size of each kind of data present, largest first."""
     found: dict[DataKind, list[int]] = {}
-    for entry in ours(home):
+    for entry in shoal_entries(home):
         of = kind(entry.name)
         assert of is not None
         found.setdefault(of, []).extend(size for _, size in files(entry))
@@ -142,7 +142,7 @@ def files(entry: Path) -> Iterator[tuple[Path, int]]:
 def remove(home: Path) -> list[Path]:
     """Deletes all entries of Shoal, and the folder itself if it is empty then. Returns what is left in it,
     including what the system refused to delete."""
-    for entry in ours(home):
+    for entry in shoal_entries(home):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
         else:
@@ -150,7 +150,7 @@ def remove(home: Path) -> list[Path]:
                 entry.unlink()
     with suppress(OSError):
         home.rmdir()
-    return [*ours(home), *others(home)]
+    return [*shoal_entries(home), *foreign_entries(home)]
 
 
 # The owner's limit on the size of the data folder: what is deleted first if it is exceeded.

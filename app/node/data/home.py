@@ -28,7 +28,7 @@ from app.common.home import POINTER
 from app.common.home import home as data_folder
 from app.install.updates import installed
 from app.node.data import contents
-from app.node.record.errors import BusyError, NodeError, room_on_disk
+from app.node.record.errors import BusyError, NodeError, raising_disk_full
 
 IDENTITY_BYTES = 32
 _MARKED_BYTES = 2**20
@@ -76,7 +76,7 @@ def _user(number: int) -> str:
 
 
 @contextmanager
-def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
+def lock_data_folder(home: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Locks the data folder for this process. Raises BusyError if another node still holds it after `wait_s`
     seconds, and NodeError if it cannot be written."""
     with ExitStack() as held:
@@ -111,7 +111,7 @@ def identity(home: Path, seed: int | None) -> bytes:
             raise NodeError(f"{path} is damaged: move it away, and a new identity is made at the next start.")
         return own
     own = token_bytes(IDENTITY_BYTES)
-    with room_on_disk(home):
+    with raising_disk_full(home):
         files.write(path, own, private=True)
     return own
 
@@ -158,10 +158,10 @@ def make_private(home: Path) -> None:
 def restrict_to_owner(home: Path) -> None:
     """Removes other users' rights to Shoal's files, and to the folder itself unless it has other contents or
     everybody may write there. Files whose mode the system refuses to change are left as they are."""
-    for entry in contents.ours(home):
+    for entry in contents.shoal_entries(home):
         if _open_to_others(entry):
             _close_tree(entry)
-    if _open_to_others(home) and all(entry.name == POINTER for entry in contents.others(home)):
+    if _open_to_others(home) and all(entry.name == POINTER for entry in contents.foreign_entries(home)):
         _shut(home)
 
 

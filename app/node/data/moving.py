@@ -14,7 +14,7 @@ from app.common import home as place
 from app.common.files import flush, free
 from app.common.text import in_bytes
 from app.node.data import contents
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED_MARK = ".shoal-unfinished"
@@ -33,7 +33,7 @@ class MoveError(NodeError):
 def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None = None) -> Path:
     """Moves this computer's data folder to `to`, which must be missing, empty, or left by an interrupted move.
     Returns it. Raises MoveError, and NodeError while a node uses the data folder."""
-    leave()
+    empty_old_folder()
     old = place.default_home()
     if current is not None and current != old:
         raise MoveError(
@@ -43,7 +43,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
     to = Path(os.path.abspath(to))
     _refuse(old, to)
     old.mkdir(parents=True, exist_ok=True)
-    with held(old):
+    with lock_data_folder(old):
         _copy(old, to, tell)
         try:
             place.remember(place.MovedHome(to, leaving=old))
@@ -52,11 +52,11 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
                 f"The new place can't be remembered in {place.move_record()} ({error.strerror}): the data "
                 "folder stays where it was."
             ) from error
-    leave()
+    empty_old_folder()
     return to
 
 
-def leave() -> list[Path]:
+def empty_old_folder() -> list[Path]:
     """Empties the folder that an earlier move came from, if that is still to be done. Returns the entries of
     Shoal that are left there because the system refused to delete them or a node is using it."""
     found = place.moved()
@@ -66,10 +66,10 @@ def leave() -> list[Path]:
         (found.to / UNFINISHED_MARK).unlink(missing_ok=True)
     if found.leaving.is_dir():
         try:
-            with held(found.leaving):
+            with lock_data_folder(found.leaving):
                 pass
         except NodeError:
-            return contents.ours(found.leaving)  # somebody started a node there meanwhile
+            return contents.shoal_entries(found.leaving)  # somebody started a node there meanwhile
     left = contents.remove(found.leaving)
     with suppress(OSError):
         place.remember(None if found.to == place.platform_place() else place.MovedHome(found.to))
@@ -95,7 +95,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
             contents.remove(to)
         to.mkdir(parents=True, exist_ok=True)
         (to / UNFINISHED_MARK).touch()
-        entries = [entry for entry in contents.ours(old) if entry.name not in contents.LOCKS]
+        entries = [entry for entry in contents.shoal_entries(old) if entry.name not in contents.LOCKS]
         found = [file for entry in entries for file in contents.files(entry)]
         total = 2 * sum(size for _, size in found)
         if free(to) < total // 2 + _SPARE_BYTES:

@@ -1,8 +1,7 @@
 """The owner's question sets: one readable file each in HOME/questions, named by the hash of its content.
 
-`enabled` registers a data folder's sets as families in this process. Call it even if no set is switched on,
-because a history may mention any of them.
-"""
+`register_sets` registers a data folder's sets as families in this process. Call it even if no set is switched
+on, because a history may mention any of them."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.node.record.errors import room_on_disk
+from app.node.record.errors import raising_disk_full
 from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
 
@@ -53,7 +52,7 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
             self._yes.unlink(missing_ok=True)
 
 
-def kept(home: Path, under: str = "") -> list[KeptSet]:
+def stored_sets(home: Path, under: str = "") -> list[KeptSet]:
     """Returns all sets, sorted by name. Unreadable files are skipped."""
     found = []
     with suppress(OSError):
@@ -63,9 +62,9 @@ def kept(home: Path, under: str = "") -> list[KeptSet]:
     return sorted(found, key=lambda one: (one.made.name.casefold(), one.file.name))
 
 
-def enabled(home: Path) -> list[KeptSet]:
+def register_sets(home: Path) -> list[KeptSet]:
     """Returns all sets after registering their families in this process."""
-    found = kept(home)
+    found = stored_sets(home)
     for one in found:
         FAMILIES.enable(family(one.made))
     return found
@@ -93,13 +92,13 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
     """Checks and stores a set; the same content added again takes the new name. Raises SetError, and
     DiskFullError or OSError if it cannot be written; then nothing is stored."""
     check(made)
-    others = [one for one in kept(home) if one.made.mark != made.mark]
+    others = [one for one in stored_sets(home) if one.made.mark != made.mark]
     if any(one.made.name.casefold() == made.name.casefold() for one in others):
         raise SetError(f"There is another set called {made.name!r}. Give this one another name.")
     if len(others) >= MAX_SETS:
         raise SetError(f"{MAX_SETS} question sets are kept at most. Remove one first.")
     folder = home / FOLDER
-    with room_on_disk(home):
+    with raising_disk_full(home):
         folder.mkdir(parents=True, exist_ok=True)
         files.write(folder / f"{made.mark}.json", encode(made), private=True)
     FAMILIES.enable(family(made))
@@ -119,7 +118,7 @@ def offer(home: Path, content: str) -> bool:
     known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]
     if any(one.exists() for one in known) or len(list(folder.glob("*"))) >= MAX_SETS:
         return False
-    with room_on_disk(home):
+    with raising_disk_full(home):
         folder.mkdir(parents=True, exist_ok=True)
         files.write(file, encode(made), private=True)
     return True
@@ -127,7 +126,7 @@ def offer(home: Path, content: str) -> bool:
 
 def offered(home: Path) -> list[KeptSet]:
     """Returns the sets handed out by classes that the owner has not accepted or declined."""
-    return [one for one in kept(home, OFFERED_FOLDER) if not (home / FOLDER / one.file.name).exists()]
+    return [one for one in stored_sets(home, OFFERED_FOLDER) if not (home / FOLDER / one.file.name).exists()]
 
 
 def decline(one: KeptSet) -> None:

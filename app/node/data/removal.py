@@ -17,15 +17,15 @@ from app.install import InstallError
 from app.install.packs import place as packs
 from app.install.updates import installed
 from app.node.data import contents
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 
 
 class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What would be removed: `folder` with `sizes`, the key named `key` in the system's keyring, the autostart
     entry `login`, the pointer file of a moved folder, the installed app's `engine`, the link handlers in
     `links`, and the files that a single-file build unpacked (`unpacked`). What would stay: other people's files
-    in the data folder (`stays`), and the program itself (`program`, installed as `form`), which `removal` tells
-    how to remove."""
+    in the data folder (`stays`), and the program itself (`program`, installed as `form`; `removal` says how to
+    remove it)."""
 
     folder: str
     sizes: tuple[contents.DataSize, ...]
@@ -69,7 +69,9 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     pointers = (place.POINTER, packs.POINTER)
     opener = links.links()
     unpacked = _unpacked() if _is_usual(home) else None
-    others = [entry for entry in contents.others(home) if entry.name not in pointers and entry != engine]
+    others = [
+        entry for entry in contents.foreign_entries(home) if entry.name not in pointers and entry != engine
+    ]
     return RemovalPlan(
         folder=str(home),
         sizes=contents.sizes(home),
@@ -98,7 +100,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     failed: list[str] = []
     usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone
     if home.is_dir():
-        with held(home):
+        with lock_data_folder(home):
             failed += filter(None, [delete_keyring_entries(home)])
     if home.is_dir() or usual:
         try:

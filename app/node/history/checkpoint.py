@@ -79,7 +79,7 @@ def seal(unfinished: Path, model: str, state: NodeState) -> None:
 def publish(unfinished: Path, root: Path, round: int) -> Path:
     """Renames a sealed folder to its final name, which makes it the checkpoint. All but the last two are
     deleted."""
-    safe = place(root, round)
+    safe = checkpoint_folder(root, round)
     if safe.exists():
         set_aside(safe)
     unfinished.rename(safe)
@@ -89,7 +89,7 @@ def publish(unfinished: Path, root: Path, round: int) -> Path:
     return safe
 
 
-def place(root: Path, round: int) -> Path:
+def checkpoint_folder(root: Path, round: int) -> Path:
     return root / f"round-{round:06d}"
 
 

@@ -44,8 +44,8 @@ class AnswerPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flips(msgspec.Struct, frozen=True, kw_only=True):
-    """All questions asked at both measurements. `first` and `latest` are rounds; the pairs are in the order of
-    the questions, and so are their `contents`."""
+    """All questions asked at both measurements. `first` and `latest` are rounds; `pairs` and `contents` are in
+    the order of the questions."""
 
     first: int
     latest: int
@@ -68,13 +68,13 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
         return (len(self.gained) - len(self.lost)) / max(1, len(self.pairs))
 
     @property
-    def error(self) -> float:
+    def standard_error(self) -> float:
         """Standard error of the difference: paired, with a question that was asked several times counted as one
         cluster (as in `app.sapo.probe.score`).
 
         >>> made = [AnswerPair(question=str(n), before="", after="", was=n == 9, now=n < 5) for n in range(10)]
         >>> flips = Flips(first=0, latest=9, pairs=tuple(made), contents=tuple(range(10)))
-        >>> len(flips.gained), len(flips.lost), round(flips.difference, 2), round(flips.error, 3)
+        >>> len(flips.gained), len(flips.lost), round(flips.difference, 2), round(flips.standard_error, 3)
         (5, 1, 0.4, 0.21)
         """
         return math.sqrt(sum(value**2 for value in self._apart(self.difference).values())) / max(
@@ -82,12 +82,12 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def chance(self) -> float:
+    def p_value(self) -> float:
         """p-value of the difference: McNemar's exact test, two-sided, each question counted once by the sign of
         its sum.
 
         >>> made = [AnswerPair(question="", before="", after="", was=False, now=True) for _ in range(6)]
-        >>> [Flips(first=0, latest=9, pairs=tuple(made), contents=ids).chance for ids in (range(6), (1,) * 6)]
+        >>> [Flips(first=0, latest=9, pairs=tuple(made), contents=ids).p_value for ids in (range(6), (1,) * 6)]
         [0.03125, 1.0]
         """
         sums = [value for value in self._apart(0.0).values() if value]

@@ -57,7 +57,7 @@ def newest(home: Path) -> Path | None:
 def model_of(folder: Path) -> str:
     """Returns the model's name as given to the last run in this folder; empty if unknown."""
     try:
-        with closing(opened(folder / FILE)) as db:
+        with closing(open_read_only(folder / FILE)) as db:
             row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         return str(msgspec.json.decode(row[0], type=dict[str, Any])["model"]) if row else ""
     except (*UNREADABLE, KeyError):
@@ -71,13 +71,13 @@ def read(folder: Path | None) -> History:
     if folder is None or not (folder / FILE).is_file():
         return History(folder=folder)
     try:
-        with closing(opened(folder / FILE)) as db:
+        with closing(open_read_only(folder / FILE)) as db:
             return _read(folder, db)
     except UNREADABLE:
         return History(folder=folder)
 
 
-def opened(file: Path) -> sqlite3.Connection:
+def open_read_only(file: Path) -> sqlite3.Connection:
     """Opens a history file read-only."""
     return sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=1.0)
 

@@ -42,8 +42,9 @@ class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
-    """`round`: the round of the answers behind it; a measurement has no stored answers. `peer`: who taught it
-    (LEARNED), or who last showed the family before its first right answer, which need not be the cause."""
+    """Something reached in `round`, by its answers or by the measurement after it (whose answers are not
+    stored). `peer`: who taught it (LEARNED), or whose group of the family was the last one learned from before
+    the first right answer, which need not be the cause."""
 
     kind: MilestoneKind
     round: int
@@ -108,7 +109,8 @@ def family_milestones(rounds: Iterable[Round], sources: Sequence[FirstSource] = 
 
 
 def sources(groups: Iterable[GroupRow], known: Sequence[FirstSource] = ()) -> tuple[FirstSource, ...]:
-    """Returns the first round for each family and peer, combined with those already `known`."""
+    """Returns, for each family and peer, the first round that learned from such a group, combined with those
+    already `known`."""
     first = {(one.family, one.peer): one for one in known}
     for group in groups:
         if group.peer is None:

@@ -82,9 +82,9 @@ def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) ->
     return curriculum.Curriculum(families=tuple(known.get(family.family, family) for family in begun.families))
 
 
-def with_questions(state: NodeState) -> NodeState:
-    """Returns the state for this version's questions. Results with other versions say nothing about these, so
-    each family keeps its level with an empty window, and the brake's windows are reset."""
+def for_current_questions(state: NodeState) -> NodeState:
+    """Returns the state adapted to this version's questions. Results with other versions say nothing about
+    these, so each family keeps its level with an empty window, and the brake's windows are reset."""
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
     return msgspec.structs.replace(
         state,
@@ -94,7 +94,7 @@ def with_questions(state: NodeState) -> NodeState:
     )
 
 
-def new_curve(last: Probe | None) -> str:
+def new_curve_sentence(last: Probe | None) -> str:
     """Returns a sentence about a history whose questions were of a different version."""
     sentence = "This version of Shoal has other puzzles, so the curve starts over."
     if last is None:
@@ -105,7 +105,7 @@ def new_curve(last: Probe | None) -> str:
     )
 
 
-def other_models(folder: Path) -> str | None:
+def other_models_sentence(folder: Path) -> str | None:
     """Returns a sentence about the model that this data folder trained before, for the first start of a new
     model; None if it trained no other."""
     found = [

@@ -157,7 +157,7 @@ class Store:
         (last,) = self._db.execute("SELECT max(round) FROM rounds").fetchone()
         return last or 0
 
-    def used(self, most: int = 8192) -> list[Coordinates]:
+    def used_questions(self, most: int = 8192) -> list[Coordinates]:
         """Returns the coordinates of peers' questions that were trained on recently, at most `most`, latest
         first."""
         found = self._db.execute(

@@ -69,7 +69,7 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
     folder = locate(wish.model, home)
     with tempfile.TemporaryDirectory(prefix="shoal-export-") as place:
         found = trained.newest(home, folder, Path(place) / "safe")
-        base = base_of(wish.model, folder)
+        base = base_model(wish.model, folder)
         text = card.write(wish.format, base, found, time.strftime("%Y-%m-%d"))
         shares = [0.0]
 
@@ -92,7 +92,7 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
     ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
     return ExportDone(
         folder=str(wish.to),
-        command=ollama(wish.to, exporter.MODELFILE) if ready else "",
+        command=ollama_command(wish.to, exporter.MODELFILE) if ready else "",
         format=wish.format,
         model=base.name,
         round=found.state.round,
@@ -102,10 +102,10 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
     )
 
 
-def ollama(folder: Path, modelfile: str) -> str:
+def ollama_command(folder: Path, modelfile: str) -> str:
     """Returns the shell command that imports the export into Ollama, with a name made from the folder's.
 
-    >>> ollama(Path("/home/ada/My Minnow-20"), "Modelfile")
+    >>> ollama_command(Path("/home/ada/My Minnow-20"), "Modelfile")
     "ollama create my-minnow-20 -f '/home/ada/My Minnow-20/Modelfile'"
     """
     name = "".join(one if one.isascii() and one.isalnum() else "-" for one in folder.name.lower()).strip("-")
@@ -127,7 +127,7 @@ def hand_to_ollama(done: ExportDone) -> None:
         raise EngineError(f"Ollama didn't take it ({said}): start Ollama, then run {done.command}.")
 
 
-def base_of(model: str, folder: Path) -> card.BaseModel:
+def base_model(model: str, folder: Path) -> card.BaseModel:
     """Returns name and licence of a base model, from the catalogue or its README."""
     if model == STARTER:
         return card.BaseModel(name="Shoal starter", licence=PROJECT_LICENCE)

@@ -165,7 +165,7 @@ class Result(_Part, frozen=True, kw_only=True):
     flips: FlipCounts | None
     machine: Machine
     repeat: Annotated[tuple[Command, ...], msgspec.Meta(max_length=1001)] = ()
-    """Commands for people to read; they are never executed from here (see `repeating`)."""
+    """Commands for people to read; they are never executed from here (see `commands_to_repeat`)."""
 
     @property
     def first(self) -> MeasuredPoint:
@@ -266,7 +266,7 @@ def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
     return ["--solo", *words, *bare]
 
 
-def repeating(result: Result) -> list[str]:
+def commands_to_repeat(result: Result) -> list[str]:
     """Returns the commands that repeat the result by hand; empty if that is impossible."""
     if obstacle(result) and result.base.name != LOCAL:
         return []

@@ -28,7 +28,7 @@ from app.node.models.result import (
     Result,
     ResultError,
     RunSegment,
-    repeating,
+    commands_to_repeat,
 )
 from app.node.models.trained import PlayedRun, TrainedModel
 from app.node.record.settings import Settings, starting_levels
@@ -89,7 +89,7 @@ def make(found: TrainedModel, model: Path) -> Result:
             memory_gb=round(psutil.virtual_memory().total / 2**30),
         ),
     )
-    return msgspec.structs.replace(result, repeat=tuple(repeating(result)))
+    return msgspec.structs.replace(result, repeat=tuple(commands_to_repeat(result)))
 
 
 def _segments(runs: Sequence[PlayedRun], offered: Mapping[str, int]) -> Iterator[RunSegment]:
@@ -166,8 +166,8 @@ def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
         gained=len(flipped.gained),
         lost=len(flipped.lost),
         difference=round(flipped.difference, 6),
-        error=round(min(1.0, flipped.error), 6),
-        chance=round(flipped.chance, 6),
+        error=round(min(1.0, flipped.standard_error), 6),
+        chance=round(flipped.p_value, 6),
         examples=tuple(
             Example(
                 question=safe(pair.question, EXAMPLE_CHARS),

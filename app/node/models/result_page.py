@@ -18,8 +18,8 @@ from app.node.models.result import (
     Result,
     RunSegment,
     VerifiedResult,
+    commands_to_repeat,
     obstacle,
-    repeating,
 )
 from app.sapo.families import FAMILIES
 from engines.remedy import command
@@ -67,7 +67,8 @@ def plainly(value: float, digits: int = 0) -> str:
 
 
 def dated(day: str, written: Callable[[float], str] | None = None) -> str:
-    """Returns a day in ISO 8601 as people write it; `written` formats a Unix time. Another text stays as it is.
+    """Formats an ISO 8601 day for people; `written`, if given, formats its Unix time instead. Any other text is
+    returned as it is.
 
     >>> dated("2026-11-06"), dated("soon")
     ('6 Nov 2026', 'soon')
@@ -112,7 +113,7 @@ def page(
     number: Numbers = plainly,
     written: Callable[[float], str] | None = None,
 ) -> str:
-    """`written` formats a Unix time as a date."""
+    """Returns the result as an HTML page. `written` formats a Unix time as a date."""
     result = found.result
     flips = result.flips
     first, last = result.first, result.last
@@ -253,7 +254,7 @@ def _examples(flips: FlipCounts, tr: Translate) -> Iterable[str]:
 def _again(result: Result, tr: Translate) -> Iterable[str]:
     if why := obstacle(result):
         yield _paragraph(tr(why))
-    if commands := repeating(result):
+    if commands := commands_to_repeat(result):
         yield f"<pre>{escape(chr(10).join(commands))}</pre>"
         yield _paragraph(
             tr(

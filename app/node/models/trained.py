@@ -20,7 +20,7 @@ from app.common import files
 from app.node.data.home import model_mark
 from app.node.history import checkpoint, history
 from app.node.history.store import Store, StoreError
-from app.node.record.errors import NodeError, room_on_disk
+from app.node.record.errors import NodeError, raising_disk_full
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from engines import remedy
@@ -125,7 +125,7 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
 def _with_history(trained: TrainedModel) -> TrainedModel:
     """Adds what the history has; nothing if it is missing or unreadable."""
     try:
-        with closing(history.opened(trained.place / history.FILE)) as db:
+        with closing(history.open_read_only(trained.place / history.FILE)) as db:
             return _filled(db, trained)
     except history.UNREADABLE:
         return trained
@@ -166,15 +166,15 @@ def _distinct(values: Any) -> tuple[Any, ...]:
 
 def start_over(home: Path, folder: Path) -> None:
     """Deletes everything the model learned here, including its history. Raises NodeError."""
-    with room_on_disk(home):
+    with raising_disk_full(home):
         if folder.is_dir():
             files.discard(folder)
 
 
 def back_to_best(home: Path, folder: Path, model: str) -> int:
     """Resets the model to its best-measured round and returns that round; later rounds are deleted. `model` is
-    its mark (app.node.data.home.model_mark). Raises NodeError. If killed halfway, the model is at a later round
-    than the best, and not damaged."""
+    its mark (app.node.data.home.model_mark). Raises NodeError. A kill halfway leaves the model undamaged, at a
+    later round than the best."""
     best, root = folder / checkpoint.BEST_FOLDER, folder / "checkpoints"
     if not best.is_dir():
         raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")
@@ -182,10 +182,10 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
         round_ = checkpoint.read(best, model).round
     except (checkpoint.CheckpointError, PermissionError) as error:
         raise NodeError(f"The best round can't be read ({error}). Nothing was changed.") from error
-    with room_on_disk(home):
+    with raising_disk_full(home):
         if (lesson := folder / checkpoint.LESSON_FOLDER).is_dir():  # it belongs to the rounds that go
             files.discard(lesson)
-        safe = checkpoint.place(root, round_)
+        safe = checkpoint.checkpoint_folder(root, round_)
         if not safe.exists():
             unfinished = checkpoint.begin(root, round_)
             shutil.copytree(best, unfinished, dirs_exist_ok=True)

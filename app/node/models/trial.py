@@ -39,8 +39,8 @@ _MAX_ROWS = 512
 
 
 def prompts(model: Path) -> list[list[dict[str, str]]]:
-    """Returns eight questions as a node with this model would ask first. Blocks for some seconds while the
-    puzzle library loads."""
+    """Returns the prompts of eight questions that a node with this model would ask first. Blocks for some
+    seconds while the puzzle library loads."""
     state = curriculum.start(starting_levels(model, read_settings(model).families))
     with Sandbox() as sandbox:
         return [chat(asked.text) for asked in own_questions(state, b"trial", 1, 8, sandbox.questions)]
@@ -162,8 +162,9 @@ def answer_tokens(completions: Sequence[Completion], max_tokens: int) -> float:
 
 
 def round_s(answers: int, tokens: float, read: float, sampler: float, learner: float) -> float:
-    """Returns the seconds of a round with this many answers: `tokens` per answer sampled at `sampler` tokens/s,
-    and `read` tokens per answer with prompt at `learner` tokens/s.
+    """Returns the seconds of a round with this many answers. Per answer, `tokens` are sampled at `sampler`
+    tokens/s. INFORMATIVE_SHARE of the answers are trained on, with `read` tokens each (prompt and answer) at
+    `learner` tokens/s.
 
     >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
     3.3

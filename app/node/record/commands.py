@@ -88,11 +88,11 @@ class WhenIdle(_Command, frozen=True, tag="contribute_when_idle"):
     on: bool
 
 
-class Turn(_Command, frozen=True, tag="dial"):
+class SetDial(_Command, frozen=True, tag="dial"):
     to: str
 
 
-class Change(_Command, frozen=True, tag="settings"):
+class ChangeSettings(_Command, frozen=True, tag="settings"):
     changed: dict[str, Any]
 
 
@@ -108,8 +108,8 @@ Command = (
     | SnoozeFor
     | Insist
     | WhenIdle
-    | Turn
-    | Change
+    | SetDial
+    | ChangeSettings
 )
 
 _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -139,7 +139,7 @@ def decode(line: bytes) -> Command:
 def name(command: Command) -> str:
     """Returns the command's name in JSON.
 
-    >>> name(Stop()), name(Turn(to="quiet"))
+    >>> name(Stop()), name(SetDial(to="quiet"))
     ('stop', 'dial')
     """
     return str(command.__struct_config__.tag)

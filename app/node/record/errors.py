@@ -48,17 +48,17 @@ def says_disk_full(error: BaseException) -> bool:
 
 
 @contextmanager
-def room_on_disk(folder: Path) -> Iterator[None]:
+def raising_disk_full(folder: Path) -> Iterator[None]:
     """Turns errors that mean a full disk into DiskFullError; other errors pass."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
         if not says_disk_full(error):
             raise
-        raise DiskFullError(no_room(folder)) from error
+        raise DiskFullError(disk_full_sentence(folder)) from error
 
 
-def no_room(folder: Path) -> str:
+def disk_full_sentence(folder: Path) -> str:
     return (
         f"The disk that holds {folder} is full: free up some space or choose another --home, then start again."
     )

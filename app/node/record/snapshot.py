@@ -91,7 +91,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
-    """The swarm from this node's view. Counts are for this run; `waiting`: own groups without a final answer
+    """The swarm as this node sees it. Counts are for this run; `waiting`: own groups without a final answer
     yet."""
 
     name: str = ""
@@ -210,15 +210,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     noted_at: float = 0.0
 
 
-def said(phase: Phase) -> str:
+def phase_phrase(phase: Phase) -> str:
     """Returns the phrase that people read for a phase."""
     return _FOR_PEOPLE.get(phase, phase.value)
 
 
-def doing(snapshot: Snapshot) -> str:
+def progress_line(snapshot: Snapshot) -> str:
     """Returns the phase and its progress as a line of text.
 
-    >>> doing(Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, phase=Phase.SAMPLING,
+    >>> progress_line(Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, phase=Phase.SAMPLING,
     ...                done=14, total=32, eta_s=40.2))
     'answer 14 of 32, about 40 s'
     """
@@ -231,21 +231,21 @@ def doing(snapshot: Snapshot) -> str:
             return "testing what a lesson from others changes" + kinds
         if snapshot.safe_round and not snapshot.total:
             return "trying other kinds of puzzles"
-        return said(snapshot.phase) + kinds
+        return phase_phrase(snapshot.phase) + kinds
     if snapshot.phase is Phase.GATHERING:
-        return f"{said(snapshot.phase)}, {snapshot.done} of {snapshot.total}"
+        return f"{phase_phrase(snapshot.phase)}, {snapshot.done} of {snapshot.total}"
     if snapshot.lesson:
         return "learning from other models' answers" + left
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
-        return said(snapshot.phase)
-    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"
+        return phase_phrase(snapshot.phase)
+    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{phase_phrase(snapshot.phase)}: answer"
     return f"{what} {snapshot.done} of {snapshot.total}{left}"
 
 
-def standing(curve: tuple[Probe, ...]) -> str:
+def curve_sentence(curve: tuple[Probe, ...]) -> str:
     """Returns a sentence about the latest and the first point of the curve.
 
-    >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
+    >>> curve_sentence((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
     'New puzzles solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
     """
     if not curve:

@@ -19,7 +19,7 @@ from app.learning.lesson import weighty
 from app.learning.questions import tallies
 from app.node.history import checkpoint
 from app.node.history.store import Store
-from app.node.record.errors import DiskFullError, room_on_disk
+from app.node.record.errors import DiskFullError, raising_disk_full
 from app.node.record.records import GroupRow, Round, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import SafeRound
@@ -30,7 +30,7 @@ from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import ScoredGroup
 
 
-async def keep(
+async def save_round(
     played: PlayedRound, link: TrainerLink, store: Store, root: Path, model: str, run: int
 ) -> SafeRound:
     """Saves adapter and state, adds rows to the history, and finally renames the checkpoint into place; only
@@ -40,7 +40,7 @@ async def keep(
     row = round_row(played, run)
     groups = group_rows(played, row.at)
     try:
-        with room_on_disk(root):
+        with raising_disk_full(root):
             unfinished = checkpoint.begin(root, state.round)
             await link.save(unfinished)
             checkpoint.seal(unfinished, model, state)
@@ -165,7 +165,7 @@ class DiskPatience:
         """Like `write`, for an asynchronous `put`."""
         while True:
             try:
-                with room_on_disk(self._home):
+                with raising_disk_full(self._home):
                     written = await put()
             except DiskFullError:
                 await self.wait()
@@ -195,7 +195,7 @@ def has_room(root: Path) -> bool:
     need = max((files.size_on_disk(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
     content = os.urandom(_CHUNK)  # disks that compress would take zeros
     try:
-        with room_on_disk(root):
+        with raising_disk_full(root):
             trial = checkpoint.begin(root, 0)
             try:
                 with (trial / "trial").open("wb") as file:

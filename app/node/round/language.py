@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND_RETENTION, HeldReply, RetentionSettings, holding, pull
+from app.learning.language import ROUND_RETENTION, HeldReply, RetentionSettings, add_replies, needed_rise
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
@@ -53,7 +53,7 @@ async def perplexity(link: TrainerLink) -> float | None:
     """
     readings = await read_talks(link, talks())
     read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
-    return of(read)
+    return perplexity_of(read)
 
 
 async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupTokens | None]:
@@ -68,9 +68,10 @@ async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupToken
     return await link.read(groups, MAX_TOKENS, logprobs=True)
 
 
-def of(logprobs_ST: list[list[float]]) -> float | None:
-    """
-    >>> of([[math.log(0.5)], [math.log(0.5), math.log(0.25)]]), of([])
+def perplexity_of(logprobs_ST: list[list[float]]) -> float | None:
+    """Returns the perplexity of some replies from their tokens' log-probabilities (nats); None without tokens.
+
+    >>> perplexity_of([[math.log(0.5)], [math.log(0.5), math.log(0.25)]]), perplexity_of([])
     (2.519842099789746, None)
     """
     tokens = sum(map(len, logprobs_ST))
@@ -109,21 +110,22 @@ async def measure_reference(link: TrainerLink) -> tuple[RememberedTalk, ...]:
     )
 
 
-async def hold(
+async def add_small_talk(
     link: TrainerLink,
     remembered: Sequence[RememberedTalk],
     batches: Sequence[Batch],
     order: Random,
     grip: RetentionSettings = ROUND_RETENTION,
 ) -> list[Batch]:
-    """Returns the steps, each with some small talk added. Raises TrainerDied and EngineError."""
+    """Measures `grip.read` random replies and returns the steps, each with some of these added; unchanged if
+    fewer are `remembered`. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:
         return list(batches)
     some = order.sample(list(remembered), grip.read)
     readings = await read_talks(link, [one.talk for one in some])
     held = [
-        HeldReply(sequence=reading.sequences_G[0], pull_T=pull(one.logprobs_T, reading.logprobs_GT[0]))
+        HeldReply(sequence=reading.sequences_G[0], pull_T=needed_rise(one.logprobs_T, reading.logprobs_GT[0]))
         for one, reading in zip(some, readings, strict=True)
         if reading and reading.logprobs_GT and len(reading.logprobs_GT[0]) == len(one.logprobs_T)
     ]
-    return holding(batches, held, order, grip)
+    return add_replies(batches, held, order, grip)

@@ -20,7 +20,7 @@ from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import FamilyTrial
 from app.node.history import checkpoint
-from app.node.record.errors import DiskFullError, room_on_disk
+from app.node.record.errors import DiskFullError, raising_disk_full
 from app.node.record.state import NodeState
 from app.node.trainer.link import TrainerLink
 from engines.contract import AdapterError
@@ -43,8 +43,8 @@ class LessonTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonInProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer lesson, the trial `before` it, and the groups that its answers are from; `steps` of it are taken,
-    in `seconds`."""
+    """A peer lesson, the trial `before` it, and the groups that its answers are from. `steps` and `seconds`:
+    the optimiser steps taken so far, and the time they took."""
 
     lesson: PeerLesson
     before: LessonTrial
@@ -59,11 +59,11 @@ def harmed(before: LessonTrial, after: LessonTrial) -> bool:
 
 
 def language_harmed(before: LessonTrial, everyday: float | None) -> bool:
-    """Whether a lesson after which everyday replies have the perplexity `everyday` cost too much of it."""
+    """Whether a lesson cost too much everyday language. `everyday`: perplexity of everyday replies after it."""
     return peer_lesson.harms([], [], (before.everyday, everyday), before.untaught)
 
 
-def taken_back(before: LessonTrial, after: LessonTrial) -> str:
+def why_not_kept(before: LessonTrial, after: LessonTrial) -> str:
     """Returns the sentence that says why a lesson was not kept."""
     if not harmed(before, after):
         return "A lesson from others' answers didn't help, so your model is as it was before it."
@@ -82,19 +82,19 @@ class LessonFolder:
         """Saves the trainer's adapter and the lesson; `state` is that of the round before it. Does nothing if
         the disk is full. Raises TrainerDied."""
         try:
-            with room_on_disk(self._home):
+            with raising_disk_full(self._home):
                 unfinished = checkpoint.begin(self._root, lesson.steps)
                 await link.save(unfinished)
                 (unfinished / _LESSON_FILE).write_bytes(msgspec.json.encode(lesson))
                 checkpoint.seal(unfinished, self._mark, state)
-                self._discard(checkpoint.place(self._root, lesson.steps))
+                self._discard(checkpoint.checkpoint_folder(self._root, lesson.steps))
                 checkpoint.publish(unfinished, self._root, lesson.steps)
         except DiskFullError:
             checkpoint.sweep(self._root)
 
     async def resume(self, link: TrainerLink, state: NodeState) -> LessonInProgress | None:
         """Loads the lesson that was interrupted after `state` was saved, with its adapter; None if there is
-        none. Others are deleted. Raises TrainerDied."""
+        none. Lessons that belong to other states are deleted. Raises TrainerDied."""
         checkpoint.sweep(self._root)
         for folder in checkpoint.newest_first(self._root):
             with contextlib.suppress(checkpoint.CheckpointError, AdapterError, OSError, msgspec.MsgspecError):
@@ -114,7 +114,7 @@ class LessonFolder:
 
     def keep_trial(self, after: LessonTrial | None) -> None:
         """Saves the trial after a lesson; None deletes it."""
-        with contextlib.suppress(DiskFullError), room_on_disk(self._home):
+        with contextlib.suppress(DiskFullError), raising_disk_full(self._home):
             self._root.mkdir(parents=True, exist_ok=True)
             files.write_json(self._root / _TRIAL_FILE, after)
 

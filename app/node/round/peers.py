@@ -61,22 +61,21 @@ class NodeSwarm(Protocol):
         ...
 
     def practise_families(self, families: Iterable[str]) -> None:
-        """Sets the families of which groups are fetched for rounds."""
+        """Sets the families whose groups are fetched for rounds."""
         ...
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
-        """Sets the families to fetch peers' groups of for lessons; the node does not train on these
-        families."""
+        """Sets the families whose groups are fetched for lessons; the node does not train on these families."""
         ...
 
     def solved_families(self) -> frozenset[str]:
-        """Returns the families to which peers have right answers, as far as known. Only a hint: a relay or a
-        peer may claim any."""
+        """Returns the families in which peers are known to have right answers. Only a hint: a relay or a peer
+        may claim any."""
         ...
 
     def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
-        """Called after a lesson with the ids of the groups that it `taught`, and with those that the model
-        `learned` from, whose authors get receipts."""
+        """Called after a lesson. `taught`: ids of the groups whose answers it taught. `learned`: the groups
+        that the model learned from; their authors get receipts."""
         ...
 
     def pause_fetching(self, paused: bool) -> None:

@@ -94,12 +94,14 @@ def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestio
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
-    begun = tuple(first_look.beginning(found))
+    begun = tuple(first_look.starting_families(found))
 
     def tell(share: float) -> None:
         if questions[0].first >= first_look.THEN:
             most = math.ceil(placement.ENOUGH / len(begun))
-            there = sum(min(most, count) for count in placement.gathered(found.lesson, begun).values())
+            there = sum(
+                min(most, count) for count in placement.count_solved_questions(found.lesson, begun).values()
+            )
             tools.report(Phase.GATHERING, there, most * len(begun))
         else:
             tools.report(Phase.PLACING, found.families_tried + int(new * share), kinds)
@@ -219,7 +221,7 @@ class _Asking:
                 for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
                 if reward and (FAMILIES[asked.coordinates.family].terse or shows_work(completion.text))
             ]
-        others = elsewhere([asked.coordinates.family for asked in asked_P])
+        others = next_in_family([asked.coordinates.family for asked in asked_P])
         crossed = await asyncio.to_thread(
             score, self._tools, [asked_P[other] for other in others.values()], [groups[at] for at in others]
         )
@@ -247,7 +249,9 @@ class _Asking:
         if not way.examples:
             return []
         made = await self._made(family, level, _EXAMPLES, way.examples + 1, worked=True)
-        return fitting([Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked])
+        return examples_that_fit(
+            [Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked]
+        )
 
     async def _made(
         self, family: str, level: int, first: int, count: int, *, worked: bool
@@ -265,11 +269,11 @@ def _others(examples: Sequence[Example], asked: QuestionPrompt, most: int) -> li
     return [example for example in examples if example.question != asked.text][:most]
 
 
-def elsewhere(families: Sequence[str]) -> dict[int, int]:
+def next_in_family(families: Sequence[str]) -> dict[int, int]:
     """Maps each position to the next one of the same family (the last one to the first). A family's only
     position is left out.
 
-    >>> elsewhere(["gcd", "gcd", "lcm", "dice", "dice", "dice"])
+    >>> next_in_family(["gcd", "gcd", "lcm", "dice", "dice", "dice"])
     {0: 1, 1: 0, 3: 4, 4: 5, 5: 3}
     """
     places = {family: [at for at, one in enumerate(families) if one == family] for family in families}
@@ -280,11 +284,11 @@ def elsewhere(families: Sequence[str]) -> dict[int, int]:
     }
 
 
-def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:
+def examples_that_fit(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:
     """Returns the first examples whose total length is within `most`, at least two: one to show, one as a
     replacement.
 
-    >>> [len(fitting([Example(question="x" * size, answer="1")] * 5)) for size in (50, 299, 2000)]
+    >>> [len(examples_that_fit([Example(question="x" * size, answer="1")] * 5)) for size in (50, 299, 2000)]
     [5, 3, 2]
     """
     lengths = accumulate(len(example.question) + len(example.answer) for example in examples)

@@ -30,12 +30,14 @@ zero asks every second: the owner has waited for it since the start, and all wou
 _SEED = seeds.hashed("probe sampling")
 
 
-def due(round: int, every: int) -> bool:
+def is_probe_due(round: int, every: int) -> bool:
     """Whether the curve gets a point after a round: every `every` rounds and, because most is learned early,
     also after a fifth and a half of the first interval, if that is at least ten rounds.
 
-    >>> [round for round in range(1, 31) if due(round, 10)], [round for round in range(1, 9) if due(round, 4)]
-    ([2, 5, 10, 20, 30], [4, 8])
+    >>> [round for round in range(1, 31) if is_probe_due(round, 10)]
+    [2, 5, 10, 20, 30]
+    >>> [round for round in range(1, 9) if is_probe_due(round, 4)]
+    [4, 8]
     """
     return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
 
@@ -49,7 +51,7 @@ async def probe(
     every: int = 1,
 ) -> tuple[Probe, MeasuredAnswers]:
     """Measures the current adapter and returns the result and the answers. `joined_P`: questions measured in
-    addition to the curve. Of the curve's only `every` second or fourth one is asked (see UNTRAINED and FIRST).
+    addition to the curve's. `every`: only each n-th question of the curve is asked (see UNTRAINED and FIRST).
     Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::every]

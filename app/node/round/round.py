@@ -25,9 +25,9 @@ from typing import Protocol
 
 import msgspec
 
-from app.learning.choosing import PeerGroup, whole_group
+from app.learning.choosing import PeerGroup, with_own_wrong_answers
 from app.learning.lesson import Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
-from app.learning.questions import climbed, own_questions
+from app.learning.questions import own_questions, update_curriculum
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -242,7 +242,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
         by_another=bool(tools.engine.sampler),
     )
-    batches = await language.hold(
+    batches = await language.add_small_talk(
         tools.link,
         tools.remembered,
         taught.batches,
@@ -254,7 +254,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     after = msgspec.structs.replace(
         taught.state,
         round=number,
-        curriculum=climbed(before.curriculum, scored_P),
+        curriculum=update_curriculum(before.curriculum, scored_P),
         completions=before.completions + len(questions_P) * settings.completions,
         tokens=before.tokens + sampled.tokens,
         steps=before.steps + stepped.steps,
@@ -397,7 +397,7 @@ async def _lessons(
         for group in people_P
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
-    wholes_P = [whole_group(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    wholes_P = [with_own_wrong_answers(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
     return lessons_P + [
         (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
     ]

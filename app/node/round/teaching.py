@@ -1,9 +1,8 @@
 """Lessons, which are played as rounds: supervised steps on right answers.
 
-Lesson zero teaches a model its own answers, given with examples in the prompt, to be given without them. A peer
-lesson (app.learning.peer_lesson) teaches peers' answers in a family that the model cannot begin with, while
-small talk is held.
-"""
+Lesson zero teaches a model to give without examples the right answers that it gave with examples in the prompt.
+A peer lesson (app.learning.peer_lesson) teaches peers' answers in families that the model cannot begin with,
+while small talk is held."""
 
 from __future__ import annotations
 
@@ -57,8 +56,9 @@ async def teach_from_peers(
     steps: int = 0,
     seconds: float = 0.0,
 ) -> PlayedRound:
-    """Plays a peer lesson, as the round after `before`; of an interrupted one, what is left after `steps` and
-    `seconds`. Calls `save` with both after every HELD_STEPS. Raises TrainerDied and EngineError."""
+    """Plays a peer lesson, as the round after `before`. An interrupted lesson continues after `steps` steps
+    that took `seconds`. Calls `save` with both figures after every HELD_STEPS steps. Raises TrainerDied and
+    EngineError."""
     began = time.monotonic() - seconds
 
     async def taken(number: int) -> None:
@@ -74,9 +74,10 @@ async def teach_from_peers(
 async def recover_language(
     tools: RoundTools, played: PlayedRound, harmed: Callable[[float | None], bool]
 ) -> tuple[PlayedRound, float | None]:
-    """Trains on small talk alone, at most RECOVERIES times, while everyday replies are `harmed`: a lesson that
-    cost only these would be lost with all its minutes. Returns the round with these steps, and the perplexity
-    of everyday replies, None if there is no small talk to train on. Raises TrainerDied and EngineError."""
+    """Trains on small talk alone, at most RECOVERIES times, while everyday replies are `harmed`: otherwise a
+    lesson that harmed nothing else would be undone, and its minutes lost. Returns the round with these steps,
+    and the perplexity of everyday replies, None if there is no small talk to train on. Raises TrainerDied and
+    EngineError."""
     if not tools.engine.talks or not tools.remembered:
         return played, None
     state = played.state
@@ -89,15 +90,15 @@ async def recover_language(
             Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / HELD_STEPS))
             for number in range(HELD_STEPS)
         ]
-        held = await language.hold(tools.link, tools.remembered, steps, order, LESSON_RETENTION)
+        held = await language.add_small_talk(tools.link, tools.remembered, steps, order, LESSON_RETENTION)
         taken = await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
         state = msgspec.structs.replace(state, steps=state.steps + taken.steps)
     return replace(played, state=state), found
 
 
-async def unlikeliness(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
-    """Returns by family the mean negative log-probability (nats) of a whole answer, over a few answers that fit
-    this model. Raises TrainerDied."""
+async def mean_answer_nats(tools: RoundTools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
+    """Returns, by family, the mean negative log-probability (nats) of a whole answer, over a few answers that
+    are short enough for this model. Raises TrainerDied."""
     tools.report(Phase.LEARNING)
     found: dict[str, float] = {}
     for part in lesson.parts:
@@ -146,7 +147,7 @@ async def _take_held(
     ]
     done: list[StepsTaken] = []
     for first in range(taken, len(batches), HELD_STEPS):
-        some = await language.hold(
+        some = await language.add_small_talk(
             tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON_RETENTION
         )
 

@@ -46,7 +46,7 @@ class SnapshotWriter:
         """Records that a peer lesson is over, whether it was kept or not."""
         self._change(lesson=False)
 
-    def ready(
+    def show_ready(
         self, engine: EngineInfo, state: NodeState, probes: Sequence[Probe], last_round: int | None
     ) -> None:
         self._change(
@@ -81,11 +81,11 @@ class SnapshotWriter:
     def show_ruling(self, ruling: Ruling) -> None:
         self._change(ruling=ruling)
 
-    def resting(self, state: NodeState) -> None:
-        """Shows the round at which a node will continue that was paused before it had a trainer."""
+    def show_paused(self, state: NodeState) -> None:
+        """Shows where a node will continue that was paused before it had a trainer."""
         self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
 
-    def swarm(self, view: SwarmView) -> None:
+    def show_swarm(self, view: SwarmView) -> None:
         self._change(swarm=view)
 
     def note(self, sentence: str) -> None:
@@ -156,7 +156,7 @@ class EventFanout:
         self._record(kind, event.sentence)
         self._hears(event)
 
-    def hear(self, event: events.Event) -> None:
+    def forward_event(self, event: events.Event) -> None:
         """Forwards events of the swarm and the rules, filling in the round; their sentences are stored in the
         history."""
         if isinstance(event, events.NodeNote):

@@ -35,7 +35,7 @@ class Moment(msgspec.Struct, frozen=True):
     def local(self) -> datetime:
         return datetime.fromtimestamp(self.wall, self.zone)
 
-    def shown(self, wall: float) -> str:
+    def format_time(self, wall: float) -> str:
         """Formats a moment as clock time, with the weekday unless it is today, or as a date if it is in another
         week."""
         then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
@@ -45,8 +45,8 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Snooze(msgspec.Struct, frozen=True):
-    """An order with an end, such as a snooze. Start and end are Unix times by the clock at the time of the
-    order."""
+    """An order that ends by itself: a snooze, or to learn anyway. Start and end are Unix times by the clock at
+    the time of the order."""
 
     began: float
     until: float
@@ -66,7 +66,7 @@ _SERVED_S = 2.0
 """Seconds after the last touch of the file during which training gives way, even if the server was killed."""
 
 
-def show_serving(home: Path) -> None:
+def mark_serving(home: Path) -> None:
     """Makes a node of this data folder give way for the next two seconds."""
     now = time.time()
     with contextlib.suppress(OSError):  # learning then goes on beside it

@@ -12,7 +12,15 @@ from app.common import files
 from app.node.record.reasons import Dial, Reason
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
-from app.node.rules.setting import ANY_TIME, AS_AT_FIRST, Schedule, Setting, from_week, parse_span, refusal
+from app.node.rules.setting import (
+    ANY_TIME,
+    AS_AT_FIRST,
+    Schedule,
+    Setting,
+    parse_span,
+    refusal,
+    spans_from_week,
+)
 
 FILE = "settings.json"
 _OLD_WEEK = "hours"
@@ -262,7 +270,7 @@ class Preferences:
         found, self.complaint = files.read_or_set_aside(self._path, dict[str, Any])
         found = found or {}
         if _OLD_WEEK in found:
-            weekday, weekend, self.complaint = from_week(str(found.pop(_OLD_WEEK)))
+            weekday, weekend, self.complaint = spans_from_week(str(found.pop(_OLD_WEEK)))
             found = {"weekday_hours": weekday, "weekend_hours": weekend, **found}
         self.values = dict(DEFAULTS)
         self._others = {key: value for key, value in found.items() if key not in _BY_KEY}

@@ -112,7 +112,7 @@ def _going(
     if orders.insisted is not None:
         until = now.wall + memory.insisted_end - now.steady
         reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
-        return reason, until, {"until": now.shown(until)}
+        return reason, until, {"until": now.format_time(until)}
     reason = Reason.FINISHING if orders.finish else Reason.RUNNING
     return reason, settings.schedule.next_change(now.wall, now.zone), {}
 
@@ -125,7 +125,7 @@ def _obstacles(
         yield Obstacle(Reason.PAUSED)
     if orders.snooze is not None:
         until = now.wall + memory.snooze_end - now.steady
-        yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
+        yield Obstacle(Reason.SNOOZED, until, {"until": now.format_time(until)})
     if settings.serving:
         yield Obstacle(Reason.SERVING)
     if orders.insisted is not None:
@@ -135,9 +135,9 @@ def _obstacles(
         return
     if settings.class_paused:
         yield Obstacle(Reason.CLASS)
-    if not settings.schedule.open(now.wall, now.zone):
+    if not settings.schedule.is_open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
-        yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
+        yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.format_time(opens)})
     yield from _in_the_way(POWER_CAUSES, now, facts, settings, memory, ran)
     idle_s = now.steady - memory.input_at
     if settings.contribute_when_idle and idle_s < settings.idle_s:
@@ -168,7 +168,7 @@ def _settling(
         values = {
             "have": format_elapsed(calm_s - left_s),
             "need": format_elapsed(calm_s),
-            "until": now.shown(until),
+            "until": now.format_time(until),
         }
         yield Obstacle(Reason.SETTLING, until, values)
 

@@ -49,7 +49,7 @@ class Schedule(msgspec.Struct, frozen=True):
     weekdays: HourSpan = HourSpan()
     weekend: HourSpan = HourSpan()
 
-    def open(self, wall: float, zone: tzinfo | None = None) -> bool:
+    def is_open(self, wall: float, zone: tzinfo | None = None) -> bool:
         """Whether running is allowed at Unix time `wall`; `zone` None is the system's. An hour that the clock
         repeats is open twice, one that it skips never."""
         shown = datetime.fromtimestamp(wall, zone)
@@ -60,7 +60,7 @@ class Schedule(msgspec.Struct, frozen=True):
         """Returns the Unix time at which it next opens or closes; None if it never does."""
         if self in (Schedule(), Schedule(NO_HOURS, NO_HOURS)):
             return None
-        now, first = self.open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
+        now, first = self.is_open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
         moments = range(first, first + _AHEAD_S, _QUARTER_S)
         return next((float(moment) for moment in moments if self.open(moment, zone) is not now), None)
 
@@ -83,18 +83,19 @@ def parse_span(text: str) -> HourSpan:
     return HourSpan(start, end)
 
 
-def written(span: HourSpan) -> str:
+def format_span(span: HourSpan) -> str:
     """Formats a span so that `parse_span` reads it."""
     if span in (HourSpan(), NO_HOURS):
         return ANY_TIME if span == HourSpan() else NEVER
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
-def from_week(text: str) -> tuple[str, str, str]:
-    """Converts a setting of earlier versions, time windows for single weekdays, to the nearest two spans as
-    texts. The third value is a sentence if they are not equivalent, else empty.
+def spans_from_week(text: str) -> tuple[str, str, str]:
+    """Converts a setting of earlier versions, time windows for single weekdays, to the nearest spans for
+    weekdays and weekends, as texts. The third value is a sentence for the owner if they are not equivalent,
+    else empty.
 
-    >>> from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
+    >>> spans_from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
     ('22:00-07:00', 'any', '')
     """
     windows: list[tuple[set[int], HourSpan]] = []
@@ -125,7 +126,7 @@ def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> t
 
     quarters = [HourSpan(span.start // 15 * 15, span.end // 15 * 15) for some in spans for span in some]
     found = min((NO_HOURS, HourSpan(), *dict.fromkeys(quarters)), key=differing)
-    return written(found), not differing(found)
+    return format_span(found), not differing(found)
 
 
 NAME_LENGTH, NAMES = 80, 50

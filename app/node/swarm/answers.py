@@ -64,7 +64,7 @@ def put(home: Path, answer: OwnerAnswer) -> None:
 
 
 class Answers:
-    """The answers waiting in a data folder. `take`, `used` and `to_share` block briefly."""
+    """The answers waiting in a data folder. `take`, `mark_used` and `to_share` block briefly."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -75,7 +75,7 @@ class Answers:
         """Selects the answers for the next round; none if `families` is empty."""
         self.taken = self.to_learn(sandbox, families) if families else []
 
-    def used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
+    def mark_used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
         """Marks the taken answers as used; to be called when the round with the trained groups `learned_P` is
         saved. Returns a sentence for each answer."""
         sentences = []

@@ -1,7 +1,7 @@
 """Chooses the swarm that a node joins: the one its owner named, else its last relay, one on this network, or
 its own.
 
-`choose` is the pure decision; `anywhere` searches, decides, and hosts a relay if that is the decision.
+`choose` is the pure decision; `find_or_host` searches, decides, and hosts a relay if that is the decision.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SwarmToJoin:
         """Finds the swarm; see `app.node.swarm.member.Find`."""
         if self.invites:
             return _these(self.invites)
-        return anywhere(home, private=self.private, say=say)()
+        return find_or_host(home, private=self.private, say=say)()
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ def choose(
     return SwarmChoice(source="host")
 
 
-def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
+def older_relay(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
     """Returns the relay to join if several computers began to host at about the same time: all join the oldest.
     None for its host, and for a computer that does not hear its own announcement."""
     same = [one for one in found if one.invite.swarm == own.swarm]
@@ -122,7 +122,7 @@ def on_a_network(invite: Invite) -> bool:
         return host == "localhost" or host.endswith(".local")
 
 
-def anywhere(
+def find_or_host(
     home: Path,
     *,
     private: Private | None = None,
@@ -151,7 +151,7 @@ def anywhere(
         except HostingError as error:
             raise NowhereError(str(error)) from error
         try:
-            other = gives_way(hosting.own, [one for one in await _look(say) if not one.private or private])
+            other = older_relay(hosting.own, [one for one in await _look(say) if not one.private or private])
             if other is not None:
                 await hosting.close()
                 say(_found(other, private))

@@ -65,13 +65,15 @@ fetched.
 """
 
 
-def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
-    """Returns how many groups to ask for: what the rounds until the next sample will take, minus those that are
-    ready, plus some for those that will fail the checks.
+def groups_to_request(external: int, ready: int, round_s: float, accepted: float) -> int:
+    """Returns how many groups to ask for: as many as the rounds until the next request will take, minus those
+    that are ready, plus some for those that will fail the checks.
 
-    >>> wanted(8, 0, 60.0, 1.0), wanted(8, 5, 60.0, 0.75), wanted(8, 8, 60.0, 1.0)
-    (8, 4, 0)
-    >>> wanted(8, 0, 2.0, 1.0), wanted(8, 0, 2.0, 0.1)
+    >>> groups_to_request(8, 0, 60.0, 1.0), groups_to_request(8, 5, 60.0, 0.75)
+    (8, 4)
+    >>> groups_to_request(8, 8, 60.0, 1.0)
+    0
+    >>> groups_to_request(8, 0, 2.0, 1.0), groups_to_request(8, 0, 2.0, 0.1)
     (24, 48)
     """
     rounds = math.ceil(PULL_S / max(round_s, 0.5))
@@ -160,7 +162,7 @@ class PeerFetcher:
         """Fetches and checks one sample; returns how many groups arrived, None if none was requested or the
         relay did not answer."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
-        k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
+        k = groups_to_request(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
             return None
         oldest = oldest_s(self._recipe.max_age, buffer.round_s)

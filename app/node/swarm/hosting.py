@@ -196,11 +196,11 @@ def own_relays(home: Path) -> frozenset[str]:
     return frozenset(one.relay for one in found if one is not None)
 
 
-def reached_by_others(url: str) -> str:
+def address_for_others(url: str) -> str:
     """Returns the address of a relay hosted here as seen from other computers on the network. Unchanged if
     there is no network.
 
-    >>> reached_by_others("ws://10.0.0.7:8777/v1/ws")
+    >>> address_for_others("ws://10.0.0.7:8777/v1/ws")
     'ws://10.0.0.7:8777/v1/ws'
     """
     from app.swarm.invite.discovery import lan_address

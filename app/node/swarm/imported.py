@@ -93,7 +93,7 @@ def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[Archive
     """Yields the informative groups of a model's history, signed now. `model`: the model's public name. Raises
     sqlite3.Error."""
     told: dict[tuple[str, int], int] = {}
-    with closing(history.opened(folder / history.FILE)) as db:
+    with closing(history.open_read_only(folder / history.FILE)) as db:
         rows = history.own_groups(db)
     for number, row in enumerate(rows, 1):
         at = row.coordinates

@@ -14,7 +14,7 @@ from app.common.text import span
 from app.node.record import events
 from app.node.record.snapshot import SwarmView
 from app.node.swarm.fetching import PeerFetcher
-from app.node.swarm.hosting import own_relays, reached_by_others
+from app.node.swarm.hosting import address_for_others, own_relays
 from app.sapo.families import FAMILIES
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
@@ -196,5 +196,5 @@ class SwarmReporter:
             return ""
         url, room = status.url, "class" if status.in_class else None
         if self._open_port(status) is not None:
-            url = reached_by_others(url)
+            url = address_for_others(url)
         return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()

@@ -66,7 +66,7 @@ def _same_messages(snapshot: Snapshot, last: Snapshot | None) -> bool:
     return now is not None and before is not None and now.messages == before.messages
 
 
-def listen(
+def read_commands(
     descriptor: int, order: Callable[[commands.Command], None], refuse: Callable[[commands.CommandError], None]
 ) -> None:
     """Passes incoming commands to `order`, from a daemon thread, and invalid lines to `refuse`; the end of the

@@ -16,7 +16,7 @@ from app.common.text import safe_line, span
 from app.node.record import records
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
-from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, doing, standing
+from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, curve_sentence, progress_line
 from app.node.terminal.chart import ChartKind, chart
 
 _STYLES = {
@@ -80,7 +80,7 @@ class Terminal:
         state = (snapshot, int(now), self._console.size, self.explains)
         if state != self._drawn:
             self._drawn = state
-            draw = explained if self.explains else picture
+            draw = help_view if self.explains else picture
             self._live.update(draw(snapshot, *self._console.size, now, self.keys), refresh=True)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ def _noted(snapshot: Snapshot, said: str) -> Snapshot:
     return msgspec.structs.replace(snapshot, note=said, noted_at=snapshot.started_at)
 
 
-def explained(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+def help_view(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
     """Draws the help over the view, with the engine and the data folder."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="bold cyan", no_wrap=True)
@@ -171,7 +171,7 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
             else f"Round {snapshot.round}"
         )
         line.append(f"{where}{span}", style="bold")
-        line.append(f"  {doing(snapshot)}", style=style)
+        line.append(f"  {progress_line(snapshot)}", style=style)
     return cut(line, width)
 
 
@@ -349,7 +349,7 @@ def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
     return cut(line, width)
 
 
-def closing(snapshot: Snapshot) -> str:
+def closing_sentence(snapshot: Snapshot) -> str:
     """Returns the sentence shown when the node ends: the state of the curve, and what is saved."""
     safe = (
         f"Round {snapshot.safe_round} is saved in {snapshot.home}."
@@ -358,7 +358,7 @@ def closing(snapshot: Snapshot) -> str:
     )
     rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
     speaks = f" {records.speech_sentence(rise)}" if rise is not None else ""
-    return f"{standing(snapshot.curve)}{speaks} {safe}"
+    return f"{curve_sentence(snapshot.curve)}{speaks} {safe}"
 
 
 def gist(question: str, room: int) -> str:

@@ -196,7 +196,7 @@ class TrainerLink:
                 line = await self._line(self._process.stdout, opening=isinstance(request, messages.OpenModel))
                 if not line:
                     raise await self._death()
-                reply = messages.reply(line)
+                reply = messages.decode_reply(line)
                 if reply.number != request.number:
                     raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
                 if isinstance(reply, messages.TokensDone):
@@ -246,15 +246,15 @@ class TrainerLink:
 
     async def _death(self) -> TrainerDied:
         await self.end(_LAST_WORDS_S)
-        return death(self._process.returncode or 0, self._log)
+        return describe_exit(self._process.returncode or 0, self._log)
 
 
-def death(returncode: int, log: Path) -> TrainerDied:
+def describe_exit(returncode: int, log: Path) -> TrainerDied:
     """Describes an exit code in a sentence.
 
-    >>> str(death(-9, Path("t.log")))
+    >>> str(describe_exit(-9, Path("t.log")))
     'The system ended the trainer, most likely because memory ran short.'
-    >>> str(death(1, Path("t.log")))
+    >>> str(describe_exit(1, Path("t.log")))
     'The trainer stopped after an error (details are in t.log).'
     """
     if os.name != "nt" and returncode == -signal.SIGKILL:

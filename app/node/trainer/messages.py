@@ -177,7 +177,7 @@ def to_line(message: Request | Reply) -> bytes:
     return line
 
 
-def request(line: bytes) -> Request:
+def decode_request(line: bytes) -> Request:
     """Parses a request. Raises MessageError."""
     _check(line)
     try:
@@ -186,7 +186,7 @@ def request(line: bytes) -> Request:
         raise MessageError(f"A request could not be read: {error}.") from error
 
 
-def reply(line: bytes) -> Reply:
+def decode_reply(line: bytes) -> Reply:
     """Parses a reply. Raises MessageError."""
     _check(line)
     try:
@@ -204,9 +204,8 @@ def own_standard_streams() -> tuple[BinaryIO, BinaryIO]:
     """Reserves standard input and output for messages and returns both. File descriptor 0 is empty from then
     on; file descriptor 1, and everything that libraries print, is redirected to standard error.
 
-    On Windows no library may find the input that a thread waits on: loading numpy asks file descriptor 0 for
-    its state, and the system lets it wait until the other side writes (numpy issue 24290).
-    """
+    Descriptor 0 is emptied because on Windows a query of its state, as by loading numpy, would block while a
+    thread waits on the same input, until the other side writes (numpy issue 24290)."""
     source = os.fdopen(os.dup(0), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

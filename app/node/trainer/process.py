@@ -189,7 +189,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
     model, proved = "", False
     rest, watch = DutyCycle(given_effort()), memory.MemoryWatch()
     while True:
-        request = messages.request(requests.get())
+        request = messages.decode_request(requests.get())
         progress.heard = partial(_tell_tokens, channel, request.number)
         try:
             if isinstance(request, messages.OpenModel):

@@ -160,7 +160,7 @@ class PeerBuffer:
         """Adds saved groups that are younger than a relay's archive and were not here before."""
         oldest = self.now_ms() - ARCHIVED_S * 1000
         for group in saved.groups:
-            if group.counts_ms >= oldest and self.add(group) and group.id in self._waiting:
+            if group.age_from_ms >= oldest and self.add(group) and group.id in self._waiting:
                 if times := saved.taught.get(group.id):
                     self.times_taught[group.id] = times
                 self._learned.update({group.id} & saved.learned)
@@ -168,7 +168,7 @@ class PeerBuffer:
     def vouches(self, key: str) -> bool:
         """True if an author may teach a lesson without a second author: the owner trusts it, or its answers
         were learned from before."""
-        return self.vouches_for_all or key in self.vouched or self.records.stands(key)
+        return self.vouches_for_all or key in self.vouched or self.records.has_standing(key)
 
     def settle_lesson(self, taught: Iterable[str], learned: Iterable[PeerGroup]) -> list[PeerGroup]:
         """Records by id which groups a lesson `taught`, and which groups the model `learned` from, whether they
@@ -188,7 +188,7 @@ class PeerBuffer:
         return [
             PeerOffer(
                 peer=one.key,
-                age=int(max(0, now_ms - one.counts_ms) / round_ms),
+                age=int(max(0, now_ms - one.age_from_ms) / round_ms),
                 rewards_G=one.scored.rewards_G,
             )
             for one in self._ready.values()
@@ -277,7 +277,7 @@ class PeerBuffer:
 
     def _drop_old(self) -> None:
         limit = self.now_ms() - self._oldest_s * 1000
-        for id in [id for id, one in self._ready.items() if one.counts_ms < limit]:
+        for id in [id for id, one in self._ready.items() if one.age_from_ms < limit]:
             self._remove(id)
 
     def _displace(self, key: str) -> None:

@@ -273,7 +273,7 @@ class OwnQuestions(Card):
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
             clear_layout(rows)
-        offers, sets = question_sets.offered(self._home), question_sets.enabled(self._home)
+        offers, sets = question_sets.offered(self._home), question_sets.register_sets(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))
         self._class.setVisible(bool(offers))

@@ -41,9 +41,9 @@ class HistoryReader(QObject):
             folder = history_of(self._home, model)
             found, said = history.read(folder), None
             if folder is not None and not found.rounds:
-                from app.node.history.resume import other_models
+                from app.node.history.resume import other_models_sentence
 
-                said = other_models(folder)
+                said = other_models_sentence(folder)
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self.read.emit(found)
                 if said:

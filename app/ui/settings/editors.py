@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QSpinBox, QWidget
 
-from app.node.rules.setting import ANY_TIME, DAY_MIN, NEVER, HourSpan, Setting, parse_span, written
+from app.node.rules.setting import ANY_TIME, DAY_MIN, NEVER, HourSpan, Setting, format_span, parse_span
 from app.ui.language.texts import number, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Label, boxed, button, field, row
@@ -94,7 +94,7 @@ class HoursEditor(QWidget):
     def show_text(self, text: str) -> None:
         """Shows a span without emitting."""
         span = parse_span(text)
-        text = written(span)
+        text = format_span(span)
         times = text not in (ANY_TIME, NEVER)
         for box, value in ((self.start, span.start if times else text), (self.end, span.end)):
             with QSignalBlocker(box):
@@ -109,7 +109,7 @@ class HoursEditor(QWidget):
         if isinstance(start, int):
             if self.end.isHidden() or end == start:
                 end = (start + _USUAL_MIN) % DAY_MIN
-            start = written(HourSpan(start, end))
+            start = format_span(HourSpan(start, end))
         self.show_text(start)
         self._put(start)
 

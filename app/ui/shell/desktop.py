@@ -206,7 +206,7 @@ class Desktop:
         if join and must_ask(join):
             link, join = join, None
         self.tray.show()
-        question_sets.enabled(self._home)
+        question_sets.register_sets(self._home)
         if self.engine is not None:
             self.engine.refresh()
         self.control.open(learn=join is None)

@@ -133,7 +133,7 @@ def run(
         )
         return _refuse(why)
     keep_window_log(home)
-    threading.Thread(target=moving.leave, daemon=True).start()
+    threading.Thread(target=moving.empty_old_folder, daemon=True).start()
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.bring)
     single.asked_to_end.connect(desktop.quit)

@@ -14,7 +14,7 @@ import pytest
 from app.common import home as place
 from app.desktop.login import LinuxAutostart
 from app.node.data import contents, moving, removal
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.record.errors import NodeError
 
 ROOT = Path(__file__).parents[3]
@@ -115,8 +115,8 @@ def test_killed_anywhere_one_of_the_two_is_whole(old: Path, tmp_path: Path) -> N
         sides.append(now)
         if now == old:
             moving.move(to)
-        moving.leave()
-        assert complete(to) and not contents.ours(old) and not (to / moving.UNFINISHED_MARK).exists()
+        moving.empty_old_folder()
+        assert complete(to) and not contents.shoal_entries(old) and not (to / moving.UNFINISHED_MARK).exists()
         moving.move(old)
         at += 6  # every step takes a minute: each forces the disk three times over
     assert len(sides) > 8 and sides == sorted(sides, key=lambda side: side == to), "there is one turning point"
@@ -137,7 +137,7 @@ def test_where_it_cannot_go_is_said_and_nothing_is_changed(old: Path, tmp_path: 
     ):
         with pytest.raises(moving.MoveError, match=said):
             moving.move(to)
-    with held(old), pytest.raises(NodeError, match="Another node"):
+    with lock_data_folder(old), pytest.raises(NodeError, match="Another node"):
         moving.move(tmp_path / "new")
     with pytest.raises(moving.MoveError, match="--home"):
         moving.move(tmp_path / "new", current=tmp_path / "chosen")

@@ -32,7 +32,7 @@ def test_the_first_and_the_latest_are_compared(tmp_path: Path) -> None:
     assert [one.question for one in found.gained] == ["0?", "1?"] and [one.question for one in found.lost] == [
         "2?"
     ]
-    assert found.difference == 0.25 and found.chance == 1.0, (
+    assert found.difference == 0.25 and found.p_value == 1.0, (
         "two questions, each asked twice: one better, one worse"
     )
     assert found.csv().splitlines()[1] == "0?,no,0,'=1,1"

@@ -130,12 +130,12 @@ def test_a_kill_in_the_middle_of_a_transaction_leaves_nothing_of_it(tmp_path: Pa
 def test_no_room_is_recognised_and_what_was_there_stays(tmp_path: Path) -> None:
     script = (
         "import resource, sys; from pathlib import Path; from app.node.history.store import Store\n"
-        "from app.node.record.errors import room_on_disk, DiskFullError\n"
+        "from app.node.record.errors import raising_disk_full, DiskFullError\n"
         "sys.path.insert(0, '.'); from tests.node.history.test_store import GROUP, round_row\n"
         f"store = Store(Path({str(tmp_path / 'history.sqlite')!r})); store.add_round(round_row(1), [GROUP])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
         "try:\n"
-        "    with room_on_disk(Path('somewhere')): store.add_round(round_row(2), [GROUP] * 9000)\n"
+        "    with raising_disk_full(Path('somewhere')): store.add_round(round_row(2), [GROUP] * 9000)\n"
         "except DiskFullError as error: print(error)\n"
     )
     done = subprocess.run(

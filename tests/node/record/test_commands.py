@@ -20,8 +20,8 @@ COMMANDS = {
     b'{"command":"snooze","seconds":3600}': commands.SnoozeFor(seconds=3600.0),
     b'{"command":"snooze","tomorrow":true}': commands.SnoozeFor(tomorrow=True),
     b'{"command":"contribute_when_idle","on":false}': commands.WhenIdle(on=False),
-    b'{"command":"dial","to":"quiet"}': commands.Turn(to="quiet"),
-    b'{"command":"settings","changed":{"idle_s":5}}': commands.Change(changed={"idle_s": 5}),
+    b'{"command":"dial","to":"quiet"}': commands.SetDial(to="quiet"),
+    b'{"command":"settings","changed":{"idle_s":5}}': commands.ChangeSettings(changed={"idle_s": 5}),
 }
 
 

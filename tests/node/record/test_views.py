@@ -14,10 +14,10 @@ from rich.console import Console
 from app.common.text import safe_line, span
 from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
-from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, doing, standing
+from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, curve_sentence, progress_line
 from app.node.terminal.chart import ChartKind, chart, top_of_axis
 from app.node.terminal.lines import log_line
-from app.node.terminal.terminal import Terminal, closing, picture
+from app.node.terminal.terminal import Terminal, closing_sentence, picture
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
@@ -239,7 +239,7 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
     ],
 )
 def test_phases_as_lines(change: dict[str, object], line: str) -> None:
-    assert doing(msgspec.structs.replace(SNAPSHOT, **change)) == line
+    assert progress_line(msgspec.structs.replace(SNAPSHOT, **change)) == line
 
 
 def test_spans_of_time() -> None:
@@ -247,10 +247,10 @@ def test_spans_of_time() -> None:
 
 
 def test_where_the_curve_stands() -> None:
-    assert standing(()) == "It hasn't been measured yet."
+    assert curve_sentence(()) == "It hasn't been measured yet."
     now, then = "20.0 % ± 2.0 after round 50", "10.0 % ± 2.0 at round 0"
-    assert closing(SNAPSHOT).startswith(f"New puzzles solved: {now}, {then}.")
-    assert "Round 50 is saved in /home." in closing(SNAPSHOT)
+    assert closing_sentence(SNAPSHOT).startswith(f"New puzzles solved: {now}, {then}.")
+    assert "Round 50 is saved in /home." in closing_sentence(SNAPSHOT)
 
 
 def test_plain_lines_say_what_happened() -> None:

@@ -16,7 +16,7 @@ from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
 from app.node.round import language
 from app.node.round import language as everyday
-from app.node.terminal.terminal import closing
+from app.node.terminal.terminal import closing_sentence
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch, TokenSequence
@@ -60,7 +60,7 @@ def probe(round: int, **what: Any) -> Probe:
 
 def test_the_closing_line_says_how_it_speaks() -> None:
     def said(*curve: Probe) -> str:
-        return closing(
+        return closing_sentence(
             Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, safe_round=9, curve=curve)
         )
 
@@ -92,8 +92,8 @@ def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Pat
         msgspec.structs.replace(one, logprobs_T=[value + 0.5 for value in one.logprobs_T]) for one in remembered
     ]
     step = Batch(rows_S=[], learning_rate=1e-4)
-    (same,) = asyncio.run(language.hold(link, remembered, [step], Random(1)))
-    (pulled,) = asyncio.run(language.hold(link, likelier, [step], Random(1)))
+    (same,) = asyncio.run(language.add_small_talk(link, remembered, [step], Random(1)))
+    (pulled,) = asyncio.run(language.add_small_talk(link, likelier, [step], Random(1)))
     assert not any(weight for row in same.rows_S for weight in row.weights_T)
     assert all(set(row.weights_T[:-1]) == {max(row.weights_T)} for row in pulled.rows_S)
     tokens = sum(len(row.weights_T) for row in pulled.rows_S)
@@ -104,4 +104,4 @@ def test_a_damaged_file_holds_nothing(tmp_path: Path) -> None:
     assert language.read(tmp_path) == ()
     (tmp_path / language.FILE).write_text('[{"talk": 1}]')
     assert language.read(tmp_path) == ()
-    assert asyncio.run(language.hold(cast(TrainerLink, Reader()), (), [], Random(1))) == []
+    assert asyncio.run(language.add_small_talk(cast(TrainerLink, Reader()), (), [], Random(1))) == []

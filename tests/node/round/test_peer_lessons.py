@@ -21,7 +21,7 @@ from app.node import training_run
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
-from app.node.record.snapshot import Phase, doing
+from app.node.record.snapshot import Phase, progress_line
 from app.node.record.state import NodeState
 from app.node.round import language, placing, teaching
 from app.node.round.lesson_progress import LessonFolder, LessonInProgress
@@ -347,7 +347,7 @@ def test_a_trial_belongs_to_its_lesson_until_that_has_ended() -> None:
 
     def seen(phase: Phase) -> str:
         writer.report(phase)
-        return doing(writer.snapshot) if writer.snapshot.lesson else ""
+        return progress_line(writer.snapshot) if writer.snapshot.lesson else ""
 
     assert seen(Phase.LEARNING) == "learning from other models' answers"
     assert seen(Phase.PLACING) == "testing what a lesson from others changes"

@@ -17,7 +17,7 @@ from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, PO
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
 from app.node.rules.rules import GAP_S, Decision, decide
-from app.node.rules.setting import HourSpan, Schedule, from_week, parse_span, written
+from app.node.rules.setting import HourSpan, Schedule, format_span, parse_span, spans_from_week
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
 CALM = DesktopFacts(
@@ -438,7 +438,7 @@ def hours(weekdays: str, weekend: str | None = None) -> Schedule:
 def test_a_schedule_follows_the_clock_on_the_wall(
     schedule: Schedule, moment: float, open_: bool, changes: float | None
 ) -> None:
-    assert schedule.open(moment, BERLIN) is open_
+    assert schedule.is_open(moment, BERLIN) is open_
     assert schedule.next_change(moment, BERLIN) == changes
 
 
@@ -478,7 +478,7 @@ def test_what_is_no_span_of_hours_is_refused_with_a_sentence(text: str) -> None:
 def test_windows_of_an_earlier_version_become_the_nearest_spans(
     text: str, weekday: str, weekend: str, same: bool
 ) -> None:
-    found = from_week(text)
+    found = spans_from_week(text)
     assert found[:2] == (weekday, weekend) and (found[2] == "") is same
 
 
@@ -653,11 +653,11 @@ spans = st.builds(HourSpan, quarters, st.integers(0, 96).map(lambda count: count
     st.data(),
 )
 def test_nothing_changes_before_the_next_change(schedule: Schedule, moment: int, data: st.DataObject) -> None:
-    now, change = schedule.open(moment, BERLIN), schedule.next_change(moment, BERLIN)
+    now, change = schedule.is_open(moment, BERLIN), schedule.next_change(moment, BERLIN)
     until = moment + 8 * 86400 if change is None else change
     between = data.draw(st.integers(moment, int(until) - 1))
-    assert schedule.open(between, BERLIN) is now
+    assert schedule.is_open(between, BERLIN) is now
     if change is not None:
-        assert schedule.open(change, BERLIN) is not now
-    same = Schedule(*(parse_span(written(span)) for span in (schedule.weekdays, schedule.weekend)))
+        assert schedule.is_open(change, BERLIN) is not now
+    same = Schedule(*(parse_span(format_span(span)) for span in (schedule.weekdays, schedule.weekend)))
     assert same.open(between, BERLIN) is now

@@ -19,7 +19,7 @@ from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.record.events import NodeNote
 from app.node.round.peers import OwnGroup
 from app.node.swarm import fetching
-from app.node.swarm.fetching import PeerFetcher, oldest_s, wanted
+from app.node.swarm.fetching import PeerFetcher, groups_to_request, oldest_s
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
@@ -437,7 +437,7 @@ def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
 
 
 def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
-    assert wanted(0, 0, 2.0, 1.0) == wanted(4, 9, 60.0, 0.1) == 0
+    assert groups_to_request(0, 0, 2.0, 1.0) == groups_to_request(4, 9, 60.0, 0.1) == 0
     assert oldest_s(4, 60.0) == 240
 
 

@@ -291,14 +291,14 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
             bench.run(
                 lambda event, home=bench.home: bool(question_sets.offered(home)), pupil, rounds=200, seed=number
             )
-        assert [question_sets.kept(home) for home in homes] == [[], [], []], "nothing is kept unseen"
+        assert [question_sets.stored_sets(home) for home in homes] == [[], [], []], "nothing is kept unseen"
         [offer] = question_sets.offered(homes[1])
         question_sets.decline(offer)
         words = ["questions", "add", f"class:{MADE.name}", "--home", str(homes[0]), "--json"]
         assert main([*words, "--dry-run"]) == 0 and json.loads(capsys.readouterr().out)["questions"] == 30
-        assert not question_sets.kept(homes[0])
+        assert not question_sets.stored_sets(homes[0])
         assert main(words) == 0
-        [kept] = question_sets.kept(homes[0])
+        [kept] = question_sets.stored_sets(homes[0])
         assert kept.made == MADE and question_sets.offered(homes[0]) == []
         assert not question_sets.offer(homes[1], encode(MADE).decode()), "declined is declined"
         assert [one.made for one in question_sets.offered(homes[2])] == [MADE]

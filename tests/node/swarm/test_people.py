@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from app.learning.choosing import MAX_PEOPLE, PeerOffer, choose, whole_group
+from app.learning.choosing import MAX_PEOPLE, PeerOffer, choose, with_own_wrong_answers
 from app.node.record import events
 from app.node.record.records import Round
 from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
@@ -109,10 +109,10 @@ def scored(texts: tuple[str, ...], rewards: tuple[int, ...]) -> ScoredGroup:
 
 def test_own_failures_are_the_contrast_and_a_success_leaves_nothing() -> None:
     person = scored(("1+1=2 #2",), (1,))
-    both = whole_group(person, scored(("#3", "#4"), (0, 0)))
+    both = with_own_wrong_answers(person, scored(("#3", "#4"), (0, 0)))
     assert both is not None
     assert both.rewards_G == (1, 0, 0) and both.group.completions_G == ("1+1=2 #2", "#3", "#4")
-    assert whole_group(person, scored(("#3", "#2"), (0, 1))) is None
+    assert with_own_wrong_answers(person, scored(("#3", "#2"), (0, 1))) is None
 
 
 def test_one_person_a_round_and_never_in_place_of_a_peer() -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from app.node.swarm import choice as swarm_choice
-from app.node.swarm.choice import anywhere, choose, gives_way, last_relay, on_a_network
+from app.node.swarm.choice import choose, find_or_host, last_relay, older_relay, on_a_network
 from app.swarm.client.places import KnownRelays
 from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
 from app.swarm.invite.invite import Invite, where
@@ -73,12 +73,12 @@ def test_who_follows_an_announcement_is_told_that_anybody_can_make_one() -> None
 
 def test_of_several_hosts_all_but_one_give_way() -> None:
     for one, other in ((HOME, OTHER), (OTHER, HOME)):
-        assert gives_way(one, seen(SECRET, other, one)) == other
-        assert gives_way(other, seen(SECRET, other, one)) is None
+        assert older_relay(one, seen(SECRET, other, one)) == other
+        assert older_relay(other, seen(SECRET, other, one)) is None
     at_once = [msgspec.structs.replace(one, since_ms=5) for one in seen(HOME, OTHER)]
-    assert (gives_way(HOME, at_once), gives_way(OTHER, at_once)) == (OTHER, None)
-    assert gives_way(HOME, seen(OTHER)) is None
-    assert gives_way(HOME, []) is None
+    assert (older_relay(HOME, at_once), older_relay(OTHER, at_once)) == (OTHER, None)
+    assert older_relay(HOME, seen(OTHER)) is None
+    assert older_relay(HOME, []) is None
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_the_first_node_hosts_and_the_second_finds_it(tmp_path: Path, network: N
     private, said = Private(secrets.token_bytes(32)), ([], [])  # type: tuple[Private, tuple[list[str], list[str]]]
 
     async def story() -> None:
-        async with anywhere(tmp_path / "a", private=private, say=said[0].append)() as first:
+        async with find_or_host(tmp_path / "a", private=private, say=said[0].append)() as first:
             assert "Shoal started one" in said[0][-1] and "unencrypted" in said[0][-1]
-            async with anywhere(tmp_path / "b", private=private, say=said[1].append)() as second:
+            async with find_or_host(tmp_path / "b", private=private, say=said[1].append)() as second:
                 assert "found on this network" in said[1][-1]
                 assert second[0].relay == first[0].relay
                 assert second[0].token == private.token
@@ -150,7 +150,7 @@ def test_a_forged_announcement_takes_nobody_away_from_a_relay_that_is_where_it_w
         async with (
             server,
             advertise(forged, [lan_address() or "192.168.77.7"]),
-            anywhere(tmp_path, say=lambda _: None, host=False)() as invites,
+            find_or_host(tmp_path, say=lambda _: None, host=False)() as invites,
         ):
             assert invites == (Invite(url=url, swarm="shoal", relay=relay),)
 
@@ -162,7 +162,7 @@ def test_nodes_that_start_together_end_up_in_one_swarm(tmp_path: Path, network: 
     private = Private(secrets.token_bytes(32))
 
     async def live(name: str, others: asyncio.Barrier) -> str:
-        async with anywhere(tmp_path / name, private=private, say=lambda _: None)() as invites:
+        async with find_or_host(tmp_path / name, private=private, say=lambda _: None)() as invites:
             await others.wait()
             return invites[0].relay or ""
 

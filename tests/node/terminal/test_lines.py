@@ -13,7 +13,7 @@ from app.node.record import commands
 from app.node.record.events import Event, JsonLines
 from app.node.record.records import Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.terminal.lines import SnapshotLines, listen
+from app.node.terminal.lines import SnapshotLines, read_commands
 from app.swarm.wire.limits import LineMessage
 from tests.node.record.test_views import POINTS, SNAPSHOT
 
@@ -67,7 +67,7 @@ def test_a_swarms_messages_come_only_when_there_are_others() -> None:
 def test_commands_come_in_what_is_none_is_refused_and_the_end_is_a_stop() -> None:
     reading, writing = os.pipe()
     heard: queue.SimpleQueue[str] = queue.SimpleQueue()
-    listen(
+    read_commands(
         reading, lambda command: heard.put(commands.name(command)), lambda error: heard.put(error.name or "?")
     )
     with os.fdopen(writing, "wb") as to:

@@ -36,7 +36,7 @@ def trainer(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]
 def ask(trainer: subprocess.Popen[bytes], request: messages.Request) -> messages.Reply:
     trainer.stdin.write(messages.to_line(request))
     trainer.stdin.flush()
-    return messages.reply(trainer.stdout.readline())
+    return messages.decode_reply(trainer.stdout.readline())
 
 
 def test_every_answer_has_the_number_of_its_question(trainer: subprocess.Popen[bytes], tmp_path: Path) -> None:
@@ -58,8 +58,10 @@ def test_samples_come_slice_by_slice_with_progress(trainer: subprocess.Popen[byt
     )
     first = ask(trainer, request)
     assert first == messages.SampleProgress(number=2, done=4, total=6)
-    assert messages.reply(trainer.stdout.readline()) == messages.SampleProgress(number=2, done=6, total=6)
-    sampled = messages.reply(trainer.stdout.readline())
+    assert messages.decode_reply(trainer.stdout.readline()) == messages.SampleProgress(
+        number=2, done=6, total=6
+    )
+    sampled = messages.decode_reply(trainer.stdout.readline())
     assert [len(group) for group in sampled.groups_PG] == [2, 2, 2]
     assert sampled.tokens == sum(len(c.tokens_T) for group in sampled.groups_PG for c in group)
     assert sampled.prompts_PT[0] == [*map(ord, "add: 1 + 2 =")]
@@ -71,7 +73,7 @@ def test_texts_only_leaves_out_tokens(trainer: subprocess.Popen[bytes]) -> None:
         number=2, prompts_P=[PROMPT], n=1, max_tokens=9, seed=5, prompts_at_once=9, texts_only=True
     )
     ask(trainer, request)
-    sampled = messages.reply(trainer.stdout.readline())
+    sampled = messages.decode_reply(trainer.stdout.readline())
     (completion,) = sampled.groups_PG[0]
     assert completion.text and not completion.tokens_T and sampled.tokens > 0 and not sampled.prompts_PT
 
@@ -127,7 +129,7 @@ def test_ctrl_c_is_the_nodes_business(trainer: subprocess.Popen[bytes]) -> None:
 def test_messages_have_a_limit(size: int) -> None:
     line = b"x" * (size - 1) + b"\n"
     with pytest.raises(messages.MessageError):
-        messages.reply(line)
+        messages.decode_reply(line)
 
 
 async def link_to(tmp_path: Path, script: str, alone: bool = False) -> TrainerLink:

@@ -15,7 +15,7 @@ from app.learning.placement import Placement
 from app.node import healing
 from app.node.data import contents
 from app.node.record import records
-from app.node.record.errors import no_room
+from app.node.record.errors import disk_full_sentence
 from app.node.record.reasons import Reason
 from app.node.trainer import link
 from app.sapo.asking import Way
@@ -73,10 +73,10 @@ def test_in_english_every_sentence_stays_as_it_is(qapp: QCoreApplication) -> Non
 def said() -> Iterator[str]:
     """What really comes, as the parts of the learner put it together."""
     for code in (-9, -15, -11, 0, 1):
-        died = link.death(code, Path("/h/trainer.log"))
+        died = link.describe_exit(code, Path("/h/trainer.log"))
         yield f"{died} It restarts and plays round 3 again. It uses 50 % of its memory for a step now."
         yield f"{died} That happened 3 times in a row: {died.remedy} Round 2 is safe."
-    yield f"{no_room(Path('/h'))} Round 4 is safe."
+    yield f"{disk_full_sentence(Path('/h'))} Round 4 is safe."
     yield contents._sentence(5 * 10**9, 10**9, 2 * 10**9)
     yield contents._sentence(5 * 10**9, 4 * 10**9, 2 * 10**9)
     for rise in (-0.02, 0.1, 0.4):

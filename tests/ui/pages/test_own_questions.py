@@ -86,13 +86,13 @@ def test_a_table_is_shown_then_kept_and_learned(
     shown = said(card)
     assert "16 different questions" in shown and "Mail 0? → ham" in shown
     assert "75 of 100" in shown and "Row 18" in shown, "what a constant answer earns, and what is left out"
-    assert question_sets.kept(tmp_path) == [] and asked == []
+    assert question_sets.stored_sets(tmp_path) == [] and asked == []
     card._check.setCurrentIndex(list(Check).index(Check.TEXT))
     card._check_otherwise()
     qtbot.waitUntil(lambda: card._found is not None and card._found.made.rule.check is Check.TEXT)
     card._name.setText("Post")
     card._keep()
-    [one] = question_sets.kept(tmp_path)
+    [one] = question_sets.stored_sets(tmp_path)
     assert (
         one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [((one.made.mark,), "only")]
     )
@@ -102,10 +102,10 @@ def test_a_table_is_shown_then_kept_and_learned(
     assert asked[-1] == ((one.made.mark,), "half")
     monkeypatch.setattr(QMessageBox, "exec", lambda box: box.defaultButton().click())
     card._remove(one)
-    assert question_sets.kept(tmp_path) == [one], "Enter deletes nothing"
+    assert question_sets.stored_sets(tmp_path) == [one], "Enter deletes nothing"
     monkeypatch.setattr(QMessageBox, "exec", lambda box: _deed(box).click())
     card._remove(one)
-    assert asked[-1] == ((), "half") and question_sets.kept(tmp_path) == []
+    assert asked[-1] == ((), "half") and question_sets.stored_sets(tmp_path) == []
     card._type()
     qtbot.keyClick(card._text, Qt.Key.Key_Escape)
     assert card._typing.isHidden()
@@ -123,7 +123,7 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     for name in ("Capitals", "Cities"):
         made = QuestionSet(name=name, rule=Rule(articles=name == "Cities"), rows=rows)
         assert question_sets.offer(tmp_path, encode(made).decode())
-    assert not question_sets.offer(tmp_path, "<script>") and question_sets.kept(tmp_path) == []
+    assert not question_sets.offer(tmp_path, "<script>") and question_sets.stored_sets(tmp_path) == []
     card.show_view(View(home=str(tmp_path)))
     assert "Your class offers Capitals, 9 questions." in said(card)
     pressed(card, "No, thanks")  # the first of them
@@ -132,12 +132,12 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     qtbot.waitUntil(lambda: card._shown.isVisible())
     assert "Capital 0? → City 0" in said(card).replace("  ", " ")
     card._keep()
-    assert [one.made.name for one in question_sets.kept(tmp_path)] == ["Cities"]
+    assert [one.made.name for one in question_sets.stored_sets(tmp_path)] == ["Cities"]
     assert "Your class" not in said(card)
     assert "Share with members" not in buttons(card)
     card.show_view(View(home=str(tmp_path), words="six of them"))
     pressed(card, "Share with members")
-    assert question_sets.kept(tmp_path)[0].shares_answers and "Stop sharing" in buttons(card)
+    assert question_sets.stored_sets(tmp_path)[0].shares_answers and "Stop sharing" in buttons(card)
 
 
 def test_what_cannot_be_read_is_told_and_keeps_nothing(
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_told_and_keeps_nothing(
         qtbot.waitUntil(lambda: card._problem.isVisible())
         assert card._problem.text() and not card._shown.isVisible()
     card.offer(str(tmp_path / "missing.csv"))
-    assert card._problem.isVisible() and question_sets.kept(tmp_path) == []
+    assert card._problem.isVisible() and question_sets.stored_sets(tmp_path) == []
 
 
 def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:

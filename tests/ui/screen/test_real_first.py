@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from app.bench.runs.window import prepare
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.history import history
 from tests.ui.screen.real import (
     PRESS,
@@ -121,7 +121,7 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
             push(display, session, "Stop learning and quit")  # no tray here, so closing asks
             assert running.wait(120) == 0
             assert ended(everything)
-            with held(tmp_path):
+            with lock_data_folder(tmp_path):
                 pass
         finally:
             end(running)

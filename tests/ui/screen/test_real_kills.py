@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from app.bench.runs.window import prepare
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.history import history
 from tests.ui.screen.real import end, ended, family, node, press, rounds, scorer, screen, start, trainer, wait
 
@@ -62,7 +62,7 @@ def test_killed_while_it_learns_it_goes_on_with_its_history(
         if "window" in victims:
             running.wait()
             assert ended(everything), "nothing is left running"
-            with held(tmp_path):
+            with lock_data_folder(tmp_path):
                 pass  # and nothing holds the folder
             assert rows(tmp_path)[: len(before)] == before, "the next start begins with the same history"
             running = start(display, tmp_path)
@@ -80,7 +80,7 @@ def test_killed_while_it_learns_it_goes_on_with_its_history(
     finally:
         end(running)
     assert ended(last)
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         pass
 
 

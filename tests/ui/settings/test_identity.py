@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QMessageBox, QPlain
 from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
-from app.node.data.home import held
+from app.node.data.home import lock_data_folder
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N
 from app.swarm.identity.identity import Identity as Key
@@ -231,7 +231,7 @@ def test_a_node_that_is_still_ending_is_waited_for(
     qtbot: QtBot, identity: IdentityControl, tmp_path: Path
 ) -> None:
     keep_plain(MINE, tmp_path)
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         identity.renew()
         qtbot.waitUntil(lambda: identity._doer.pid > 0, timeout=NOBODY)
         qtbot.wait(1500)
@@ -276,7 +276,7 @@ def test_a_learning_node_rests_and_goes_on_under_the_new_name(
 def _taken(home: Path) -> bool:
     """Whether a node holds the data folder."""
     try:
-        with held(home):
+        with lock_data_folder(home):
             return False
     except BusyError:
         return True
