@@ -62,7 +62,7 @@ class Schedule(msgspec.Struct, frozen=True):
             return None
         now, first = self.is_open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
         moments = range(first, first + _AHEAD_S, _QUARTER_S)
-        return next((float(moment) for moment in moments if self.open(moment, zone) is not now), None)
+        return next((float(moment) for moment in moments if self.is_open(moment, zone) is not now), None)
 
     def _of(self, day: int) -> HourSpan:
         return self.weekdays if day in WEEKDAYS else self.weekend
