@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from app.common.process.surroundings import surroundings
 from app.sapo.scoring.sandbox import Sandbox
-from app.ui.shell.display import missing
+from app.ui.shell.display import missing_libraries
 
 FOLDER = Path(__file__).parent
 
@@ -64,5 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 pytest_plugins = (
-    [] if sys.platform == "linux" and missing({"QT_QPA_PLATFORM": "offscreen"}) else ["pytestqt.plugin"]
+    []
+    if sys.platform == "linux" and missing_libraries({"QT_QPA_PLATFORM": "offscreen"})
+    else ["pytestqt.plugin"]
 )

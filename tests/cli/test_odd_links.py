@@ -113,11 +113,11 @@ def test_the_window_asks_about_right_ones_and_refuses_the_others(qapp: Any) -> N
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QMessageBox, QWidget
 
-    from app.ui.widgets.invite import follow
+    from app.ui.widgets.invite import ask_to_join
 
     parent, joined = QWidget(), []
     for link in [*ODD, RIGHT]:
-        box = follow(parent, link, joined.append)
+        box = ask_to_join(parent, link, joined.append)
         assert box.textFormat() is Qt.TextFormat.PlainText and len(box.informativeText()) < 500
         names = [box.buttonRole(one) for one in box.buttons()]
         asks = QMessageBox.ButtonRole.AcceptRole in names

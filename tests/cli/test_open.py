@@ -149,7 +149,7 @@ def test_a_wayland_display_that_answers_is_one(tmp_path: Path, monkeypatch: pyte
         listener.listen()
         with monkeypatch.context() as context:
             context.setattr(display, "PATIENCE_S", 0.2)
-            assert not display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")}), (
+            assert not display.choose_display({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")}), (
                 "it takes us, silently"
             )
         listener.accept()[0].close()
@@ -162,8 +162,8 @@ def test_a_wayland_display_that_answers_is_one(tmp_path: Path, monkeypatch: pyte
                     client.sendall(bytes(12))
 
         threading.Thread(target=compositor, daemon=True).start()
-        assert display.answers({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)})
-        assert display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
+        assert display.choose_display({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)})
+        assert display.choose_display({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
 
 
 def test_a_display_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_a_display_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch
         port = listener.getsockname()[1]
         if port < 6000:
             pytest.skip("X displays over TCP begin at port 6000")
-        assert not display.answers({"DISPLAY": f"127.0.0.1:{port - 6000}"})
+        assert not display.choose_display({"DISPLAY": f"127.0.0.1:{port - 6000}"})
 
 
 def test_a_dead_display_is_a_sentence_and_no_crash() -> None:

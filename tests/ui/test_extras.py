@@ -28,7 +28,7 @@ from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
-from app.ui.models.control import exported
+from app.ui.models.control import export_message
 from app.ui.overview import fish as fish_pond
 from app.ui.overview import note
 from app.ui.overview.fish import Pond, describe, make_fish
@@ -39,7 +39,7 @@ from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.settings import Choices, PutAway
+from app.ui.view.settings import Choices, DismissedNotes
 from app.ui.view.view import NodeStatus, Step, View
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
@@ -61,7 +61,7 @@ def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
 
 @pytest.fixture
 def moving(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fish_pond.system(), "still", False)
+    monkeypatch.setattr(fish_pond.motion_preference(), "still", False)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_a_model_that_can_more_is_drawn_larger(light: Theme, actions: Actions, q
 
 
 def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -> None:
-    choices, seen = Choices(tmp_path), PutAway()
+    choices, seen = Choices(tmp_path), DismissedNotes()
     base = views.learning()
 
     def at(round: int) -> View:
@@ -154,9 +154,11 @@ def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -
 
     due = [round for round in range(1, 200) if note.race_due(at(round), seen, choices)]
     assert due == list(range(20, 60))
-    assert not note.race_due(at(25), PutAway(raced=note.model(at(25))), choices)
+    assert not note.race_due(at(25), DismissedNotes(raced=note.training_id(at(25))), choices)
     over = change(at(25), runs=(views_run(2000.0),))
-    assert note.race_due(over, PutAway(raced=note.model(at(25))), choices), "one that started over is new"
+    assert note.race_due(over, DismissedNotes(raced=note.training_id(at(25))), choices), (
+        "one that started over is new"
+    )
     choices.put("race", False)
     assert not note.race_due(at(25), seen, choices)
 
@@ -169,12 +171,12 @@ def test_a_milestone_is_told_once_while_it_is_fresh(tmp_path: Path) -> None:
     choices = Choices(tmp_path)
     old, new = reached(MilestoneKind.LEVEL, ago=100.0, level=1), reached(MilestoneKind.HALF, ago=50.0)
     view = View(milestones=(old, new))
-    assert note.milestone(view, PutAway(), choices, NOW) == new
-    assert note.milestone(view, PutAway(told=old.at), choices, NOW) == new
-    assert note.milestone(view, PutAway(told=new.at), choices, NOW) is None
-    assert note.milestone(view, PutAway(), choices, NOW + note.FRESH_S) is None
+    assert note.milestone(view, DismissedNotes(), choices, NOW) == new
+    assert note.milestone(view, DismissedNotes(told=old.at), choices, NOW) == new
+    assert note.milestone(view, DismissedNotes(told=new.at), choices, NOW) is None
+    assert note.milestone(view, DismissedNotes(), choices, NOW + note.FRESH_S) is None
     choices.put("notes", False)
-    assert note.milestone(view, PutAway(), choices, NOW) is None
+    assert note.milestone(view, DismissedNotes(), choices, NOW) is None
 
 
 def test_the_note_opens_the_very_answers_and_stays_away_then(
@@ -276,14 +278,16 @@ def test_what_next_offers_others_only_to_one_that_is_alone(
 
 
 def test_an_export_says_the_one_thing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert exported("/tmp/x", "") == "Exported to /tmp/x"
-    assert "ollama create x -f /tmp/x/Modelfile" in exported("/tmp/x", "ollama create x -f /tmp/x/Modelfile")
+    assert export_message("/tmp/x", "") == "Exported to /tmp/x"
+    assert "ollama create x -f /tmp/x/Modelfile" in export_message(
+        "/tmp/x", "ollama create x -f /tmp/x/Modelfile"
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     studio = tmp_path / ".lmstudio" / "models"
     studio.mkdir(parents=True)
     assert (
-        exported(str(studio / "shoal" / "minnow-20"), "ollama …")
+        export_message(str(studio / "shoal" / "minnow-20"), "ollama …")
         == "It's in LM Studio now: pick minnow-20 there."
     )
 
@@ -347,7 +351,7 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
         return Started()
 
     monkeypatch.setattr(fish_pond.threading, "Thread", thread)
-    asked = fish_pond.System()
+    asked = fish_pond.MotionPreference()
     assert asked.still
     monkeypatch.setattr(choose, "reduced_motion", lambda: False)
     waits[0]()

@@ -39,12 +39,12 @@ from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
-from app.ui.overview.note import why
+from app.ui.overview.note import plateau_text
 from app.ui.overview.page import Overview
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
 from app.ui.pages.skills import Skills, since
-from app.ui.privacy.group_list import counts
+from app.ui.privacy.group_list import weight_sentence
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
 from app.ui.settings.editors import HoursEditor
@@ -55,7 +55,7 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import NodeStatus, Step, View
-from app.ui.welcome.page import Company
+from app.ui.welcome.page import CompanyStep
 from app.ui.widgets.selecting import Option, Segments, Switch
 from tests.ui import views
 
@@ -366,7 +366,7 @@ def test_live_filters_and_keeps_what_is_looked_at(qtbot: QtBot, light: Theme, ac
     ],
 )
 def test_live_says_in_words_how_much_answers_count(right: int, said: str) -> None:
-    assert counts(views.group(1, 0, "gcd", [("#12", at < right) for at in range(8)])) == said
+    assert weight_sentence(views.group(1, 0, "gcd", [("#12", at < right) for at in range(8)])) == said
 
 
 def test_text_of_peers_is_never_taken_as_markup(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -419,10 +419,10 @@ CLASS = "shoal://join/ws/192.168.1.7:8777?room=class"
 def test_nobody_joins_a_class_before_they_have_read_what_it_means(
     welcome: bool, qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
-    page = Company(light, actions, lambda _: None, lambda: None) if welcome else SwarmPage(light, actions)
+    page = CompanyStep(light, actions, lambda _: None, lambda: None) if welcome else SwarmPage(light, actions)
     qtbot.addWidget(page)
     page.show()
-    if isinstance(page, Company):
+    if isinstance(page, CompanyStep):
         page.findChildren(Option)[-1].radio.click()
     else:
         page.show_view(views.learning())
@@ -709,8 +709,8 @@ def test_a_tile_says_what_guessing_solves(qtbot: QtBot, light: Theme, actions: A
 def test_a_flat_curve_names_the_puzzles_that_guessing_solves_most_of() -> None:
     curve = tuple(Probe(round=20 * at, share=0.5, stderr=0.03) for at in range(8))
     view = views.msgspec.structs.replace(with_families(["lcm", "gcd", "dice"]), curve=curve)
-    assert why(view).endswith(" Least common multiple: Guessing the product solves up to 23 %.")
-    assert "Guessing" not in why(views.msgspec.structs.replace(view, families=()))
+    assert plateau_text(view).endswith(" Least common multiple: Guessing the product solves up to 23 %.")
+    assert "Guessing" not in plateau_text(views.msgspec.structs.replace(view, families=()))
 
 
 def with_families(names: list[str]) -> View:

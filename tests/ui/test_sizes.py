@@ -11,7 +11,7 @@ from PySide6.QtCore import QLocale, QSize, Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.language.texts import speak
+from app.ui.language.texts import load_language
 from app.ui.overview.page import Overview
 from app.ui.shell.window import MIN, MainWindow, first_size
 from app.ui.theme import Theme
@@ -33,7 +33,7 @@ def spoken(
 ) -> Iterator[MainWindow]:
     """A window in each language, with a home of its own; by default in German, whose words are longer."""
     before = set(qapp.findChildren(QTranslator))
-    speak(qapp, request.param)
+    load_language(qapp, request.param)
     made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))
     made.show()
     yield made

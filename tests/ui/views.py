@@ -505,7 +505,7 @@ def conversation(page: TryIt) -> None:
         (2, "What is 4 + 3?", None, ("46+3=7 76+3=90 #9", None), ("4+3=7 #7", None)),
     ):
         exchange = page._exchange(text, drawn)
-        exchange.wait(("before", "after"))
+        exchange.show_waiting(("before", "after"))
         for side, (answer, solved) in (("before", before), ("after", after)):
             exchange.say(
                 messages.Said(
@@ -520,7 +520,7 @@ def conversation(page: TryIt) -> None:
                 )
             )
         if drawn is not None:
-            exchange.person("12", True)
+            exchange.show_own_answer("12", True)
             exchange.solution("12")
         exchange.done("")
 

@@ -135,10 +135,10 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     state.unlink()
     updating.look_if_due()
     assert updating._doer.running
-    updating.left_company()
+    updating.cancel_automatic_check()
     assert updating.state.stage is UpdateStage.IDLE and not updating._doer.running
     updating.check()
-    updating.left_company()
+    updating.cancel_automatic_check()
     assert updating.state.stage is UpdateStage.ASKING, "what somebody pressed goes on"
 
 

@@ -28,7 +28,7 @@ from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import SMALL, font
-from app.ui.widgets.pieces import smooth
+from app.ui.widgets.pieces import antialiased_painter
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 14, 30
 _DOTS = 80
@@ -159,7 +159,7 @@ class Chart(QWidget):
             painter = QPainter(self._still)
             self._paint_still(painter)
             painter.end()
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         painter.drawPixmap(0, 0, self._still)
         if self._at is not None and self._at < len(self._series):
             self._paint_pointer(painter)
@@ -249,7 +249,7 @@ class Chart(QWidget):
         return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]
 
     def reading(self, at: int) -> list[str]:
-        """Returns the text of the label beside a point."""
+        """Returns the lines of the label beside a point."""
         error = self._series.errors[at]
         own = percent(self._series.ys[at], 1)
         value = tr("{value} ± {error}", value=own, error=number(100 * error, 1)) if error else own

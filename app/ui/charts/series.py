@@ -59,7 +59,8 @@ class Series:
             low, high, depth = min(lows[-1], lows[-2]), max(highs[-1], highs[-2]), depth + 1
 
     def span(self, left: float, right: float) -> tuple[int, int]:
-        """The indices of the points between two x and one more on each side, so that lines reach the edge."""
+        """Returns the indices (first, one after the last) of the points between two x, with one more on each
+        side so that lines reach the edge."""
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
     def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[ChartPoint]:

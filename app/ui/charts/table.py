@@ -158,8 +158,8 @@ class Table(QTableView):
         self.opened.emit(self.rows.shown[at.row()])
 
     def set_widths(self, *widths: int) -> None:
-        """Sets the widths of columns in pixels, 0 for the column's own. They are more where a title needs it,
-        and less in a narrow window."""
+        """Sets the widths of columns in pixels; 0 keeps a column's own. Titles can make a column wider, a
+        narrow window narrower."""
         self._widths = widths
         self._fit()
 

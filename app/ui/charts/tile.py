@@ -14,7 +14,7 @@ from app.node.record.snapshot import FamilyView
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Card, Elided, Label, column, row, smooth
+from app.ui.widgets.pieces import Card, Elided, Label, antialiased_painter, column, row
 
 
 class Band(QWidget):
@@ -32,7 +32,7 @@ class Band(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         painter.setPen(Qt.PenStyle.NoPen)
         width, middle = self.width(), self.height() / 2
         painter.setBrush(self._theme.colour("sunken"))
@@ -70,7 +70,7 @@ class Spark(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if len(self._values) < 2:
             return
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         step, tall = (self.width() - 6) / (len(self._values) - 1), self.height() - 8
         places = [QPointF(3 + at * step, 4 + (1 - value) * tall) for at, value in enumerate(self._values)]
         painter.setPen(QPen(self._theme.colour("own"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -97,7 +97,7 @@ class Pips(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         for at in range(self._all):
             reached = at < self._reached
             painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))

@@ -14,10 +14,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.chat import messages
 from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
-from app.ui.language.texts import spoken, tr
+from app.ui.language.texts import tr, translated
 from app.ui.process.job import Job
 from app.ui.view.settings import Choices
-from app.ui.view.view import lacking
+from app.ui.view.view import missing_engine_sentence
 
 AWAY_S = 180
 """Seconds after leaving the page during which the model stays in memory."""
@@ -102,13 +102,13 @@ class ChatControl(QObject):
         self._job.kill()
         self._lost(tr("Stopped."))
 
-    def come(self) -> None:
-        """Records that the page is visible: keeps the model in memory."""
+    def keep_loaded(self) -> None:
+        """Called when the page is shown: keeps the model in memory."""
         self._away = False
         self._leave.stop()
 
-    def go_away(self) -> None:
-        """Records that the page was left: ends the process after AWAY_S."""
+    def unload_later(self) -> None:
+        """Called when the page is left: ends the process after AWAY_S, but not during an answer."""
         self._away = True
         if self._job.running:
             self._leave.start()
@@ -134,7 +134,7 @@ class ChatControl(QObject):
                 self.opened = reply
                 self._go(ChatStage.BUSY if self._open else ChatStage.READY)
             case messages.ChatFailed(final=True):
-                self._refusal = spoken(reply.sentence)
+                self._refusal = translated(reply.sentence)
                 return
             case messages.ChatDone() | messages.ChatFailed():
                 self._open.discard(reply.number)
@@ -147,7 +147,7 @@ class ChatControl(QObject):
 
     def _ended(self, code: int) -> None:
         stopped = tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
-        self._lost(self._refusal or lacking() or stopped)
+        self._lost(self._refusal or missing_engine_sentence() or stopped)
 
     def _lost(self, sentence: str) -> None:
         waiting = bool(self._open) or bool(self._refusal)

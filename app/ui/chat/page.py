@@ -16,7 +16,7 @@ from app.models.catalogue import title
 from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import counted, span, spoken, tr
+from app.ui.language.texts import counted, span, tr, translated
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
@@ -134,11 +134,11 @@ class TryIt(Page):
         return bool(self._waiting) or bool(self._drawing) or bool(self._racing)
 
     def enter(self) -> None:
-        self._chatting.come()
+        self._chatting.keep_loaded()
         self._show_stage()
 
     def leave(self) -> None:
-        self._chatting.go_away()
+        self._chatting.unload_later()
 
     def close_down(self) -> None:
         self._second.stop()
@@ -165,7 +165,7 @@ class TryIt(Page):
             number = self._send(partial(messages.Ask, text=text, sides=sides))
             self._card.question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
-        self._waiting[number].wait(sides_of(sides))
+        self._waiting[number].show_waiting(sides_of(sides))
         self._card.question.setFocus()
         self._show_stage()
 
@@ -179,7 +179,7 @@ class TryIt(Page):
         work = self._card.work.text().strip()
         number = self._send(partial(messages.SubmitAnswer, puzzle=puzzle.puzzle, answer=answer, work=work))
         exchange = self._exchange(safe(puzzle.text), puzzle)
-        exchange.person(safe(answer), None)
+        exchange.show_own_answer(safe(answer), None)
         self._waiting[number] = exchange
         self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
@@ -230,7 +230,7 @@ class TryIt(Page):
                 only = tr("This model only solves puzzles: draw one, or pick a model that talks.")
                 exchange.refuse(only, tr("See the models"), lambda: self.ask.go("models"))
             case messages.AnswerJudged() if exchange is not None:
-                exchange.person(None, reply.solved)
+                exchange.show_own_answer(None, reply.solved)
                 if reply.offer:
                     together = self.ask.choices["company"] == "others"
                     exchange.offer(reply.offer, together, partial(self._give, exchange))
@@ -240,9 +240,9 @@ class TryIt(Page):
                 exchange.solution(safe(reply.text))
                 self._card.told = True
             case messages.ChatNote():
-                self._card.complain(spoken(safe(reply.sentence)))
+                self._card.complain(translated(safe(reply.sentence)))
             case messages.ChatFailed():
-                self._end(reply.number, spoken(safe(reply.sentence)))
+                self._end(reply.number, translated(safe(reply.sentence)))
             case messages.ChatDone():
                 self._end(reply.number, "")
         self._show_stage()

@@ -192,7 +192,7 @@ class RaceCard(Card):
         self.setLayout(self._inside)
 
     def begin(self, curve: Sequence[Probe] = ()) -> None:
-        """Shows the puzzles without answers; `curve` has the share measured on many more puzzles."""
+        """Starts with an empty table. `curve` has the share measured on many more puzzles."""
         self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
         self._about.say(
@@ -213,7 +213,7 @@ class RaceCard(Card):
         self._say()
 
     def lap(self, lap: Lap) -> None:
-        """Shows the answers of both models to one more puzzle."""
+        """Adds a puzzle with the answers of both models."""
         self._after.say(counted("After {n} round", "After {n} rounds", lap.learned))
         self.result = self.result.plus(lap.before.solved, lap.after.solved)
         puzzle = Elided("")
@@ -283,7 +283,8 @@ def significance(result: Result) -> str:
 
 
 def measured(curve: Sequence[Probe]) -> str:
-    """A sentence with the first and the latest measurement on the same held-out puzzles; empty before two."""
+    """Returns a sentence that compares the first and the latest measurement on the held-out puzzles; empty
+    before there are two."""
     if len(curve) < 2 or not curve[-1].questions:
         return ""
     first, last = curve[0], curve[-1]

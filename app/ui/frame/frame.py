@@ -39,7 +39,7 @@ def _hub() -> str:
 
 @dataclass(frozen=True)
 class ModelActions:
-    """Actions on models, requested by pages. `name` is an argument of --model. `get` must only be called after
+    """Actions on models, requested by pages. A model's name is an argument of --model. Call `get` only after
     the person was told what it means and agreed."""
 
     refresh: Callable[[], None] = _nothing
@@ -71,8 +71,8 @@ class ModelActions:
 
 @dataclass(frozen=True)
 class IdentityActions:
-    """Actions on the identity. `words`, `restore` and `renew` must only be called after the person was told
-    what they mean and agreed."""
+    """Actions on the identity. Call `words`, `restore` and `renew` only after the person was told what they
+    mean and agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Reads the identity again; the result arrives in View.persona."""
@@ -103,8 +103,8 @@ class UpdateActions:
 
 @dataclass(frozen=True)
 class EngineActions:
-    """Actions on engines. `install` and `remove` must only be called after the person was told what they mean
-    and agreed."""
+    """Actions on engines. Call `install` and `remove` only after the person was told what they mean and
+    agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Looks for engines again; the result arrives in View.pack."""
@@ -124,8 +124,8 @@ class EngineActions:
 HOUR_S = 3600.0
 
 
-def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
-    """Adds the lengths of temporary pauses to a menu."""
+def add_pause_lengths(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
+    """Adds menu entries that pause for 1 hour, for 3 hours, or until tomorrow morning (None)."""
     for text, seconds in (
         (tr("For 1 hour"), HOUR_S),
         (tr("For 3 hours"), 3 * HOUR_S),
@@ -202,8 +202,9 @@ class Actions:
 T = TypeVar("T", Actions, ModelActions, EngineActions, UpdateActions, IdentityActions)
 
 
-def offered(kind: type[T], by: object, **others: object) -> T:
-    """Builds a set of actions from `others` and, for the rest, from the methods of `by` with the same names."""
+def collect_actions(kind: type[T], by: object, **others: object) -> T:
+    """Builds a set of actions. Each field is taken from `others`, else from the method of `by` with the same
+    name; without either, the field's default stays."""
     names = (one.name for one in fields(kind))
     found = {name: getattr(by, name) for name in names if hasattr(by, name)}
     return kind(**{**found, **others})
@@ -218,7 +219,7 @@ def open_milestone(one: Milestone, actions: Actions) -> None:
 
 
 class Page(QScrollArea):
-    """A page; its creator fills `body`. `key` names it permanently, `title` is for people."""
+    """A page: a heading `title`, buttons in `header`, and a `body` that subclasses fill."""
 
     lasting = True
     """Whether the page has state that a person would miss if it were destroyed: a search, a conversation, a

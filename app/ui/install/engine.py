@@ -96,9 +96,11 @@ class EnginePanel(QWidget):
         if known and offer is not None and pack.standing is not None:
             self._facts.show_offer(offer, free, pack.standing.folder if len(self._names) == 1 else "")
         self._cost.tell(said if idle else "")
-        crowded = words.crowded(offer, free) if offer is not None and idle and not pack.broken else ""
+        crowded = (
+            words.disk_space_problem(offer, free) if offer is not None and idle and not pack.broken else ""
+        )
         self._crowded.tell(crowded)
-        failed, remedy = words.halves(pack.failed)
+        failed, remedy = words.split_remedy(pack.failed)
         self._failed.say(failed)
         self._remedy.tell(remedy)
         self._trouble.setVisible(idle and bool(failed))
@@ -115,7 +117,7 @@ class EnginePanel(QWidget):
         self._go.setVisible(idle and not pack.broken and not again and offer is not None)
         movable = not pack.packs and VARIABLE not in os.environ
         self._elsewhere.setVisible(idle and movable and (bool(crowded) or again))
-        self._go.setText(words.go(pack, offer))
+        self._go.setText(words.install_label(pack, offer))
         self._cancel.setVisible(not idle and doing is not None and doing.verb in ("install", "repair"))
         self._folder.setVisible(idle)
 
@@ -157,7 +159,7 @@ class EnginePanel(QWidget):
 
 
 def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
-    """Asks for the folder of an offline pack, and installs the engine in it."""
+    """Asks for the folder of an offline pack, and installs the engine from it."""
     if chosen := QFileDialog.getExistingDirectory(parent, tr("The folder with the engine's files")):
         ask.install("", chosen)
 
@@ -177,7 +179,7 @@ class InstallFacts(QWidget):
     def show_offer(self, offer: Offered, free: int, folder: str) -> None:
         whole = (tr("One folder"), tr("holds all of it; delete it any time"))
         self._where.tell(tr("It goes into {folder}", folder=folder) if folder else "")
-        parts = (words.fetched(offer), words.room(offer, free), whole)
+        parts = (words.download_size(offer), words.room(offer, free), whole)
         for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
             figure.say(much)
             label.say(said)

@@ -11,8 +11,8 @@ from PySide6.QtCore import Signal
 
 from app.common import job
 from app.install.packs import place
-from app.ui.language.texts import spoken, tr
-from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
+from app.ui.language.texts import tr, translated
+from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.process.logs import PACK
 from app.ui.view.view import EnginePack, PackActivity, Problem
 
@@ -73,7 +73,8 @@ class EngineControl(JobControl[EnginePack]):
             self._look_again(doing=None)
 
     def obstacle(self) -> Problem | None:
-        """Returns why nothing can be learned at the moment, checked now; None if nothing prevents it."""
+        """Looks for the engine and returns a Problem if there is none, so that nothing can be learned; else
+        None."""
         self._notice_loss()
         if self.state.there:
             return None
@@ -84,7 +85,7 @@ class EngineControl(JobControl[EnginePack]):
         )
 
     def check(self) -> None:
-        """Finds out in the background whether the engine made a node fail."""
+        """Checks in the background whether the engine still loads. Call it after a node has failed."""
         self._notice_loss()
         if self.state.there and self.state.doing is None and not self._checker.running:
             self._checker.start(["pack", "check", "--json"], self._log)
@@ -103,11 +104,13 @@ class EngineControl(JobControl[EnginePack]):
             return
         match event := job.read(line):
             case job.Progress():
-                doing = msgspec.structs.replace(heard(doing, event), stage=event.stage, percent=event.percent)
+                doing = msgspec.structs.replace(
+                    updated_transfer(doing, event), stage=event.stage, percent=event.percent
+                )
             case job.Waiting():
-                doing = heard(doing, event)
+                doing = updated_transfer(doing, event)
             case job.Failed():
-                self._failure = spoken(event.sentence)
+                self._failure = translated(event.sentence)
             case job.Done():
                 doing = msgspec.structs.replace(doing, percent=100)
         self._change_soon(doing=doing)
@@ -126,7 +129,7 @@ class EngineControl(JobControl[EnginePack]):
     def _checked(self, line: bytes) -> None:
         event = job.read(line)
         if isinstance(event, job.Failed | job.Done):
-            self._look_again(broken=spoken(event.sentence) if isinstance(event, job.Failed) else "")
+            self._look_again(broken=translated(event.sentence) if isinstance(event, job.Failed) else "")
 
     def _look_again(self, **fields: object) -> None:
         """Reads again which engines are on the disk."""

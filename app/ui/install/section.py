@@ -13,7 +13,7 @@ from app.install.packs.place import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.frame import EngineActions, UpdateActions
 from app.ui.install.engine import install_from_folder
-from app.ui.language.texts import ago, number, size, spoken, tr
+from app.ui.language.texts import ago, number, size, tr, translated
 from app.ui.view import engine_words as words
 from app.ui.view.model_words import progress
 from app.ui.view.view import EnginePack, Fetch, UpdateStage, UpdateView
@@ -167,7 +167,7 @@ class UpdateCard(QWidget):
             (self._news, update_news(offer)),
             (self._said, now.said),
             (self._command, now.command),
-            (self._failed, breakable(spoken(now.sentence or (offer.obstacle if offer else "")))),
+            (self._failed, breakable(translated(now.sentence or (offer.obstacle if offer else "")))),
         ):
             label.tell(text)
         self._progress.setVisible(stage in (UpdateStage.FETCHING, UpdateStage.INSTALLING))

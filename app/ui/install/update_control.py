@@ -19,8 +19,8 @@ from app.install import InstallError
 from app.install.updates import asking, installed
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Trust, trust
-from app.ui.language.texts import spoken, tr
-from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
+from app.ui.language.texts import tr, translated
+from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 
@@ -59,7 +59,7 @@ class UpdateControl(JobControl[UpdateView]):
         self._clock.timeout.connect(self.look_if_due)
 
     def open(self) -> None:
-        """Checks automatically from now on, if allowed, and deletes the files of the version now installed."""
+        """Looks every hour whether a check is due. Deletes downloads now if no newer version is known."""
         self.changed.emit(self.state)
         if self.state.offer is None:
             asking.clear_folder(self._home)
@@ -68,7 +68,7 @@ class UpdateControl(JobControl[UpdateView]):
             self._clock.start()
 
     def look_if_due(self) -> None:
-        """Checks for an update once a day, if the owner agreed and the node is not learning alone."""
+        """Checks for an update if a check is due, the owner agreed, and the node does not learn alone."""
         alone = self._choices["company"] == "alone"
         if self._choices["updates"] and not alone and asking.read_known(self._home).due(time.time()):
             self._start(UpdateStage.ASKING, "--check", by_person=False)
@@ -91,7 +91,7 @@ class UpdateControl(JobControl[UpdateView]):
             self._doer.end()
             self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
-    def left_company(self) -> None:
+    def cancel_automatic_check(self) -> None:
         """Ends a running automatic check, because the node now learns alone."""
         if self.state.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
@@ -131,18 +131,18 @@ class UpdateControl(JobControl[UpdateView]):
     def _heard(self, line: bytes) -> None:
         match event := job.read(line):
             case job.Progress() | job.Waiting():
-                self.state = heard(self.state, event)
+                self.state = updated_transfer(self.state, event)
             case job.Failed():
-                self._failure = spoken(event.sentence)
+                self._failure = translated(event.sentence)
         told = decoded(line, dict[str, Any]) or {}
         match told.get("event"):
             case "checked":
                 self._change_soon(offer=msgspec.convert(told["offer"], UpdateOffer | None))
             case "installing":
-                self._change_soon(note=spoken(str(told["sentence"])))
+                self._change_soon(note=translated(str(told["sentence"])))
             case "handed":
                 self._then = str(told["then"])
-                self._change_soon(said=spoken(str(told["sentence"])), command=str(told["command"]))
+                self._change_soon(said=translated(str(told["sentence"])), command=str(told["command"]))
             case _:
                 self._change_soon()
 

@@ -38,8 +38,8 @@ def family_titles(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def counted(one: str, many: str, n: int, /, **values: object) -> str:
-    """Returns a text with a number in it: `one` for exactly one, else `many`; translations have their own
-    plurals. The number is filled in as `{n}`, with thin spaces between thousands."""
+    """Returns the text for a number: `one` if it is exactly one, else `many`; translations have their own
+    plural forms. The number is filled in as `{n}`, with thin spaces between thousands."""
     said = QCoreApplication.translate(CONTEXT, many, None, n)
     if said == many and n == 1:
         said = QCoreApplication.translate(CONTEXT, one)
@@ -105,7 +105,7 @@ FOLDER = Path(__file__).parents[3] / "resources" / "translations"
 SOURCE = "en"
 
 
-def offered() -> list[tuple[str, str]]:
+def available_languages() -> list[tuple[str, str]]:
     """Returns (code, the language's own name) of every available language, English first."""
     codes = sorted(path.stem.removeprefix(f"{CONTEXT}_") for path in FOLDER.glob(f"{CONTEXT}_*.qm"))
     return [(SOURCE, "English"), *((code, _capital(QLocale(code).nativeLanguageName())) for code in codes)]
@@ -115,12 +115,14 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def choose(wanted: Iterable[str], there: Sequence[str]) -> str:
-    """Returns the first wanted language that is available, also in another country's variant; else English.
+def choose_language(wanted: Iterable[str], there: Sequence[str]) -> str:
+    """Returns the first wanted language that is available, ignoring its country if need be; else English.
 
-    >>> choose(["de-AT", "de", "en"], ["en", "de"]), choose(["en-US", "en", "de"], ["en", "de"])
-    ('de', 'en')
-    >>> choose([], ["en"])
+    >>> choose_language(["de-AT", "de", "en"], ["en", "de"])
+    'de'
+    >>> choose_language(["en-US", "en", "de"], ["en", "de"])
+    'en'
+    >>> choose_language([], ["en"])
     'en'
     """
     for name in wanted:
@@ -131,11 +133,11 @@ def choose(wanted: Iterable[str], there: Sequence[str]) -> str:
     return SOURCE
 
 
-def speak(application: QCoreApplication, setting: str) -> str:
-    """Loads texts, Qt's own ones, and the formats of numbers and days. "system" is the desktop's language.
-    Returns the code of the loaded language."""
+def load_language(application: QCoreApplication, setting: str) -> str:
+    """Loads the translations of our and Qt's texts, and the language's formats of numbers and dates. The
+    setting "system" means the desktop's language. Returns the code of the loaded language."""
     wanted = QLocale.system().uiLanguages() if setting == "system" else [setting]
-    spoken = choose(wanted, [code for code, _ in offered()])
+    spoken = choose_language(wanted, [code for code, _ in available_languages()])
     if not QLocale.system().name().startswith(spoken):  # else the country's own ways stay
         QLocale.setDefault(QLocale(spoken))
     qt = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
@@ -169,17 +171,17 @@ class Sentence(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
 
-def spoken(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
-    """Returns the text with every known sentence translated and all others unchanged. `most` limits the number
-    of sentences."""
+def translated(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
+    """Translates every sentence of the node that is known and leaves the others as they are. `most` limits the
+    number of sentences returned, `depth` how deep sentences within values are translated."""
     parts = recognised(text, "sentences")[:most]
     return " ".join(part if isinstance(part, str) else _translated(part, depth) for part in parts)
 
 
 @lru_cache(1000)
 def recognised(text: str, kind: str) -> tuple[Sentence | str, ...]:
-    """Splits the text into sentences, the shortest known one first, because a value may itself contain the end
-    of a sentence."""
+    """Splits the text into sentences; known ones become a Sentence. A known one may span several ends of
+    sentences, because a value may contain one; the shortest that matches is taken."""
     if len(text) > MAX_SPOKEN:
         return (text,)
     parts, found = _END.split(text), list[Sentence | str]()
@@ -233,7 +235,7 @@ def _word(value: str, depth: int) -> str:
         return ", ".join(tr(_names()[name]) for name in names)
     if (phrase := _match(value, "phrases")) is not None:
         return _translated(phrase, 0)
-    return spoken(value, depth - 1) if depth and " " in value else value
+    return translated(value, depth - 1) if depth and " " in value else value
 
 
 @cache

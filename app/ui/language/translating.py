@@ -88,7 +88,7 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 def collect() -> list[SourceText]:
-    """Returns every text of the window once, in the order of the files."""
+    """Returns every text of the window without duplicates, in the order of the files."""
     found: dict[str, SourceText] = {}
     for path in (*sorted(_SOURCE.rglob("*.py")), _ROOT / _PAGE):
         for text in _in_source(path.read_text(encoding="utf-8")):
@@ -109,7 +109,8 @@ def id_of(source: str) -> str:
 
 
 def sentences() -> list[str]:
-    """Returns every sentence of the node that a window can show once, with placeholders for its values."""
+    """Returns every sentence of the node that a window can show, without duplicates and with placeholders for
+    its values."""
     found = dict[str, None]()
     for room in _LEARNER:
         for path in sorted((_ROOT / room).rglob("*.py")) or [_ROOT / room]:

@@ -19,8 +19,8 @@ from app.common import job
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
-from app.ui.language.texts import number, percent, spoken, tr
-from app.ui.process.job import Job, JobControl, MakeJob, decoded, heard
+from app.ui.language.texts import number, percent, tr, translated
+from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
 from app.ui.view.words import day
@@ -118,7 +118,8 @@ class ModelControl(JobControl[Holdings]):
         self._run(["models", "token"], finish, line=token.strip().encode() + b"\n")
 
     def export(self, name: str, form: str, to: str) -> None:
-        """Exports what a model has learned into the new folder `to`; Ollama makes a copy of it."""
+        """Exports what a model has learned into the new folder `to`. For Ollama, the folder is temporary and
+        deleted with the one around it."""
         words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
         then = self._handed_to_ollama if form == OLLAMA else self._exported
 
@@ -127,7 +128,7 @@ class ModelControl(JobControl[Holdings]):
                 shutil.rmtree(Path(to).parent, ignore_errors=True)
             if code:
                 ended = tr("The export failed. The log in Settings says why.")
-                self._change(said="", problem=spoken(str(self._event.get("sentence", ended))))
+                self._change(said="", problem=translated(str(self._event.get("sentence", ended))))
             else:
                 then()
 
@@ -141,7 +142,7 @@ class ModelControl(JobControl[Holdings]):
 
     def _exported(self) -> None:
         folder, command = (str(self._event.get(key, "")) for key in ("folder", "command"))
-        self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
+        self._change(said=export_message(folder, command), command="" if in_lm_studio(folder) else command)
 
     def result(self, say: Callable[[str, bool], None]) -> None:
         """Saves a signed file of what the chosen model learned, and beside it a page in the person's language.
@@ -168,7 +169,7 @@ class ModelControl(JobControl[Holdings]):
             found = read(Path(str(self._event["file"])))
             to.write_text(page(found, tr, number, day), encoding="utf-8")
         except (ResultError, OSError) as error:
-            say(spoken(str(error)), False)
+            say(translated(str(error)), False)
         else:
             say(tr("Saved, and {page} beside it.", page=to.name), True)
 
@@ -185,7 +186,9 @@ class ModelControl(JobControl[Holdings]):
 
         def finish(code: int) -> None:
             if code:
-                self._fail(model, spoken(self._doer.complaint) or tr("That didn't work. Nothing was changed."))
+                self._fail(
+                    model, translated(self._doer.complaint) or tr("That didn't work. Nothing was changed.")
+                )
             elif model == self.state.chosen:
                 self.past_changed.emit()
             self.awake.emit()
@@ -221,7 +224,7 @@ class ModelControl(JobControl[Holdings]):
     def _served(self, code: int) -> None:
         """Called when the endpoint ended by itself."""
         ended = tr("Other programs can't use your model: the server stopped. Turn it on again.")
-        self._change(door=None, door_opening=False, door_problem=spoken(self._server.complaint) or ended)
+        self._change(door=None, door_opening=False, door_problem=translated(self._server.complaint) or ended)
 
     def _run(
         self, arguments: list[str], finish: Callable[[int], None], name: str = "", line: bytes = b""
@@ -264,15 +267,15 @@ class ModelControl(JobControl[Holdings]):
             return
         match event := job.read(line):
             case job.Progress() | job.Waiting():
-                fetch = heard(fetch, event)
+                fetch = updated_transfer(fetch, event)
             case job.Failed():
-                self._failure = spoken(event.sentence)
+                self._failure = translated(event.sentence)
         match told.get("event"):
             case "planned":
                 have, total = told["have"], told["total"]
                 fetch = msgspec.structs.replace(fetch, have=have, total=total, note="", retry_at=None)
             case "elsewhere":
-                note = spoken(str(told["sentence"]))
+                note = translated(str(told["sentence"]))
                 fetch = msgspec.structs.replace(fetch, note=note, retry_at=None)
         self._follow(fetch)
 
@@ -315,7 +318,7 @@ def in_lm_studio(folder: str) -> bool:
     return studio is not None and Path(folder).is_relative_to(studio)
 
 
-def exported(folder: str, command: str) -> str:
+def export_message(folder: str, command: str) -> str:
     """Returns the message after an export: its folder, and the command to run for Ollama."""
     place = Path(folder)
     if in_lm_studio(folder):

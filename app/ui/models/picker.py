@@ -142,7 +142,7 @@ class PickRow(QFrame):
     def show_model(self, model: ModelEntry, holdings: Holdings) -> None:
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
-        here = tr("downloaded") if model.installed else model.program or size(words.missing(model))
+        here = tr("downloaded") if model.installed else model.program or size(words.bytes_to_download(model))
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)

@@ -17,7 +17,7 @@ from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
-from app.ui.language.texts import number, spoken, tr
+from app.ui.language.texts import number, tr, translated
 from app.ui.models.control import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
@@ -122,7 +122,7 @@ class ModelRow(Card):
         self._why.say(why)
         self._say_progress(fetch, waits, elsewhere)
         sentence = holdings.failed.get(model.name) or (
-            spoken(model.partial.sentence) if cut and model.partial else ""
+            translated(model.partial.sentence) if cut and model.partial else ""
         )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")

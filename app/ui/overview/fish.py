@@ -36,7 +36,7 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
-from app.ui.widgets.pieces import smooth
+from app.ui.widgets.pieces import antialiased_painter
 
 MAX_STRIPES = 6
 _FRY = 0.42
@@ -73,7 +73,7 @@ def make_fish(solved: float | None, climbed: int, mastered: int) -> Fish:
     )
 
 
-def now(view: View) -> Fish:
+def current_fish(view: View) -> Fish:
     """Returns the model's current fish."""
     return make_fish(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
@@ -204,8 +204,8 @@ FRAME_MS = 100
 """Milliseconds per frame: enough for a resting fish, and cheap."""
 
 
-class System:
-    """Asks the system once, in a thread, whether it wants less motion."""
+class MotionPreference:
+    """Whether the system asks for less motion. `still` is True until a thread has found out."""
 
     def __init__(self) -> None:
         self.still = True
@@ -216,13 +216,13 @@ class System:
 
 
 @cache
-def system() -> System:
-    return System()
+def motion_preference() -> MotionPreference:
+    return MotionPreference()
 
 
-def still(choices: Choices) -> bool:
-    """Whether motion is turned off."""
-    return choices["motion"] == "still" or system().still
+def is_motion_off(choices: Choices) -> bool:
+    """Whether the setting or the system turns motion off."""
+    return choices["motion"] == "still" or motion_preference().still
 
 
 _WIDE, _HIGH = 172, 62
@@ -256,7 +256,7 @@ class Pond(QWidget):
         return QSize(_WIDE, _HIGH)
 
     def show_view(self, view: View) -> None:
-        fish, swims = now(view), view.state is NodeStatus.LEARNING
+        fish, swims = current_fish(view), view.state is NodeStatus.LEARNING
         name = words.model_name(view)
         said = describe(view)
         self.setToolTip(said)
@@ -269,7 +269,7 @@ class Pond(QWidget):
 
     def _keep_time(self) -> None:
         seen = self.isVisible() and not self.window().isMinimized()
-        moves = self._swims and seen and not still(self._choices)
+        moves = self._swims and seen and not is_motion_off(self._choices)
         if moves != self.timer.isActive():
             self.timer.start() if moves else self.timer.stop()
 
@@ -290,7 +290,7 @@ class Pond(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         theme, room = self._theme, QRectF(self.rect()).adjusted(1, 1, -1, -1)
         painter.fillRect(self.rect(), theme.colour("surface"))
         water = QPainterPath()

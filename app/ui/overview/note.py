@@ -15,10 +15,10 @@ from app.models.fit import FitVerdict
 from app.node.data.library import ModelEntry
 from app.node.history.milestones import Milestone
 from app.ui.frame.frame import Actions, open_milestone
-from app.ui.language.texts import number, spoken, tr
+from app.ui.language.texts import number, tr, translated
 from app.ui.theme import Theme
 from app.ui.view import model_words, words
-from app.ui.view.settings import Choices, PutAway
+from app.ui.view.settings import Choices, DismissedNotes
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Card, Elided, IconButton, Label, boxed, button, column, row
 
@@ -34,28 +34,28 @@ Chosen = Choices | Mapping[str, Any]
 """The window's settings, by key."""
 
 
-def model(view: View) -> str:
+def training_id(view: View) -> str:
     """Returns an id of the model's training; starting over gives another id."""
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
-def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
+def race_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
     last = view.rounds[-1].round if view.rounds else 0
-    return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != model(view)
+    return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != training_id(view)
 
 
-def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
+def milestone(view: View, seen: DismissedNotes, choices: Chosen, now: float) -> Milestone | None:
     """Returns the latest milestone if it was not announced yet, else None."""
     last = view.milestones[-1] if view.milestones and choices["notes"] else None
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
-def is_next_note_due(view: View, seen: PutAway, choices: Chosen) -> bool:
+def is_next_note_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
     """Whether the curve is flat and the card "what next" was not dismissed lately."""
     if not choices["notes"] or not flat.has_plateaued(view.curve):
         return False
     last = view.curve[-1].round
-    return seen.next_of != model(view) or last >= seen.next_at + AGAIN
+    return seen.next_of != training_id(view) or last >= seen.next_at + AGAIN
 
 
 _MIN = 90
@@ -77,7 +77,7 @@ class NoteLine(Card):
         self.hide()
 
     def fit(self, room: int) -> None:
-        """Makes the line at most this many pixels wide, or hides it if they are too few."""
+        """Limits the line to `room` pixels, or hides it if that leaves too few for the text."""
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))
@@ -112,7 +112,7 @@ class NoteLine(Card):
 
     def _put_away(self) -> None:
         if self._milestone is None:
-            remember(self._actions, raced=model(self._view))
+            remember(self._actions, raced=training_id(self._view))
         else:
             remember(self._actions, told=self._milestone.at)
         self._due = False
@@ -165,10 +165,10 @@ class NextCard(Card):
             return
         self._choices.show()
         self._title.say(tr("What next?"))
-        self._why.say(why(view))
+        self._why.say(plateau_text(view))
         self._others.setVisible(view.solo)
-        model = larger(view)
-        self._larger.say(about(model) if model is not None else "")
+        model = next_larger_model(view)
+        self._larger.say(larger_model_text(model) if model is not None else "")
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
 
     def _make_harder(self) -> None:
@@ -184,16 +184,16 @@ class NextCard(Card):
 
     def _do(self, act: object) -> None:
         last = self._view.curve[-1].round if self._view.curve else 0
-        remember(self._actions, next_of=model(self._view), next_at=last)
+        remember(self._actions, next_of=training_id(self._view), next_at=last)
         self._told = None
         self.hide()
         if callable(act):
             act()
 
 
-def why(view: View) -> str:
-    """Returns sentences: how long the curve has been flat, the node's own recent explanation if there is one,
-    and the kind of puzzle that is solved most by guessing, in which a guessing model has nothing left to
+def plateau_text(view: View) -> str:
+    """Returns sentences: for how many rounds the curve has been flat, the node's own recent explanation if
+    there is one, and the family solved most by guessing, where a model that guesses has nothing left to
     learn."""
     from app.learning.flat import CURVE_POINTS
 
@@ -202,15 +202,16 @@ def why(view: View) -> str:
     said = tr("The curve has been flat for {n} rounds.", n=number(rounds))
     reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]
     if reasons and steady[-1].round - reasons[-1].round <= _LATELY:
-        said += " " + spoken(reasons[-1].sentence)
+        said += " " + translated(reasons[-1].sentence)
     easiest = max(view.families, key=lambda one: words.guess(one.name), default=None)
-    if easiest is not None and (guessing := words.guessed(easiest.name)):
+    if easiest is not None and (guessing := words.guessing_sentence(easiest.name)):
         said += " " + tr("{family}: {sentence}", family=tr(easiest.title), sentence=guessing)
     return said
 
 
-def larger(view: View) -> ModelEntry | None:
-    """The next larger model that fits here: the recommended one first, then the smallest."""
+def next_larger_model(view: View) -> ModelEntry | None:
+    """Returns a larger model that fits here: a recommended one if there is one, then the smallest; else
+    None."""
     if view.models is None or view.models.library is None:
         return None
     library = view.models.library
@@ -222,8 +223,8 @@ def larger(view: View) -> ModelEntry | None:
     return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 
 
-def about(model: ModelEntry) -> str:
-    """Returns a model's name and how fast it learns here."""
+def larger_model_text(model: ModelEntry) -> str:
+    """Returns a sentence that this model fits here, with how fast it learns if that is known."""
     pace = model_words.pace(model)
     said = tr("{title} fits here.", title=model.title)
     return tr("{title} fits here: {pace}.", title=model.title, pace=pace) if pace else said

@@ -13,10 +13,10 @@ from app.node.record.reasons import Dial
 from app.node.rules.causes import ALWAYS_BLOCKING
 from app.node.rules.preferences import RULE_OF
 from app.ui.charts.curve import Curve
-from app.ui.frame.frame import Actions, Page, pauses
+from app.ui.frame.frame import Actions, Page, add_pause_lengths
 from app.ui.install.engine import EngineCard, NewerEngine
 from app.ui.install.section import UpdateLine
-from app.ui.language.texts import ago, counted, number, percent, span, spoken, tr
+from app.ui.language.texts import ago, counted, number, percent, span, tr, translated
 from app.ui.overview.fish import Pond
 from app.ui.overview.note import NextCard, NoteLine
 from app.ui.theme import Theme
@@ -66,7 +66,7 @@ class Now(Card):
         self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
         self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
         menu = QMenu(self._longer)
-        pauses(menu, actions.snooze)
+        add_pause_lengths(menu, actions.snooze)
         menu.addSeparator()
         self._finish = menu.addAction(tr("Finish this round, then stop"))
         self._finish.triggered.connect(lambda _=False: actions.finish())
@@ -97,7 +97,7 @@ class Now(Card):
         self.setLayout(column(top, rule(), switches, gap=11, margins=(20, 14, 16, 10)))
 
     def show_view(self, view: View, now: float) -> None:
-        active = words.working(view) and not words.held(view)
+        active = words.working(view) and not words.is_held_back(view)
         known = active and view.state is NodeStatus.LEARNING and view.engine and view.round
         fresh = view.state is NodeStatus.NEW
         lead = words.reason(view, now) if fresh else words.state_name(view.state)
@@ -105,7 +105,7 @@ class Now(Card):
         away = view.state is NodeStatus.PAUSED and bool(words.waits_for_absence(view))
         rests = words.reason(view, now) if away else ""
         self._step.say(words.step_line(view) if active else rests)
-        held = words.held(view)
+        held = words.is_held_back(view)
         self._held.say(words.reason(view, now) if held else "")
         for part in (self._round, self._step, self._held):
             part.setVisible(held is (part is self._held))
@@ -128,7 +128,7 @@ class Now(Card):
         self._rule_button.setVisible(bool(self._rule))
         self._anyway.setVisible((waits and reason not in SPARED) or away)
         relook(self._start, "" if away else "primary")
-        self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
+        self._start.setText(tr("Resume") if words.is_held_back(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not NodeStatus.STOPPING)
         self._finish.setEnabled(view.state is NodeStatus.LEARNING and not words.finishing(view))
         self._contribute.show_on(view.willing)
@@ -148,7 +148,7 @@ class Now(Card):
             return tr("Once per model. It learns as soon as some puzzles suit it.")
         if view.state is NodeStatus.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
-        held, paused = words.held(view), view.state is NodeStatus.PAUSED
+        held, paused = words.is_held_back(view), view.state is NodeStatus.PAUSED
         if paused and (span := words.waits_for_absence(view)):
             then = tr("It learns once you've been away for {span}.", span=span)
             return f"{then} {tr('Everything it learned is safe.')}"
@@ -274,7 +274,7 @@ class Overview(Page):
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        self._foot.say(spoken(view.news, most=2))
+        self._foot.say(translated(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
         self._fit()

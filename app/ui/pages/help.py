@@ -154,9 +154,9 @@ class Help(Page):
     def follow(self, link: QUrl) -> None:
         """Opens a link: a help page here, anything else in the browser after asking."""
         target = link.toString()
-        if key := manual.inside(target):
+        if key := manual.page_of_link(target):
             self.show_topic(key)
-        elif manual.outside(target):
+        elif manual.is_web_link(target):
             QDesktopServices.openUrl(link)
 
     def _search(self) -> None:

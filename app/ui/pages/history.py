@@ -17,7 +17,7 @@ from app.node.history.milestones import Milestone
 from app.node.record.records import LogEntry, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page, open_milestone
-from app.ui.language.texts import counted, family_titles, number, percent, span, spoken, tr
+from app.ui.language.texts import counted, family_titles, number, percent, span, tr, translated
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
@@ -31,7 +31,7 @@ _MOMENTS = ("at", "started", "ended")
 
 
 def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """Returns a header of field names and one line per row, also if there are no rows."""
+    """Returns CSV: a header of field names, even without rows, and one line per row."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
@@ -43,7 +43,7 @@ def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
 
 
 def as_json(lists: Mapping[str, Sequence[msgspec.Struct]]) -> str:
-    """Returns the lists as one JSON object by name."""
+    """Returns the lists as one JSON object, with their names as keys."""
     plain = {name: [_plain(one) for one in rows] for name, rows in lists.items()}
     return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
 
@@ -96,7 +96,7 @@ class HistoryPage(Page):
         self._tables = {
             ROUNDS: _rounds(),
             RUNS: _runs(),
-            EVENTS: _dated(tr("Events"), tr("What happened"), lambda one: spoken(one.sentence)),
+            EVENTS: _dated(tr("Events"), tr("What happened"), lambda one: translated(one.sentence)),
             DIARY: _dated(tr("Diary"), tr("What it reached"), words.milestone),
         }
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
@@ -162,7 +162,8 @@ class HistoryPage(Page):
         return self._tables[str(self._which.value)]
 
     def exported(self, kind: str, everything: bool = False) -> str:
-        """Returns the content of an export: the list shown, filtered and sorted as it is, or everything."""
+        """Returns an export as text: the list shown, filtered and sorted, as "csv" or "json"; or everything,
+        always as JSON."""
         if everything:
             return as_json(
                 {

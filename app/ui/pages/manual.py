@@ -30,7 +30,7 @@ _MARKUP = re.compile(r"[*`#|]+|^[-: |]+$", re.MULTILINE)
 
 class Topic(msgspec.Struct, frozen=True):
     """A help page. Links refer to it by `key`. `text` is Markdown; each of its links leads to another page (see
-    `inside`) or to an https address (see `outside`)."""
+    `page_of_link`) or to an https address (see `is_web_link`)."""
 
     key: str
     title: str
@@ -68,23 +68,26 @@ def readable(text: str) -> str:
     '*a curve* [a page](start.md) code [web](https://a.org/b)'
     """
     return _LINK.sub(
-        lambda link: link[0] if inside(link[2]) or outside(link[2]) else link[1], _PICTURE.sub(r"*\1*", text)
+        lambda link: link[0] if page_of_link(link[2]) or is_web_link(link[2]) else link[1],
+        _PICTURE.sub(r"*\1*", text),
     )
 
 
-def inside(target: str) -> str:
+def page_of_link(target: str) -> str:
     """Returns the key of the page that a link leads to, "" if it leads to none. A translated page may link to
     one that exists only in English.
 
-    >>> inside("when.md"), inside("../relay.md"), inside("../../app/swarm/PROTOCOL.md"), inside("file:///when.md")
-    ('when', 'relay', '', '')
+    >>> page_of_link("when.md"), page_of_link("../relay.md")
+    ('when', 'relay')
+    >>> page_of_link("../../app/swarm/PROTOCOL.md"), page_of_link("file:///when.md")
+    ('', '')
     """
     name = target.removesuffix(".md").removeprefix("../")
     return name if target.endswith(".md") and name in PAGES else ""
 
 
-def outside(target: str) -> bool:
-    """Whether a browser may open it."""
+def is_web_link(target: str) -> bool:
+    """Whether a link may be opened in the browser."""
     return target.startswith("https://")
 
 
@@ -131,7 +134,8 @@ def packages() -> list[tuple[str, str, str]]:
 
 
 def licence(known: Message) -> str:
-    """A package's licence in one line, as the package states it; some put the whole text in that field."""
+    """Returns a package's licence in one line. If its licence field is long, as with the whole text, its
+    classifiers are used."""
     named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
     if 0 < len(named) < 60:
         return named

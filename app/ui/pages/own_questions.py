@@ -21,7 +21,7 @@ from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
 from app.ui.frame.frame import Actions
-from app.ui.language.texts import counted, mark, number, spoken, tr
+from app.ui.language.texts import counted, mark, number, tr, translated
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
@@ -29,11 +29,11 @@ from app.ui.widgets.pieces import (
     Card,
     Elided,
     Label,
-    agreed,
     boxed,
     button,
     clear_layout,
     column,
+    confirm,
     field,
     row,
     rule,
@@ -105,7 +105,7 @@ class OwnQuestions(Card):
     def show_view(self, view: View) -> None:
         if not view.home:
             return
-        home, private, offered_at = Path(view.home), bool(view.words), changed(Path(view.home))
+        home, private, offered_at = Path(view.home), bool(view.words), offers_mtime_ns(Path(view.home))
         if (home, private, offered_at) != (self._home, self._private, self._offered_at):
             self._home, self._private, self._offered_at = home, private, offered_at
             self._show_sets()
@@ -214,7 +214,7 @@ class OwnQuestions(Card):
         if turn != self._reading:
             return
         if isinstance(found, SetError):
-            self._complain(spoken(str(found)))
+            self._complain(translated(str(found)))
             return
         self._found, made = found, found.made
         held = family(made).held_out
@@ -254,7 +254,7 @@ class OwnQuestions(Card):
             self._home.mkdir(parents=True, exist_ok=True)
             question_sets.add(self._home, made)
         except (SetError, DiskFullError, OSError) as error:
-            self._problem.tell(spoken(str(error)))
+            self._problem.tell(translated(str(error)))
             return
         self._close()
         self._text.clear()
@@ -338,7 +338,7 @@ class OwnQuestions(Card):
 
     def _remove(self, one: KeptSet) -> None:
         about = tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name)
-        if not agreed(self, tr("Delete these questions?"), about, tr("Delete"), danger=True):
+        if not confirm(self, tr("Delete these questions?"), about, tr("Delete"), danger=True):
             return
         try:
             question_sets.remove(one)
@@ -350,8 +350,9 @@ class OwnQuestions(Card):
         self._show_sets()
 
 
-def changed(home: Path) -> int:
-    """Returns a number that changes whenever a class offers a set."""
+def offers_mtime_ns(home: Path) -> int:
+    """Returns when the folder of offered sets last changed (nanoseconds; 0 if it is missing). It changes
+    whenever a class offers a set."""
     try:
         return (home / question_sets.FOLDER / question_sets.OFFERED_FOLDER).stat().st_mtime_ns
     except OSError:
@@ -367,7 +368,7 @@ def read(content: bytes, name: str, rule: Rule | None) -> Preview:
 
 def notes(found: Preview) -> list[str]:
     """Returns sentences that the person should read before adding a set."""
-    said = [spoken(note) for note in found.notes]
+    said = [translated(note) for note in found.notes]
     share, answer = found.made.constant_share()
     if share >= 0.2:
         percent = number(round(100 * share))

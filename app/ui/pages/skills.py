@@ -18,7 +18,7 @@ from app.node.record.snapshot import FamilyView
 from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import counted, number, spoken, tr
+from app.ui.language.texts import counted, number, tr, translated
 from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -78,7 +78,7 @@ class Skills(Page):
         self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
-        self._speech.tell(spoken(records.speech_sentence(rise)) if rise is not None else "")
+        self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
         now = (view.families, view.waiting)
         if now != self._shown:
@@ -112,7 +112,7 @@ class KindSection(QWidget):
     def show_families(self, families: Sequence[FamilyView], press: Callable[[str], object]) -> None:
         self.setVisible(bool(families))
         for tile, family in zip(self._tiles.tiles(len(families)), families, strict=True):
-            tile.say(family, since(family), words.guessed(family.name))
+            tile.say(family, since(family), words.guessing_sentence(family.name))
             tile.press = partial(press, family.name)
 
 

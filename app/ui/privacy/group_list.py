@@ -24,18 +24,18 @@ _LONGEST_ANSWER = 24
 """Maximum characters of an answer shown beside its working."""
 
 
-def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
-    """Returns the group with its question's text, if that is known."""
+def with_question(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
+    """Returns the group with its question's text, if `texts` has it."""
     if group.question is not None or group.coordinates not in texts:
         return group
     return msgspec.structs.replace(group, question=texts[group.coordinates])
 
 
-def parts(text: str) -> tuple[str, str]:
+def split_completion(text: str) -> tuple[str, str]:
     """Splits a completion into working and answer. One without an answer, or with a long one, is all working.
 
-    >>> parts("7-3=4 4+9=13 #13"), parts("no idea"), parts("<answer>5</answer>")
-    (('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5'))
+    >>> [split_completion(text) for text in ("7-3=4 4+9=13 #13", "no idea", "<answer>5</answer>")]
+    [('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5')]
     """
     answer = extract_answer(text)
     if answer is None or len(answer) > _LONGEST_ANSWER:
@@ -44,14 +44,15 @@ def parts(text: str) -> tuple[str, str]:
     return text[: end if end >= 0 else len(text)].strip(), answer
 
 
-def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
-    """Returns (text, right, count) of every different answer, in order of first occurrence."""
+def distinct_answers(group: GroupRow) -> list[tuple[str, bool, int]]:
+    """Returns (text, right, count) of every different completion, in order of first occurrence."""
     counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
     return [(text, right, times) for (text, right), times in counts.items()]
 
 
 def question(group: GroupRow) -> str:
-    """Returns the question's text; empty while it is not known, or why it cannot be generated here."""
+    """Returns the question's text, "" while it is not known, or a sentence if it belongs to another version and
+    cannot be generated here."""
     if group.question is None and group.coordinates.version != VERSION:
         return tr("A puzzle of another version of Shoal: its text cannot be made again.")
     return group.question or ""
@@ -67,9 +68,9 @@ def verdict(group: GroupRow) -> str:
     return counted("{right} of {n} answer right", "{right} of {n} answers right", n, right=right)
 
 
-def counts(group: GroupRow) -> str:
-    """Returns a sentence on the weight of a right and a wrong answer, from their advantages by the default
-    recipe; empty for peers' groups, whose weights depend on more."""
+def weight_sentence(group: GroupRow) -> str:
+    """Returns a sentence that compares how much a right and a wrong answer count, by their advantages in the
+    default recipe; empty for peers' groups, whose weights depend on more."""
     if group.peer is not None:
         return ""
     if len(set(group.rewards_G)) < 2:
@@ -84,8 +85,9 @@ def counts(group: GroupRow) -> str:
     return tr("Half were right, so right and wrong answers count the same.")
 
 
-def exact_counts(group: GroupRow) -> str:
-    """Like `counts`, with the advantages as numbers."""
+def advantage_sentence(group: GroupRow) -> str:
+    """Returns a sentence with the advantages as numbers; empty for peers' groups and if all rewards are
+    equal."""
     if group.peer is not None or len(set(group.rewards_G)) < 2:
         return ""
     right, wrong = (number(value, 3) for value in _advantages(group))
@@ -103,7 +105,7 @@ def _advantages(group: GroupRow) -> tuple[float, float]:
     return by_reward[1], -by_reward[0]
 
 
-def who(group: GroupRow) -> str:
+def author_name(group: GroupRow) -> str:
     return tr("this computer") if group.peer is None else group.peer
 
 
@@ -137,7 +139,7 @@ class Groups(QAbstractListModel):
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         group = self._groups[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return ", ".join((family_title(group.family), gist(group), verdict(group), who(group)))
+            return ", ".join((family_title(group.family), gist(group), verdict(group), author_name(group)))
         return None
 
 
@@ -170,7 +172,7 @@ class GroupPainter(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area, 9, 9)
         inner = area.adjusted(12, 9, -12, -9)
-        used = self._right(painter, inner, 0, who(group)) + 10
+        used = self._right(painter, inner, 0, author_name(group)) + 10
         title, bold = family_title(group.family), font(BODY, QFont.Weight.DemiBold)
         self._left(painter, inner.adjusted(0, 0, -used, 0), title, "text", bold)
         self._left(painter, inner.adjusted(0, 22, 0, 0), gist(group), "text_soft", font(BODY))

@@ -19,15 +19,15 @@ from app.ui.language.texts import number, tr
 from app.ui.privacy.group_list import (
     GroupPainter,
     Groups,
-    asked,
-    counts,
-    exact_counts,
+    advantage_sentence,
+    author_name,
+    distinct_answers,
     family_title,
-    merged,
-    parts,
     question,
+    split_completion,
     verdict,
-    who,
+    weight_sentence,
+    with_question,
 )
 from app.ui.theme import Theme
 from app.ui.theme.theme import BODY, drawn, mono
@@ -85,7 +85,9 @@ class Live(Page):
             return
         if unknown := [one.coordinates for one in view.groups if one.question is None]:
             self.ask.want_questions(unknown)
-            view = msgspec.structs.replace(view, groups=tuple(map(partial(asked, view.questions), view.groups)))
+            view = msgspec.structs.replace(
+                view, groups=tuple(map(partial(with_question, view.questions), view.groups))
+            )
         self._source.setVisible(bool(view.groups))
         self._family.setVisible(bool(view.groups))
         self._view = view
@@ -175,20 +177,20 @@ class Detail(Card):
         self._group = group
         self._title.say(family_title(group.family))
         self._who.look("chip" if group.peer is None else "chip-peer")
-        self._who.say(who(group))
+        self._who.say(author_name(group))
         family, when = FAMILIES.get(group.family), words.moment(group.at, time.time())
         known = family is not None and group.level >= 0
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
         self._question.tell(breakable(question(group)))
-        right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
+        right = next((split_completion(text)[1] for text, solved, _ in distinct_answers(group) if solved), "")
         said = verdict(group)
         self._verdict.say(
             tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
         )
-        self._counts.tell(counts(group))
-        self._counts.setToolTip(exact_counts(group))
-        answers = merged(group)
+        self._counts.tell(weight_sentence(group))
+        self._counts.setToolTip(advantage_sentence(group))
+        answers = distinct_answers(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)
             self._rows.append(made)
@@ -220,7 +222,7 @@ class AnswerRow(Card):
 
     def say(self, text: str, solved: bool, times: int = 1) -> None:
         self._solved = solved
-        working, answer = parts(text)
+        working, answer = split_completion(text)
         self._text.say(breakable(safe(working)) or ("" if answer else tr("(empty)")))
         self._answer.look("chip" if solved else "chip-peer")
         self._answer.tell(safe_line(answer))

@@ -26,7 +26,15 @@ from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import BODY, LineMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
-from app.ui.privacy.group_list import asked, family_title, gist, merged, question, verdict, who
+from app.ui.privacy.group_list import (
+    author_name,
+    distinct_answers,
+    family_title,
+    gist,
+    question,
+    verdict,
+    with_question,
+)
 from app.ui.privacy.live import AnswerRow
 from app.ui.theme import Theme
 from app.ui.theme.theme import SMALL, mono
@@ -108,9 +116,9 @@ class MessageRow(Card):
             self._answers.setVisible(bool(self._read))
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
         texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
-        self._gist.tell("" if self._shown else _gist([asked(texts, one) for one in self._read]))
+        self._gist.tell("" if self._shown else _gist([with_question(texts, one) for one in self._read]))
         for group, part in self._shown:
-            part.show_group(asked(texts, group))
+            part.show_group(with_question(texts, group))
 
     def _toggle_answers(self) -> None:
         wanted = self._read[:_GROUPS] if self._answers.isChecked() else []
@@ -150,11 +158,11 @@ class GroupPart(QWidget):
         self.setLayout(column(self._title, self._question, self._rows, gap=6))
 
     def show_group(self, group: GroupRow) -> None:
-        author = "" if group.peer is None else who(group)
+        author = "" if group.peer is None else author_name(group)
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
         self._question.tell(breakable(safe(question(group))))
         if self._rows.count() == 0:
-            for answer in merged(group)[:_ANSWERS]:
+            for answer in distinct_answers(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)
                 line.say(*answer)
                 self._rows.addWidget(line)

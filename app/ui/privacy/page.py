@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame
 
 from app.swarm.wire.limits import LineMessage
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import number, size, spoken, tr
+from app.ui.language.texts import number, size, tr, translated
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
 from app.ui.theme.theme import SMALL, mono
@@ -144,7 +144,7 @@ class Privacy(Page):
 
 
 def shared_summary(view: View) -> tuple[str, str]:
-    """Returns, in a few words, what leaves this computer, and a sentence why."""
+    """Returns what leaves this computer, in a few words, and a sentence that explains it."""
     swarm = view.swarm
     doing = view.pack.doing if view.pack is not None else None
     if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
@@ -158,7 +158,7 @@ def shared_summary(view: View) -> tuple[str, str]:
             "Nothing runs. When you learn with others, only puzzle answers go out, as text."
         )
     if not swarm.connected:
-        return tr("Nothing right now"), spoken(swarm.sentence) or tr("Looking for a swarm.")
+        return tr("Nothing right now"), translated(swarm.sentence) or tr("Looking for a swarm.")
     where = {"relay": swarm.relay_name or swarm.relay or "–", "name": swarm.name or "–"}
     if not swarm.given and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
         answer = tr("No puzzle answers yet")

@@ -138,7 +138,7 @@ class Control(QObject):
             self._change(solo=company == "alone", swarm=None)
 
     def contribute(self, on: bool) -> None:
-        """Turns learning whenever nobody uses the computer on or off; turning it off also pauses the node."""
+        """Turns learning while nobody uses the computer on or off. On ends every pause; off also pauses."""
         if on:
             self.start()
         else:
@@ -153,7 +153,8 @@ class Control(QObject):
         self._link.tell(command="resume")
 
     def insist(self) -> None:
-        """Learns for INSIST_S even if other programs are busy; longer until there is a point above zero."""
+        """Learns for INSIST_S even if other programs are busy, and again until the curve has a point above
+        zero, for AWAITED_MINUTES at most."""
         self._be_willing()
         self._launch()
         self._insist()
@@ -193,32 +194,34 @@ class Control(QObject):
             Preferences(self._home).change({key: value})
         self._change(rules={**self.view.rules, key: value})
 
-    def show(self, part: str, value: object) -> None:
-        """Sets a field of the View that another control found out; `part` is the field's name."""
+    def set_view_field(self, part: str, value: object) -> None:
+        """Sets the View's field `part` to a value that another control found out."""
         self._change(**{part: value})
 
     def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
-        """Learns these question sets, now if a node runs; with none, puzzles again."""
+        """Learns these question sets with this share of each round, now if a node runs; without sets, puzzles
+        again."""
         self._remember(questions=marks, questions_share=share)
         if self._link.wanted:
             self._launch()
 
-    def rest(self) -> None:
-        """Ends the node until `wake`, without recording a pause."""
+    def suspend_node(self) -> None:
+        """Ends the node until `resume_node`, without recording a pause."""
         self._resting = self._link.wanted
         self._link.stop()
 
-    def wake(self) -> None:
+    def resume_node(self) -> None:
         if self._resting:
             self._resting = False
             self._launch()
 
     def engine_changed(self) -> None:
-        """Continues with another engine: restarts a running node, and starts one that rests or has failed."""
+        """Call this when another engine is in use. Restarts a running node, and starts one that was suspended
+        or has failed."""
         if self._link.wanted:
             self._link.renew()
         elif self._resting:
-            self.wake()
+            self.resume_node()
         elif self.view.state is NodeStatus.FAILED and self._choices.memory.asked:
             self._launch()
 
@@ -277,7 +280,7 @@ class Control(QObject):
         if (problem := self._obstacle()) is not None:
             self._failed(problem)
             return
-        if not self._link.leaves_for(options):  # which goes on for a while
+        if not self._link.differs_only_in_swarm(options):  # which goes on for a while
             self._change(state=NodeStatus.STARTING, reason="", until=None, ruling=None, problem=None)
         self._change(solo=alone, swarm=None if alone else SwarmView())
         self._link.start(options, secret)
@@ -319,7 +322,7 @@ class Control(QObject):
         if name == "start":
             self._recall()
         elif name == "round":
-            self._link.finished_something()
+            self._link.reset_crash_count()
         self._soon()
 
     def _starting(self) -> None:
@@ -345,7 +348,7 @@ class Control(QObject):
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
 
     def _recall(self) -> None:
-        self._past.look(str(self._choices["model"]))
+        self._past.start_reading(str(self._choices["model"]))
 
     def _recalled(self, found: history.History) -> None:
         if found.curve or found.rounds or found.runs:

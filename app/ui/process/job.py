@@ -25,7 +25,7 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 from app.common.files import prepare_log
 from app.common.job import Progress, Waiting
 from app.common.process.surroundings import surroundings, working_folder
-from app.ui.language.texts import spoken
+from app.ui.language.texts import translated
 from app.ui.view.view import Transfer
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Job(QObject):
         self.end()
         self._log, self._errors = log, b""
         process = self._process = QProcess(self)
-        surround(process)
+        apply_surroundings(process)
         process.readyReadStandardOutput.connect(lambda: self._read_lines(process))
         process.readyReadStandardError.connect(lambda: self._read_errors(process))
         process.finished.connect(lambda code, status: self._finished(process, code, status))
@@ -161,8 +161,8 @@ MakeJob = Callable[[], Job]
 
 
 class JobControl(QObject, Generic[StateT]):
-    """Runs jobs and keeps their results in `state`; `changed` emits every new one. A control that changes what
-    a node works with emits `resting` first: no node may run until `awake`."""
+    """Runs jobs and keeps their results in `state`; `changed` emits every new one. Before a control changes
+    what a node works with, it emits `resting`: no node may run until it emits `awake`."""
 
     changed = Signal(object)
     resting = Signal()
@@ -183,8 +183,8 @@ class JobControl(QObject, Generic[StateT]):
         self._reader = self._job(self._read, self._has_read)
 
     def refresh(self) -> None:
-        """Reads everything again in the background. If that is being done, does it once more afterwards,
-        because values already read may have changed."""
+        """Reads everything again in the background. If a read is in progress, another one follows it, because
+        values already read may have changed."""
         self._again = self._reader.running
         if self._reads and not self._again:
             self._reader.start(self._reads, self._log)
@@ -230,18 +230,19 @@ class JobControl(QObject, Generic[StateT]):
             self._tick.start()
 
 
-def heard(transfer: TransferT, event: Progress | Waiting) -> TransferT:
+def updated_transfer(transfer: TransferT, event: Progress | Waiting) -> TransferT:
+    """Returns the transfer with the progress of this event, or with why it waits and until when."""
     if isinstance(event, Waiting):
         at = time.time() + event.seconds
         return msgspec.structs.replace(
-            transfer, note=spoken(event.sentence), retry_at=at, per_second=None, left_s=None
+            transfer, note=translated(event.sentence), retry_at=at, per_second=None, left_s=None
         )
     told = {name: getattr(event, name) for name in ("have", "total", "per_second", "left_s")}
     return msgspec.structs.replace(transfer, **told, note="", retry_at=None)
 
 
 def decoded(line: bytes, kind: type[T]) -> T | None:
-    """Decodes a line as this type; None for other lines, such as those of a newer version."""
+    """Decodes a line of JSON as this type; returns None if it does not fit, such as one of a newer version."""
     try:
         return msgspec.json.decode(line, type=kind)
     except msgspec.MsgspecError:
@@ -260,8 +261,9 @@ def last_sentence(errors: bytes) -> str:
     return said.partition(": ")[2] or said
 
 
-def surround(process: QProcess) -> None:
-    """Sets the environment and an existing working directory of a process before it is started."""
+def apply_surroundings(process: QProcess) -> None:
+    """Gives a process that is not started yet the environment of our child processes, and a working directory
+    that exists."""
     environment = QProcessEnvironment()
     for name, value in surroundings().items():
         environment.insert(name, value)

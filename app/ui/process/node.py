@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.surroundings import FROM_STDIN
 from app.common.rate import wait_s
-from app.ui.language.texts import spoken, tr
+from app.ui.language.texts import tr, translated
 from app.ui.process.job import NOT_STARTED, Job
 from app.ui.view.view import Problem
 from engines import remedy
@@ -75,9 +75,9 @@ class NodeProcess(QObject):
         same = list(options) == self._options and secret == self._secret
         return self.running and not self._closing and same
 
-    def leaves_for(self, options: Sequence[str]) -> bool:
-        """Whether the running node differs from these options only in its swarm: then `start` lets it finish
-        the current round, measurement or placement."""
+    def differs_only_in_swarm(self, options: Sequence[str]) -> bool:
+        """Whether a node runs that is not ending, and differs from these options at most in its swarm. If so,
+        `start` lets it finish the current round, measurement or placement."""
         return self.running and not self._closing and _own(options) == _own(self._options)
 
     @property
@@ -85,11 +85,11 @@ class NodeProcess(QObject):
         return self._job.pid
 
     def start(self, options: Sequence[str], secret: str = "") -> None:
-        """Starts a node with these options, now or as soon as the one before has ended. A running one with
-        other options is ended first, see `leaves_for`. A `secret` is the first line of its standard input
+        """Starts a node with these options, now or as soon as the running one has ended. One with other options
+        is ended first; see `differs_only_in_swarm`. A `secret` becomes the first line of its standard input
         (app.common.process.surroundings)."""
         other = list(options) != self._options or secret != self._secret
-        leaves = self.leaves_for(options)
+        leaves = self.differs_only_in_swarm(options)
         self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
         self._restart.stop()
         if not self.running:
@@ -110,9 +110,9 @@ class NodeProcess(QObject):
             self._close()
 
     def tell(self, **command: object) -> None:
-        """Sends the node a command, now or as soon as it has started. A node that is leaving may end before it
-        reads the command, so the next one gets it as well; "finish" applies to the current round, "harder" to
-        later ones."""
+        """Sends the node a command, or keeps it for the next one if none runs. While a node leaves, it may end
+        before it reads a command, so the next one gets it too; only "finish" goes to the leaving node alone,
+        and "harder" to the next one alone."""
         line = json.dumps(command).encode() + b"\n"
         there, name = self.running and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):
@@ -140,8 +140,8 @@ class NodeProcess(QObject):
         self._restart.stop()
         self._job.end(wait=True)
 
-    def finished_something(self) -> None:
-        """Resets the count of crashes, because a round was finished."""
+    def reset_crash_count(self) -> None:
+        """Called after a finished round: earlier crashes no longer count."""
         self._crashes = 0
         self._reached_start = True
 
@@ -198,12 +198,12 @@ class NodeProcess(QObject):
         refused = code in (1, 2) and bool(sentence)
         if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
             self._wanted = False
-            self.failed.emit(problem(spoken(sentence)))
+            self.failed.emit(problem(translated(sentence)))
             return
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         crashed = tr("Learning crashed. Everything up to the last save is safe.")
-        self.again.emit(spoken(sentence) or crashed, wait)
+        self.again.emit(translated(sentence) or crashed, wait)
 
 
 def _own(options: Sequence[str]) -> list[str]:

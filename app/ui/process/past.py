@@ -24,8 +24,8 @@ READING_S = 5.0
 
 
 class HistoryReader(QObject):
-    """Reads histories. `read` emits the History of the requested model and, if it has none yet, `other`: a
-    sentence about the model that learned before."""
+    """Reads histories. `read` emits the History of the requested model. If that has no rounds yet, `other`
+    emits a sentence about the model that this data folder trained before."""
 
     read, other = Signal(object), Signal(str)
 
@@ -34,8 +34,8 @@ class HistoryReader(QObject):
         self._home = home
         self._readers: list[threading.Thread] = []
 
-    def look(self, model: str) -> None:
-        """Starts reading in the background and returns immediately."""
+    def start_reading(self, model: str) -> None:
+        """Starts reading this model's history in the background and returns immediately."""
 
         def work() -> None:
             folder = history_of(self._home, model)
@@ -54,7 +54,7 @@ class HistoryReader(QObject):
         self._readers[-1].start()
 
     def close(self) -> None:
-        """Waits for the reading thread, which must not hold the last reference to this object."""
+        """Waits up to READING_S for each reading thread: none may hold the last reference to this object."""
         for reader in self._readers:
             reader.join(READING_S)
 
@@ -85,8 +85,8 @@ class Questions(QObject):
         self._idle.timeout.connect(self._rest)
         self._made.connect(self._take)
 
-    def want(self, places: Iterable[Coordinates]) -> None:
-        """Requests texts, the most wanted first, and returns at once."""
+    def request(self, places: Iterable[Coordinates]) -> None:
+        """Requests the texts of these questions, the most urgent first, and returns at once."""
         new = [place for place in dict.fromkeys(places) if place not in self._asked]
         if not new:
             return

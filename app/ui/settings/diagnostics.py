@@ -207,7 +207,8 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """How far log probabilities of sampler and learner, if two programs, differed in the last rounds."""
+    """Returns a line for each of the last rounds in which sampler and learner were two programs: how far their
+    log probabilities differed, and the share of tokens at the cap."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

@@ -21,8 +21,8 @@ _STEP_MIN, _USUAL_MIN = 30, 8 * 60
 
 
 class Editor:
-    """A control for one setting: its `widget`, and `show`, which displays another value without emitting.
-    `busy` tells whether the person is using it."""
+    """A control for one setting: its `widget`, and `show`, which displays another value without emitting,
+    unless `busy` says that the person is using the control."""
 
     def __init__(
         self, widget: QWidget, show: Callable[[Any], None], busy: Callable[[], bool] | None = None

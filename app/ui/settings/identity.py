@@ -11,11 +11,11 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
-from app.ui.language.texts import spoken, tr
+from app.ui.language.texts import tr, translated
 from app.ui.process.job import Job, JobControl, decoded
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, button, column, confirm, row, rule
 
 WAIT_S = 15
 """Maximum seconds to wait for a node to end before another identity is used."""
@@ -38,8 +38,8 @@ class IdentityControl(JobControl[Persona]):
             self._teller.start(["identity", "show", "--yes", "--home", str(self._home)])
 
     def restore(self, words: str) -> None:
-        """Restores the identity of these words, or of the passphrase of a sealed key. Call it only after the
-        person has agreed."""
+        """Restores the identity that these words belong to; the passphrase of a sealed key will do as well.
+        Call it only after the person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 
@@ -81,7 +81,7 @@ class IdentityControl(JobControl[Persona]):
 
 
 def _why(job: Job) -> str:
-    return spoken(job.complaint) or tr("That didn't work: try again.")
+    return translated(job.complaint) or tr("That didn't work: try again.")
 
 
 WORDS = 24
@@ -139,7 +139,7 @@ class IdentitySection(QWidget):
             return
         question = tr("Show the recovery words of {name}?", name=self._persona.name)
         about = tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder.")
-        if agreed(self, question, about, tr("Show them")):
+        if confirm(self, question, about, tr("Show them")):
             self._ask.words(self._take)
 
     def _take(self, words: str) -> None:
@@ -157,8 +157,8 @@ class IdentitySection(QWidget):
             self._ask.restore(dialog.words)
 
     def _ask_new(self) -> None:
-        question, about = tr("Start over with a new identity?"), losing(self._persona.name)
-        if agreed(self, question, about, tr("New identity"), danger=True):
+        question, about = tr("Start over with a new identity?"), identity_loss_warning(self._persona.name)
+        if confirm(self, question, about, tr("New identity"), danger=True):
             self.hide_words()
             self._ask.renew()
 
@@ -208,7 +208,7 @@ class RestoreDialog(QDialog):
         self._counted = Label("", "soft")
         self._go = button(tr("Restore"), self.accept, "primary")
         back = tr("You get back the name these words belong to.")
-        about = losing(name) if name and not self._sealed else back
+        about = identity_loss_warning(name) if name and not self._sealed else back
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
         parts = (head, Label(about, "soft", wrap=True), self._text, below)
@@ -248,8 +248,8 @@ def key_location(persona: Persona) -> str:
             )
 
 
-def losing(name: str) -> str:
-    """Returns a sentence on what happens to the current name when another one is used."""
+def identity_loss_warning(name: str) -> str:
+    """Returns a warning about what happens to `name` when another identity replaces it."""
     return tr(
         "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
         "what it learned. Only its recovery words bring {name} back: write them down first.",

@@ -17,7 +17,7 @@ from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
 from app.ui.frame.frame import Actions, Page
 from app.ui.install.section import EngineSection, UpdateCard
-from app.ui.language.texts import spoken, tr
+from app.ui.language.texts import tr, translated
 from app.ui.pages.manual import ABOUT
 from app.ui.settings.bundle_dialog import BundleDialog
 from app.ui.settings.editors import Editor, chosen_elsewhere, editor
@@ -256,7 +256,7 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.tell(spoken(str(error)))
+            self._complaint.tell(translated(str(error)))
             if isinstance(value, bool):
                 self._editor.show(self._kept)
         else:

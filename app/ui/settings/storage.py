@@ -15,7 +15,7 @@ from app.node.data import contents, removal
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import mark, size, tr
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, agreed, button, column, row, rule
+from app.ui.widgets.pieces import Elided, Label, button, column, confirm, row, rule
 
 _LABELS = {
     "learned": mark("What your model learned, and its history"),
@@ -94,18 +94,18 @@ class Storage(QWidget):
             return
         to = target(Path(chosen))
         what = tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
-        if agreed(self, tr("Move the data folder to {folder}?", folder=to), what, tr("Move it")):
+        if confirm(self, tr("Move the data folder to {folder}?", folder=to), what, tr("Move it")):
             self._ask.move_data(to)
 
     def _remove(self) -> None:
         plan = removal.plan(self._home)
         question = tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes))
-        if agreed(self, question, removal_text(plan), tr("Delete everything"), danger=True):
+        if confirm(self, question, removal_text(plan), tr("Delete everything"), danger=True):
             self._ask.remove_all()
 
 
 def target(chosen: Path) -> Path:
-    """Returns where to put the data: the chosen folder if it is empty, else a new folder inside."""
+    """Returns where to put the data: the chosen folder if it is empty, else its subfolder Shoal."""
     with suppress(OSError):
         if not any(chosen.iterdir()):
             return chosen

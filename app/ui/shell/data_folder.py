@@ -1,7 +1,5 @@
 """Moves the data folder or removes everything: stops learning, shows the progress, and ends the window, which
-opens again after a move.
-
-It stops learning, shows the progress, and then ends; after a move it opens again."""
+opens again after a move."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from app.ui.language.texts import tr
 _PARTS = 1000
 
 
-class Stopped(NodeError):
+class MoveCancelledError(NodeError):
     """The person cancelled the move; nothing has changed."""
 
 
@@ -38,7 +36,7 @@ def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgre
     def tell(done: int, total: int) -> None:
         nonlocal last
         if stop.is_set():
-            raise Stopped("Stopped: everything is where it was.")
+            raise MoveCancelledError("Stopped: everything is where it was.")
         part = _PARTS * done // max(1, total)
         if part != last:
             last = part
@@ -60,13 +58,14 @@ def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgre
 
 
 def move(parent: QWidget, home: Path, to: Path) -> bool:
-    """Moves the data folder. Returns False after showing why, if it could not be moved. No node may run."""
+    """Moves the data folder; no node may run. Returns False if that failed, after showing why, or was
+    cancelled."""
     dialog = _dialog(parent, tr("Copying to {folder} and checking …", folder=to))
     dialog.setCancelButtonText(tr("Stop"))
     result = _aside(lambda tell: moving.move(to, tell, current=home), dialog)
     dialog.close()
     if isinstance(result, Exception):
-        if not isinstance(result, Stopped):
+        if not isinstance(result, MoveCancelledError):
             QMessageBox.warning(parent, tr("The data folder wasn't moved"), str(result))
         return False
     return True

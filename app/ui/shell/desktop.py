@@ -18,7 +18,14 @@ from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
-from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions, offered
+from app.ui.frame.frame import (
+    Actions,
+    EngineActions,
+    IdentityActions,
+    ModelActions,
+    UpdateActions,
+    collect_actions,
+)
 from app.ui.install.engine_control import EngineControl
 from app.ui.install.update_control import UpdateControl
 from app.ui.language.texts import tr
@@ -36,15 +43,15 @@ from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, Problem, View
-from app.ui.widgets.invite import follow, must_ask
+from app.ui.widgets.invite import ask_to_join, must_ask
 from app.ui.widgets.pieces import PlainTips
 
 # A window that is opened over what the command line learned goes on with that very model.
 
 
-def adopt(home: Path, choices: Choices) -> None:
-    """Chooses the model that learned last, if it is not the starter and none was ever chosen in a window. So
-    every page shows this model, and `Start learning` continues with it."""
+def choose_last_trained_model(home: Path, choices: Choices) -> None:
+    """Chooses the model that learned last, if no window ever started learning or chose a model, and the starter
+    has no history. Every page then shows this model, and `Start learning` continues with it."""
     if choices.memory.asked or choices["model"] != STARTER:
         return
     starter, newest = history_of(home, STARTER), history.newest(home)
@@ -77,7 +84,7 @@ class Desktop:
         self._tips = PlainTips()
         application.installEventFilter(self._tips)
         self.choices = Choices(home)
-        adopt(home, self.choices)
+        choose_last_trained_model(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or NodeProcess(home)
         self.engine = EngineControl(home) if packs.installed() else None
@@ -88,30 +95,32 @@ class Desktop:
             self._attend_engine(self.engine)
         self._home = home
         self.models = ModelControl(home, self.choices)
-        self.models.changed.connect(partial(self.control.show, "models"))
+        self.models.changed.connect(partial(self.control.set_view_field, "models"))
         self.models.past_changed.connect(self.control.change_model)
         self.updates = updates or UpdateControl(home, self.choices)
-        self.updates.changed.connect(partial(self.control.show, "update_view"))
+        self.updates.changed.connect(partial(self.control.set_view_field, "update_view"))
         self.updates.handed.connect(self._renewed)
         self.identity = IdentityControl(home)
-        self.identity.changed.connect(partial(self.control.show, "persona"))
+        self.identity.changed.connect(partial(self.control.set_view_field, "persona"))
         for one in (self.models, self.updates, self.identity):
-            one.resting.connect(self.control.rest)
-            one.awake.connect(self.control.wake)
+            one.resting.connect(self.control.suspend_node)
+            one.awake.connect(self.control.resume_node)
         self.questions = Questions(home)
-        self.questions.changed.connect(partial(self.control.show, "questions"))
+        self.questions.changed.connect(partial(self.control.set_view_field, "questions"))
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
         self._login = AutostartSwitch(home)
         engine = EngineActions()
         if self.engine is not None:
-            engine = offered(EngineActions, self.engine, remove=self._remove_engine, not_now=self._not_now)
-        actions = offered(
+            engine = collect_actions(
+                EngineActions, self.engine, remove=self._remove_engine, not_now=self._not_now
+            )
+        actions = collect_actions(
             Actions,
             self.control,
             go=lambda key: self.window.go(key),
-            want_questions=self.questions.want,
+            want_questions=self.questions.request,
             show_family=lambda name: self.window.open_page("live").show_family(name),
             show_round=lambda round: self.window.open_page("live").show_round(round),
             show_rule=lambda key: self.window.open_page("settings").show_setting(key),
@@ -124,10 +133,10 @@ class Desktop:
             starts_at_login=self._login.on,
             reopen=lambda: self._renewed("restart"),
             choices=self.choices,
-            models=offered(ModelActions, self.models, choose=self._learn_with, learn=self._begin_with),
+            models=collect_actions(ModelActions, self.models, choose=self._learn_with, learn=self._begin_with),
             engine=engine,
-            updates=offered(UpdateActions, self.updates, show=self._show_file),
-            identity=offered(IdentityActions, self.identity),
+            updates=collect_actions(UpdateActions, self.updates, show=self._show_file),
+            identity=collect_actions(IdentityActions, self.identity),
         )
         self.window = MainWindow(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
@@ -157,7 +166,7 @@ class Desktop:
             return
         self.window.bring()
         if link:
-            follow(self.window, link, self.control.join)
+            ask_to_join(self.window, link, self.control.join)
 
     def quit(self) -> None:
         """Saves the window's state, ends the node, and leaves."""
@@ -230,8 +239,8 @@ class Desktop:
 
     def _attend_engine(self, control: EngineControl) -> None:
         """Checks the engine after a failure of the node, which another engine may fix."""
-        self.control.show("pack", control.state)
-        control.changed.connect(partial(self.control.show, "pack"))
+        self.control.set_view_field("pack", control.state)
+        control.changed.connect(partial(self.control.set_view_field, "pack"))
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
 
@@ -239,7 +248,7 @@ class Desktop:
         """Ends a trainer that uses the engine, because it would keep files open, and removes the engine."""
         assert self.engine is not None
         if not pack or (self.engine.state.current is not None and self.engine.state.current.pack == pack):
-            self.control.rest()
+            self.control.suspend_node()
         self.engine.remove(pack)
 
     def _not_now(self, version: str) -> None:
@@ -257,7 +266,7 @@ class Desktop:
 
     def _leave(self) -> None:
         self.control.leave()
-        self.updates.left_company()
+        self.updates.cancel_automatic_check()
 
     def _learn_with(self, model: str) -> None:
         with contextlib.suppress(OSError):  # the page goes on showing the one before
@@ -278,7 +287,7 @@ class Desktop:
         if key == "company":
             self.control.keep_company(str(value))
             if value == "alone":
-                self.updates.left_company()
+                self.updates.cancel_automatic_check()
         else:
             self.choices.put(key, value)
         if key == "theme":

@@ -48,8 +48,8 @@ WAYLAND = (
 )
 
 
-def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
-    """Returns the libraries that this session needs."""
+def needed_libraries(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
+    """Returns the system libraries that Qt needs in this session."""
     if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
         return EVERYWHERE
     if environment.get("WAYLAND_DISPLAY") and not environment.get("DISPLAY"):
@@ -57,26 +57,26 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
     return (*EVERYWHERE, *X11)
 
 
-def missing(
+def missing_libraries(
     environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
 ) -> tuple[system.SystemLibrary, ...]:
     """Returns the needed libraries that are not installed."""
-    return tuple(library for library in wanted(environment) if not present(library.file))
+    return tuple(library for library in needed_libraries(environment) if not present(library.file))
 
 
-def provide(
+def install_missing_libraries(
     environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = system.loads
 ) -> str:
     """Installs missing libraries if that needs no password. Returns a sentence if one that the window needs is
     still missing, else ""."""
-    lacking = missing(environment, present) if platform == "linux" else ()
+    lacking = missing_libraries(environment, present) if platform == "linux" else ()
     if not lacking:
         return ""
     useful = [] if present(system.SCREEN_SAVER.file) else [system.SCREEN_SAVER]
     try:
         system.provide_libraries([*lacking, *useful], present, platform)
     except SetupError as error:
-        return str(error) if missing(environment, present) else ""
+        return str(error) if missing_libraries(environment, present) else ""
     return ""
 
 
@@ -93,9 +93,9 @@ _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
 def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool = False) -> str:
-    """Returns why no window can be shown, as the first half of a sentence; empty if one can. `unseen`: an
-    invisible platform will do, for tests and pictures. Installs Qt's system libraries if that needs no
-    password, and makes Qt use the X display if the Wayland one doesn't answer."""
+    """Returns why no window can be shown, as the first half of a sentence; empty if one can. `unseen` also
+    allows platforms that draw nothing on a screen, for tests and pictures. Installs Qt's system libraries if
+    that needs no password, and makes Qt use the X display if the Wayland one doesn't answer."""
     if platform in ("win32", "darwin"):
         return ""
     named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
@@ -103,9 +103,9 @@ def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool 
         return f"QT_QPA_PLATFORM={named} draws where nobody can look"
     if named in _OF_DISPLAYS and not has_display(environment):
         return "there is no display here"
-    if complaint := provide(environment, platform):
+    if complaint := install_missing_libraries(environment, platform):
         return complaint[:1].lower() + complaint[1:].rstrip(".")
-    if named in _OF_DISPLAYS and not answers(environment):
+    if named in _OF_DISPLAYS and not choose_display(environment):
         where = " or ".join(filter(None, map(environment.get, ("WAYLAND_DISPLAY", "DISPLAY"))))
         return f"the display {where} does not answer"
     return ""
@@ -120,8 +120,9 @@ def has_display(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def answers(environment: MutableMapping[str, str]) -> bool:
-    """Whether one of the displays that Qt would try accepts us; makes Qt try that one first."""
+def choose_display(environment: MutableMapping[str, str]) -> bool:
+    """Whether a display that Qt would try answers and accepts us. If Wayland does not but X does, makes Qt use
+    X (QT_QPA_PLATFORM)."""
     named = environment.get("QT_QPA_PLATFORM", "")
     wayland = "" if named.startswith("xcb") else environment.get("WAYLAND_DISPLAY", "")
     x11 = "" if named.startswith("wayland") else environment.get("DISPLAY", "")

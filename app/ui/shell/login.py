@@ -20,7 +20,7 @@ class AutostartSwitch:
         self._home, self._system = home, system or autostart()
 
     def on(self) -> bool:
-        """Whether any installation of Shoal starts at login, also another one than this."""
+        """Whether Shoal starts at login, from this installation or another."""
         try:
             return self._system.command() is not None
         except AutostartError:

@@ -14,7 +14,7 @@ from app.ui.theme.theme import BODY, drawn, font
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Label, Picture, boxed, column, row, smooth
+from app.ui.widgets.pieces import Label, Picture, antialiased_painter, boxed, column, row
 
 WIDTH, FOLDED = 212, 60
 _BESIDE = 48
@@ -70,7 +70,7 @@ class SidebarEntry(QAbstractButton):
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        colours, painter = self._theme, smooth(self)
+        colours, painter = self._theme, antialiased_painter(self)
         area = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         on = self.isChecked()
         if on or self.underMouse():
@@ -108,7 +108,7 @@ class Dot(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         state = self._state
         if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
             painter.setPen(Qt.PenStyle.NoPen)
@@ -189,7 +189,7 @@ class Sidebar(QWidget):
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        self._state.setVisible(not words.held(view) and view.state is not NodeStatus.NEW)
+        self._state.setVisible(not words.is_held_back(view) and view.state is not NodeStatus.NEW)
         plain = view.state is NodeStatus.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
         self._detail.say(breakable(detail.replace(" %", "\u00a0%"), _LONGEST_WORD))

@@ -49,7 +49,7 @@ class Single(QObject):
         self.listens = self.taken and any(map(self._listen_at, _names(home)))
 
     def raise_other(self, link: str = "") -> bool:
-        """Asks the other window to show itself; returns whether it did."""
+        """Asks the other window to show itself and passes on the link; returns whether the request was sent."""
         line = " ".join(link.split()).encode("utf-8", "replace").replace(QUIT.encode(), b"")
         return _say(self._home, line if len(line) < _LONGEST else b"")
 
@@ -97,7 +97,7 @@ class Single(QObject):
 
 
 def end_other(home: Path) -> bool:
-    """Asks the window of this data folder to save and quit. Returns whether it received the request; False if
+    """Asks the window of this data folder to save and quit. Returns whether the request was sent; False if
     there is no window."""
     return _say(home, QUIT.encode())
 

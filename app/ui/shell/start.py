@@ -22,8 +22,8 @@ from app.common.process.control import stop_signals
 from app.install.updates import installed
 from app.node.data import moving
 from app.node.data.home import NewerVersionError, check_format, make_private
-from app.ui.language.texts import speak, spoken, tr
-from app.ui.process.job import surround
+from app.ui.language.texts import load_language, tr, translated
+from app.ui.process.job import apply_surroundings
 from app.ui.process.logs import keep_window_log
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.single import Single
@@ -105,11 +105,11 @@ def run(
     application = Application(sys.argv[:1])
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
-    speak(application, Choices(home)["language"])
+    load_language(application, Choices(home)["language"])
     try:
         check_format(home)
     except NewerVersionError as error:
-        return _refuse(spoken(str(error)))
+        return _refuse(translated(str(error)))
     if not _writable(home):
         why = tr(
             "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
@@ -167,7 +167,7 @@ def _open_again(options: list[str]) -> None:
     """Starts another window, which finds the moved data folder."""
     program = QProcess()
     words = installed.restart_command()
-    surround(program)
+    apply_surroundings(program)
     environment = program.processEnvironment()
     environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own
     program.setProcessEnvironment(environment)

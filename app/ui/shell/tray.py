@@ -10,7 +10,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from app.ui.frame.frame import Actions, pauses
+from app.ui.frame.frame import Actions, add_pause_lengths
 from app.ui.language.texts import tr
 from app.ui.theme.theme import picture_icon
 from app.ui.view import words
@@ -57,7 +57,7 @@ class Tray(QObject):
         self._anyway = self.menu.addAction(tr("Learn now anyway"), lambda: actions.insist())
         self._pause = self.menu.addAction(tr("Pause"), lambda: actions.pause())
         self._longer = self.menu.addMenu(tr("Pause for a while"))
-        pauses(self._longer, actions.snooze)
+        add_pause_lengths(self._longer, actions.snooze)
         self._finish = self.menu.addAction(tr("Finish this round, then stop"), lambda: actions.finish())
         self.menu.addSeparator()
         self.menu.addAction(tr("Quit"), leave)
@@ -101,7 +101,7 @@ class Tray(QObject):
         self._longer.menuAction().setVisible(wanted)
         self._resume.setVisible(view.state is NodeStatus.PAUSED)
         away = view.state is NodeStatus.PAUSED and bool(words.waits_for_absence(view))
-        self._anyway.setVisible((view.state is NodeStatus.WAITING and words.held(view)) or away)
+        self._anyway.setVisible((view.state is NodeStatus.WAITING and words.is_held_back(view)) or away)
         self._finish.setVisible(view.state is NodeStatus.LEARNING)
         self._finish.setEnabled(not words.finishing(view))
 

@@ -19,7 +19,7 @@ from app.node.record.snapshot import SwarmView
 from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import ago, counted, family_titles, number, size, spoken, tr
+from app.ui.language.texts import ago, counted, family_titles, number, size, tr, translated
 from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -203,7 +203,7 @@ class ArchiveCard(Card):
         for one in (self._bring, self._give):
             one.setEnabled(True)
         if code:
-            self._say(spoken(self._job.complaint) or tr("That didn't work. Try again."))
+            self._say(translated(self._job.complaint) or tr("That didn't work. Try again."))
 
     def _say(self, sentence: str) -> None:
         self._said.tell(sentence)
@@ -352,7 +352,7 @@ class Alone(Card):
         self._about.say(about)
 
     def _join(self) -> None:
-        self._address.joined(self._actions.join, self._actions.join_private)
+        self._address.join_entered(self._actions.join, self._actions.join_private)
 
 
 class ClassCard(Card):
@@ -396,7 +396,7 @@ class RelayCard(Card):
         self._state.look("good" if swarm.connected else "warn")
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
         there = swarm.connected and swarm.relay_name
-        said = spoken(swarm.sentence)
+        said = translated(swarm.sentence)
         self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
         self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
         self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")

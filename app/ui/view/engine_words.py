@@ -37,8 +37,9 @@ def about(offer: Offered) -> str:
     return known.get(variant or kind, "")
 
 
-def fetched(offer: Offered) -> tuple[str, str]:
-    """Returns the size still to be downloaded, and what it contains."""
+def download_size(offer: Offered) -> tuple[str, str]:
+    """Returns the size still to be downloaded, and the rest of the sentence, such as "to download; 2 MB already
+    here"."""
     if offer.carried:
         return tr("Nothing"), tr("nothing to download: it came with Shoal")
     if offer.have:
@@ -55,11 +56,11 @@ def cost(offer: Offered, free: int) -> str:
     """Returns a sentence on the download and the disk space that an installation takes."""
     if not offer.bytes:
         return tr("Shoal asks for its size first, and downloads only if it fits.")
-    (much, come), (disk, meanwhile) = fetched(offer), room(offer, free)
+    (much, come), (disk, meanwhile) = download_size(offer), room(offer, free)
     return tr("{much} {come}. {disk} {meanwhile}.", much=much, come=come, disk=disk, meanwhile=meanwhile)
 
 
-def crowded(offer: Offered, free: int) -> str:
+def disk_space_problem(offer: Offered, free: int) -> str:
     """Returns a sentence if the disk has no room for the pack; else empty."""
     lacking = offer.disk - offer.have - free
     if not offer.disk or lacking <= 0:
@@ -67,7 +68,7 @@ def crowded(offer: Offered, free: int) -> str:
     return tr("Not enough disk space: {size} more needed.", size=size(lacking))
 
 
-def go(pack: EnginePack, offer: Offered | None) -> str:
+def install_label(pack: EnginePack, offer: Offered | None) -> str:
     """Returns the text of the button that starts the installation."""
     if offer is not None and offer.have:
         return tr("Resume installation")
@@ -111,7 +112,7 @@ def stage(doing: PackActivity) -> str:
 
 
 def progress(doing: PackActivity) -> str:
-    """Returns the progress: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
+    """Returns the progress: "Downloading: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
     line = stage(doing)
     if doing.total:
         line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
@@ -123,15 +124,15 @@ def short(doing: PackActivity) -> str:
     return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
 
 
-def halves(sentence: str) -> tuple[str, str]:
-    """Splits a sentence into what happened and what to do, never inside brackets. A remedy that names an
-    environment variable says "put it elsewhere" instead, because there is a button for that here.
+def split_remedy(sentence: str) -> tuple[str, str]:
+    """Splits a sentence at its first ": " outside brackets into what happened and what to do. Advice to name
+    another folder with SHOAL_PACKS becomes "put it elsewhere", because the window has a button for that.
 
-    >>> halves("No room (disk: D): make some.")
+    >>> split_remedy("No room (disk: D): make some.")
     ('No room (disk: D).', 'Make some.')
-    >>> halves("It ended.")
+    >>> split_remedy("It ended.")
     ('It ended.', '')
-    >>> halves("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
+    >>> split_remedy("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
     'Make some room, or put it elsewhere, then try again.'
     """
     sentence = _BY_VARIABLE.sub(_ELSEWHERE, sentence)

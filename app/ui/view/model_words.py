@@ -14,7 +14,8 @@ from app.ui.view.view import Fetch, Transfer
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
-    """The look, the word and the sentence about whether the model can run here; empty if that is unknown."""
+    """Returns (look, word, sentence) on whether the model can run here; three empty texts if that is
+    unknown."""
     if model.fit is None:
         return "", "", ""
     need, free = size(model.learning), size(library.memory.free)
@@ -24,7 +25,7 @@ def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
             said = tr("Needs {need} of memory; this computer can give {most}.", need=need, most=most)
             return "bad", tr("Too large"), said
         case FitVerdict.NO_DISK:
-            need, free = size(missing(model)), size(library.disk_free)
+            need, free = size(bytes_to_download(model)), size(library.disk_free)
             said = tr("Needs {need} of disk space; {free} free. Free up some space.", need=need, free=free)
             return "bad", tr("No room"), said
         case FitVerdict.CROWDED:
@@ -102,7 +103,7 @@ def about(model: ModelEntry) -> str:
     return tr("A folder of your own; it stays where it is.") if model.local else tr("Not in Shoal's catalogue.")
 
 
-def missing(model: ModelEntry) -> int:
+def bytes_to_download(model: ModelEntry) -> int:
     """Returns the bytes that are still to be downloaded."""
     return max(0, model.bytes - (model.partial.have if model.partial else 0))
 
@@ -148,7 +149,7 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
         "model's name.",
         title=model.title,
         host=host,
-        size=size(missing(model)),
+        size=size(bytes_to_download(model)),
         free=size(library.disk_free),
     )
     apart = tr("Learning on its own stays offline either way.")

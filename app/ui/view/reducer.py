@@ -167,7 +167,7 @@ def families(
     reached: Iterable[milestones.Milestone] = (),
 ) -> tuple[FamilyView, ...]:
     """Returns a FamilyView of every active family, sorted by title; () before the first measurement and round.
-    `levels` are the current ones."""
+    `levels` has each family's current level."""
     if not rounds and not curve:
         return ()  # a first look still finds out which of them it can begin with
     places = _milestones(reached)

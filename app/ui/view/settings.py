@@ -1,9 +1,6 @@
 """The window's settings, each declared once (app.node.rules.setting). Choices are stored in HOME/window.json,
 the window's own memory (its size, the last page) in HOME/window-state.json. Both files are replaced as a whole;
-a damaged one is set aside and the defaults apply.
-
-Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json.
-Both are replaced as a whole; a damaged file is set aside and the defaults hold."""
+a damaged one is set aside and the defaults apply."""
 
 from __future__ import annotations
 
@@ -15,13 +12,13 @@ import msgspec
 
 from app.common import files
 from app.node.rules.setting import Setting, misfit, refusal
-from app.ui.language.texts import mark, offered
+from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
 
 # The notes that the owner has put away, kept in the window's memory.
 
 
-class PutAway(msgspec.Struct, frozen=True, kw_only=True):
+class DismissedNotes(msgspec.Struct, frozen=True, kw_only=True):
     """Notes that were dismissed: the model whose race was offered, the time of the last milestone announced,
     and the model and round of the question "what next"."""
 
@@ -51,7 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("For the window and the tray. Applies when you reopen Shoal."),
         reopens=True,
         words=mark("translation english german deutsch sprache"),
-        options=(("system", mark("Follow the system")), *offered()),
+        options=(("system", mark("Follow the system")), *available_languages()),
     ),
     Setting(
         key="learn_at_start",
@@ -228,7 +225,7 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version that the overview no longer mentions."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
-    seen: PutAway = PutAway()
+    seen: DismissedNotes = DismissedNotes()
     """Notes that were dismissed."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""

@@ -175,8 +175,9 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
         return self.offer(self.standing.newer) if self.standing is not None else None
 
 
-def lacking() -> str:
-    """Returns a sentence if nothing can compute because this installed app has no engine."""
+def missing_engine_sentence() -> str:
+    """Returns a sentence if this is an installed app without an engine, so that nothing can compute; else
+    empty."""
     return tr("The engine isn't installed. You can install it from Overview.") if place.engine_problem() else ""
 
 

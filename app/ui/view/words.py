@@ -15,7 +15,7 @@ from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.language.texts import counted, number, percent, span, spoken, tr
+from app.ui.language.texts import counted, number, percent, span, tr, translated
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
@@ -60,7 +60,7 @@ def reason(view: View, now: float) -> str:
         return tr("{what}: {line}", what=engine_words.heading(pack), line=engine_words.short(pack.doing))
     ruling = view.ruling
     if ruling is not None and ruling.reason != Reason.RUNNING.value:
-        return ruled(ruling, now)
+        return ruling_sentence(ruling, now)
     match view.state:
         case NodeStatus.NEW:
             return tr("Ready when you are.")
@@ -81,12 +81,13 @@ def reason(view: View, now: float) -> str:
             return view.reason
 
 
-def ruled(ruling: Ruling, now: float) -> str:
-    """A ruling's sentence in the person's language; a reason that only a newer node knows stays in English."""
+def ruling_sentence(ruling: Ruling, now: float) -> str:
+    """Returns a ruling's sentence in the person's language; if only a newer node knows the reason, it may stay
+    English."""
     known, values = _reason(ruling), dict(ruling.values)
     if ruling.until is not None and "until" in values:
         values["until"] = until(ruling.until, now)
-    return tr(known.sentence, **values) if known is not None else spoken(ruling.sentence)
+    return tr(known.sentence, **values) if known is not None else translated(ruling.sentence)
 
 
 def known_reason(view: View) -> Reason | None:
@@ -98,7 +99,7 @@ def _reason(ruling: Ruling) -> Reason | None:
     return next((reason for reason in Reason if reason.value == ruling.reason), None)
 
 
-def held(view: View) -> bool:
+def is_held_back(view: View) -> bool:
     """Whether the rules or the owner prevent learning at the moment."""
     return view.ruling is not None and not view.ruling.run
 
@@ -252,12 +253,14 @@ def _ended(sentence: str) -> str:
 
 
 def guess(family: str) -> tuple[float, str]:
-    """Returns `Family.guess`; an empty guess for an unknown family."""
+    """Returns (share, answer) of the guess that solves most of a family's puzzles (`Family.guess`); an empty
+    one for an unknown family."""
     return FAMILIES[family].guess if family in FAMILIES else (0.0, "")
 
 
-def guessed(family: str) -> str:
-    """Returns the share of a family's puzzles that guessing solves; empty if it is less than a fifth."""
+def guessing_sentence(family: str) -> str:
+    """Returns a sentence on the share of a family's puzzles that guessing solves; empty if that is less than a
+    fifth."""
     share, answer = guess(family)
     return (
         tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
@@ -282,7 +285,8 @@ def meeting_point_to_be() -> str:
 
 
 def milestone(one: Milestone) -> str:
-    """Returns a milestone as a sentence, which names a peer as what came before, not as the cause."""
+    """Returns a milestone as a sentence. Beside a first right answer, it names a peer as what came before, not
+    as the cause."""
     title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
     match one.kind:
         case MilestoneKind.FIRST:

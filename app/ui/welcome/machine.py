@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
 from app.models.catalogue import title
 from app.ui.frame.frame import Actions
-from app.ui.language.texts import counted, span, spoken, tr
+from app.ui.language.texts import counted, span, tr, translated
 from app.ui.models.picker import ModelPicker
 from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
@@ -72,8 +72,8 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """Runs the trial. `changed` is emitted when something else has to be shown. `share` of the usual time has
-    passed; `sentence` says why there is no estimate."""
+    """Runs the speed test. `changed` is emitted when something else has to be shown. `share` estimates the
+    progress in [0, 1] from the usual time; `sentence` says why there is no estimate of the speed."""
 
     changed = Signal()
 
@@ -123,7 +123,7 @@ class TrialRun(QObject):
             self._go(TrialStage.DONE)
             return
         said = self._job.complaint if code in (1, 2) else ""
-        self.sentence = spoken(said) or tr("The speed test failed. Learning works without it.")
+        self.sentence = translated(said) or tr("The speed test failed. Learning works without it.")
         self._go(TrialStage.FAILED)
 
     def _pass_time(self) -> None:
@@ -156,7 +156,7 @@ def point(title: str, text: str) -> QFrame:
     return card(column(Label(title, "strong"), Label(text, "soft", wrap=True), 1, gap=6), "quiet", 18)
 
 
-def where(at: int, of: int) -> str:
+def step_text(at: int, of: int) -> str:
     return tr("Step {n} of {all}", n=at, all=of)
 
 
@@ -169,7 +169,7 @@ def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: Q
 STARTER, LARGER = "starter", "larger"
 
 
-class Machine(QWidget):
+class MachineStep(QWidget):
     """The step that measures this computer and lets the person choose the model."""
 
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun, go_on: Act, back: Act) -> None:
@@ -196,7 +196,7 @@ class Machine(QWidget):
         self._models.chosen.connect(self._chosen)
         sides = row(self._speed, models, gap=18, fill=(0, 1))
         self._on = button(tr("Continue"), go_on, "large")
-        self.where = Label(where(2, 3), "faint")
+        self.where = Label(step_text(2, 3), "faint")
         title, about = tr("What this computer can do"), tr("A quick speed test. No need to wait.")
         buttons = row(button(tr("Back"), back, "second"), self._on, 1, gap=10)
         self.setLayout(step_layout(self.where, title, about, sides, buttons))
@@ -248,7 +248,7 @@ class Machine(QWidget):
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             model = tr(title(self._measured))
             engine = f"{model}, {words.on_device(found.device)}" if found.device else model
-            self._engine.setToolTip(f"{found.title}. {spoken(found.reason)}")
+            self._engine.setToolTip(f"{found.title}. {translated(found.reason)}")
         elif trial.stage is TrialStage.FAILED:
             self._pace.say(tr("No estimate"))
             reason = trial.sentence

@@ -14,7 +14,7 @@ from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
 from app.ui.view.view import EnginePack, View
-from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
+from app.ui.welcome.machine import Act, MachineStep, TrialRun, point, step_layout, step_text
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
@@ -32,16 +32,16 @@ class WelcomePanel(Card):
         self._greeted = False
         self.trial = trial or TrialRun()
         self._then: Act = self._to_machine
-        self._what = What(
+        self._what = IntroStep(
             theme,
             lambda: self._with_engine(self._to_machine),
             lambda: self._with_engine(lambda: self._learn(ALONE)),
         )
-        self._engine = WelcomeEngine(theme, actions, lambda: self._show(self._what))
-        self._machine = Machine(
+        self._engine = EngineStep(theme, actions, lambda: self._show(self._what))
+        self._machine = MachineStep(
             theme, actions, self.trial, lambda: self._show(self._company), lambda: self._show(self._what)
         )
-        self._company = Company(theme, actions, self._learn, lambda: self._show(self._machine))
+        self._company = CompanyStep(theme, actions, self._learn, lambda: self._show(self._machine))
         self._steps = (self._what, self._engine, self._machine, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
         for step in self._steps[1:]:
@@ -79,7 +79,7 @@ class WelcomePanel(Card):
             return
         self._then = then
         for step, at in ((self._engine, 2), (self._machine, 3), (self._company, 4)):
-            step.where.say(where(at, 4))
+            step.where.say(step_text(at, 4))
         self._show(self._engine)
 
     def _to_machine(self) -> None:
@@ -97,7 +97,7 @@ class WelcomePanel(Card):
             self._actions.learn("alone" if company == ALONE else "others")
 
 
-class What(QWidget):
+class IntroStep(QWidget):
     """The first step: what Shoal does, what leaves the computer, and what it needs."""
 
     def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
@@ -157,7 +157,7 @@ class What(QWidget):
             self._first.say(tr("First the engine is installed, once."))
 
 
-class WelcomeEngine(QWidget):
+class EngineStep(QWidget):
     """The step that installs the engine, which is not part of an installed app."""
 
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
@@ -178,7 +178,7 @@ class WelcomeEngine(QWidget):
         self._panel.focus()
 
 
-class Company(QWidget):
+class CompanyStep(QWidget):
     """The third step: learn alone or together; alone unless the owner chooses otherwise."""
 
     def __init__(self, theme: Theme, actions: Actions, learn: Callable[[str], None], back: Act) -> None:
@@ -206,7 +206,7 @@ class Company(QWidget):
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(go, self._go, "large")
-        self.where = Label(where(3, 3), "faint")
+        self.where = Label(step_text(3, 3), "faint")
         title, about = tr("Learn alone or together?"), tr("You can change this any time.")
         buttons = row(button(tr("Back"), back, "second"), self._start, 1, gap=10)
         self.setLayout(step_layout(self.where, title, about, column(self._options), buttons))
@@ -226,5 +226,5 @@ class Company(QWidget):
 
     def _go(self) -> None:
         company = str(self._options.value)
-        if company != INVITE or self._invite.joined(self._actions.join, self._actions.join_private):
+        if company != INVITE or self._invite.join_entered(self._actions.join, self._actions.join_private):
             self._learn(company)

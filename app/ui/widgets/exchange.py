@@ -54,14 +54,14 @@ class Exchange(Card):
         self.setLayout(inside)
         self.setAccessibleName(text)
 
-    def wait(self, sides: Collection[Side]) -> None:
-        """Shows that these sides are being asked."""
+    def show_waiting(self, sides: Collection[Side]) -> None:
+        """Shows these sides as waiting for their answers."""
         self._complaint.hide()
         self._offer.hide()
         self._sides.show()
         for side, answer in self._answers.items():
             if side in sides:
-                answer.wait()
+                answer.show_waiting()
             answer.setVisible(side in sides or answer.there)
 
     def grow(self, side: Side, text: str) -> None:
@@ -70,7 +70,7 @@ class Exchange(Card):
     def say(self, said: Said) -> None:
         self._answers[said.side].say(said)
 
-    def person(self, answer: str | None, solved: bool | None) -> None:
+    def show_own_answer(self, answer: str | None, solved: bool | None) -> None:
         """Shows a person's answer, and the verdict once it is known."""
         self._complaint.hide()
         self._own.say(answer, solved)
@@ -92,7 +92,8 @@ class Exchange(Card):
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))
 
     def done(self, sentence: str) -> None:
-        """Shows that all answers are complete; `sentence` says why, if something is missing."""
+        """Ends the exchange: sides without an answer say so. `sentence` is the reason, if something is
+        missing."""
         for answer in self._answers.values():
             answer.give_up()
         if self._own.open:
@@ -131,7 +132,7 @@ class AnswerCard(Card):
         """Something was said."""
         theme.changed.connect(self._draw)
 
-    def wait(self) -> None:
+    def show_waiting(self) -> None:
         self._open = True
         self._text.look("soft")
         self._text.say(tr("thinking …"))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 
-from app.ui.language.texts import spoken, tr
+from app.ui.language.texts import tr, translated
 from app.ui.widgets.pieces import Label
 
 
@@ -27,7 +27,7 @@ class InviteField(QLineEdit):
         self.words.hide()
         self.textChanged.connect(self._again)
 
-    def joined(self, join: Callable[[str], None], join_private: Callable[[str], None]) -> bool:
+    def join_entered(self, join: Callable[[str], None], join_private: Callable[[str], None]) -> bool:
         """Joins the swarm that was entered, if `checked` allows it; returns whether it did."""
         text = self.checked()
         if text is None:
@@ -41,9 +41,9 @@ class InviteField(QLineEdit):
         return True
 
     def checked(self) -> str | None:
-        """Returns an invite, also one of six words, as a link; or the six words of a private swarm. None, with
-        a sentence below the field, if the text is neither, or leads into a class and that was not confirmed
-        yet."""
+        """Returns an invite as a link, also if it was typed as six words; or the six words of a private swarm.
+        Returns None, and shows a sentence below the field, if the text is neither, or leads into a class and
+        that was not confirmed yet."""
         from app.swarm.invite.invite import InviteError, are_words, is_spoken, read_words, where
         from app.swarm.invite.private import PrivateError, check_words
 
@@ -57,7 +57,7 @@ class InviteField(QLineEdit):
                 room = invite.room
                 text = invite.link() if words is not None else text
         except (InviteError, PrivateError) as error:
-            wrong = spoken(str(error))
+            wrong = translated(str(error))
         agreed = room is None or text == self._agreeing
         self._agreeing = text
         self.complaint.tell(wrong)
@@ -88,8 +88,8 @@ def class_words() -> str:
 
 
 def must_ask(link: str) -> bool:
-    """Whether even a person who typed this link must be shown something first: what is wrong with it, or what
-    the teacher of a class can see."""
+    """Whether this link needs a question before joining, even if the person typed it: it is invalid, or leads
+    into a class, whose teacher sees this model's skills."""
     from app.swarm.invite.invite import InviteError, where
 
     try:
@@ -98,7 +98,7 @@ def must_ask(link: str) -> bool:
         return True
 
 
-def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
+def ask_to_join(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
     """Asks, without blocking, whether to join the link's swarm; says what is wrong with an invalid link."""
     from app.swarm.invite.invite import InviteError, where
 
@@ -111,7 +111,7 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
         relay = urlsplit(invite.url).netloc
     except InviteError as error:
         box.setText(tr("This link doesn't lead to a swarm"))
-        box.setInformativeText(spoken(str(error)))
+        box.setInformativeText(translated(str(error)))
         box.addButton(tr("Close"), QMessageBox.ButtonRole.RejectRole)
         box.open()
         return box

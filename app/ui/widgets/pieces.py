@@ -117,7 +117,7 @@ def filled(
 
 
 def relook(widget: QWidget, name: str) -> None:
-    """Changes the look of a widget that may be visible already."""
+    """Changes the look of a widget in the style sheet, also of one that is visible already."""
     if widget.property("look") != name:
         widget.setProperty("look", name)
         widget.style().unpolish(widget)
@@ -131,15 +131,16 @@ def clear_layout(box: QLayout) -> None:
             widget.deleteLater()
 
 
-def smooth(widget: QWidget) -> QPainter:
+def antialiased_painter(widget: QWidget) -> QPainter:
     """Returns a painter of the widget with antialiasing."""
     painter = QPainter(widget)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     return painter
 
 
-def agreed(parent: QWidget, question: str, about: str, deed: str, danger: bool = False) -> bool:
-    """Asks for confirmation; Enter presses Cancel. Returns whether the person agreed."""
+def confirm(parent: QWidget, question: str, about: str, deed: str, danger: bool = False) -> bool:
+    """Shows a dialog that asks for confirmation and returns whether the person agreed. `deed` is the text of
+    the button that agrees; Enter presses Cancel."""
     roles = QMessageBox.ButtonRole
     box = QMessageBox(QMessageBox.Icon.NoIcon, "Shoal", question, parent=parent)
     box.setInformativeText(about)
@@ -174,7 +175,7 @@ class Card(QFrame):
 
 
 def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
-    """Creates a surface with padding around its content; None keeps the layout's own."""
+    """Creates a card around this layout. `padding` replaces the layout's margins; None keeps them."""
     frame = Card(look)
     if padding is not None:
         inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
@@ -183,7 +184,7 @@ def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
 
 
 def stack(*pages: QWidget) -> QStackedWidget:
-    """Stacks pages of which one is shown, at first the first."""
+    """Creates a stack that shows one of these pages, at first the first."""
     made = QStackedWidget()
     for page in pages:
         made.addWidget(page)
@@ -201,7 +202,8 @@ def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
 
 
 def search(hint: str, act: Callable[[str], object], name: str = "", width: int = 0) -> QLineEdit:
-    """Creates a search field that calls `act` with every letter, and can be cleared by one click."""
+    """Creates a search field that calls `act` with its text at every change, and can be cleared by one
+    click."""
     line = field(hint, name, width)
     line.setClearButtonEnabled(True)
     line.setToolTip(
@@ -230,7 +232,7 @@ class _Filled(QPushButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.hasFocus():
-            painter = smooth(self)
+            painter = antialiased_painter(self)
             painter.setPen(QPen(self.palette().buttonText().color(), 1.5))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
             painter.end()
@@ -344,7 +346,8 @@ def bring_into_sight(widget: QWidget) -> None:
 
 
 class CopyButton(IconButton):
-    """`text` is called when the button is pressed; `name` is its text and its name for screen readers."""
+    """A button that copies what `text` returns at that moment; `name` is its text and its name for screen
+    readers."""
 
     def __init__(self, theme: Theme, name: str, text: Callable[[], str]) -> None:
         super().__init__(theme, "copy", name, name, "")

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.theme import Theme
 from app.ui.theme.theme import drawn
-from app.ui.widgets.pieces import Card, Label, column, relook, row, smooth
+from app.ui.widgets.pieces import Card, Label, antialiased_painter, column, relook, row
 
 
 class Toggle(QAbstractButton):
@@ -50,7 +50,7 @@ class Switch(Toggle):
         return QSize(44, 28)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         painter.setOpacity(1 if self.isEnabled() else 0.4)
         track = QRectF(3, 4, 38, 20)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -154,7 +154,7 @@ class Radio(Toggle):
         return QSize(22, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = smooth(self)
+        painter = antialiased_painter(self)
         on = self.isChecked()
         painter.setPen(QPen(self._theme.colour("accent" if on else "text_faint"), 5 if on else 1.6))
         painter.setBrush(self._theme.colour("surface"))

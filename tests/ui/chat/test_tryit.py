@@ -204,12 +204,12 @@ def test_words_without_end_make_nothing_wider(qtbot: QtBot, open_page: Open) -> 
     page = open_page()
     page.resize(760, 520)
     exchange = page._exchange("q" * 3000, None)
-    exchange.wait(("before", "after"))
+    exchange.show_waiting(("before", "after"))
     said = messages.Said(
         number=1, side="after", text="9" * 3000, finished=True, tokens=9, seconds=1.0, learned=1
     )
     exchange.say(said)
-    exchange.person("7" * 500, False)
+    exchange.show_own_answer("7" * 500, False)
     exchange.solution("5" * 500)
     for _ in range(4):
         QApplication.processEvents()

@@ -25,7 +25,7 @@ from app.ui.settings.page import SettingsPage
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
-from app.ui.view.view import EnginePack, NodeStatus, Problem, View, lacking
+from app.ui.view.view import EnginePack, NodeStatus, Problem, View, missing_engine_sentence
 from app.ui.welcome.machine import TrialRun
 from tests.ui import engine_views, views
 
@@ -197,11 +197,11 @@ def test_what_leaves_this_computer_is_told_also_now() -> None:
 
 
 def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:
-    assert lacking() == "", "a checkout has its own"
+    assert missing_engine_sentence() == "", "a checkout has its own"
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "Overview" in lacking()
+    assert "Overview" in missing_engine_sentence()
     engine[0] = True
-    assert lacking() == ""
+    assert missing_engine_sentence() == ""
 
 
 def test_a_newer_engine_is_offered_once(

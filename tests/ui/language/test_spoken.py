@@ -21,7 +21,7 @@ from app.node.trainer import link
 from app.sapo.asking import Way
 from app.swarm.invite.invite import InviteError, where
 from app.ui.language import translating
-from app.ui.language.texts import SPOKEN_FILE, spoken
+from app.ui.language.texts import SPOKEN_FILE, translated
 
 UI = Path(__file__).parents[3] / "app" / "ui"
 PLACE = re.compile(r"\{(\w+)\}")
@@ -51,8 +51,8 @@ def test_each_comes_out_in_german_with_its_values(german: None) -> None:
     for template in translating.sentences():
         values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(template))}
         wanted = done[template][0].format(**values) if values else done[template][0]
-        if spoken(template.format(**values) if values else template) != wanted:
-            wrong.append((template, spoken(template.format(**values)), wanted))
+        if translated(template.format(**values) if values else template) != wanted:
+            wrong.append((template, translated(template.format(**values)), wanted))
     assert wrong == []
 
 
@@ -60,14 +60,14 @@ def test_a_decision_in_the_history_comes_out_in_german(german: None) -> None:
     for reason in Reason:
         values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(reason.sentence))}
         wanted = QCoreApplication.translate("shoal", reason.sentence).format(**values)
-        assert spoken(reason.sentence.format(**values)) == wanted != reason.sentence
+        assert translated(reason.sentence.format(**values)) == wanted != reason.sentence
 
 
 def test_in_english_every_sentence_stays_as_it_is(qapp: QCoreApplication) -> None:
     for template in translating.sentences():
         values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(template))}
         text = template.format(**values) if values else template
-        assert spoken(text) == text
+        assert translated(text) == text
 
 
 def said() -> Iterator[str]:
@@ -91,27 +91,30 @@ def said() -> Iterator[str]:
 
 def test_what_really_comes_is_german_throughout(german: None) -> None:
     for text in said():
-        assert not ENGLISH.search(spoken(text)), spoken(text)
+        assert not ENGLISH.search(translated(text)), translated(text)
 
 
 def test_values_of_a_known_kind_are_translated_too(german: None) -> None:
-    assert spoken("It can begin with sums, greatest common divisor.") == (
+    assert translated("It can begin with sums, greatest common divisor.") == (
         "Damit kann es anfangen: Summen, Größter gemeinsamer Teiler."
     )
-    assert spoken(
+    assert translated(
         "Shoal can't find out the temperature of processor and NVIDIA cards: It does not answer."
     ) == ("Shoal kann die Temperatur von Prozessor und NVIDIA-Karten nicht feststellen: It does not answer.")
-    assert spoken("The trainer hasn't answered for 2 days.") == "Der Trainer hat seit 2 Tage nicht geantwortet."
+    assert (
+        translated("The trainer hasn't answered for 2 days.")
+        == "Der Trainer hat seit 2 Tage nicht geantwortet."
+    )
 
 
 def test_text_of_others_fills_a_place_and_is_never_a_form(german: None) -> None:
     for hostile in ("{0.__class__}", "{}", "{msg}", "%n", "a: b. C {x}", "{" * 50, "Pay. " * 500):
-        assert spoken(f"The relay says: {hostile}").endswith(hostile.strip()) or len(hostile) > 1000
-    assert spoken("Nobody knows this one. Nor that.") == "Nobody knows this one. Nor that."
+        assert translated(f"The relay says: {hostile}").endswith(hostile.strip()) or len(hostile) > 1000
+    assert translated("Nobody knows this one. Nor that.") == "Nobody knows this one. Nor that."
 
 
 def test_the_window_shows_no_sentence_of_others_as_it_came() -> None:
-    """What comes from another process, or from an error of the core, passes through `spoken`."""
+    """What comes from another process, or from an error of the core, passes through `translated`."""
     missed = []
     for path in sorted(UI.rglob("*.py")):
         if path.name in ("diagnostics.py", "reducer.py", "display.py", "translating.py", "libraries.py"):
@@ -120,7 +123,7 @@ def test_the_window_shows_no_sentence_of_others_as_it_came() -> None:
         inside = {
             part
             for call in ast.walk(tree)
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("spoken", "tr")
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("translated", "tr")
             for part in ast.walk(call)
         }
         inside |= {

@@ -157,7 +157,7 @@ def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Th
     known: list[dict[Coordinates, str]] = []
     made.changed.connect(known.append)
     try:
-        made.want([*wanted, msgspec.structs.replace(PLACE, version="0.0/9")])
+        made.request([*wanted, msgspec.structs.replace(PLACE, version="0.0/9")])
         qtbot.waitUntil(lambda: bool(known), timeout=120_000)
     finally:
         made.close()

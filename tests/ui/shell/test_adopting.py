@@ -15,7 +15,7 @@ from app.models.shelf import Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.history import history
 from app.node.history.store import Store
-from app.ui.shell.desktop import adopt
+from app.ui.shell.desktop import choose_last_trained_model
 from app.ui.view.settings import Choices
 
 NAME = "Some/Own"
@@ -52,7 +52,7 @@ def own(home: Path) -> Path:
 def test_the_model_of_the_command_line_is_the_chosen_one(home: Path) -> None:
     folder = learned(home, own(home), NAME)
     assert history.model_of(folder) == NAME
-    adopt(home, Choices(home))
+    choose_last_trained_model(home, Choices(home))
     assert Choices(home)["model"] == NAME
 
 
@@ -66,5 +66,5 @@ def test_nothing_is_chosen_for_whoever_has_chosen(home: Path, why: str) -> None:
         shutil.rmtree(own(home))
     else:
         learned(home, starter_folder(), "starter")
-    adopt(home, choices)
+    choose_last_trained_model(home, choices)
     assert choices["model"] == "starter"

@@ -27,11 +27,11 @@ start.LAUNCH_MS = 0
 seen = {"links": []}
 home, early, link, platform = Path(sys.argv[1]), *sys.argv[2:]
 own = start.Application
-follow = desktop.follow
+ask_to_join = desktop.ask_to_join
 def noted(parent, link, join):
     seen["links"].append(link)
-    return follow(parent, link, join)
-desktop.follow = noted
+    return ask_to_join(parent, link, join)
+desktop.ask_to_join = noted
 
 def opened(url):
     QCoreApplication.postEvent(QApplication.instance(), QFileOpenEvent(QUrl(url)))

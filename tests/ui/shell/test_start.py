@@ -77,10 +77,10 @@ def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
 def test_missing_libraries_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "manager", lambda: "apt-get")
     monkeypatch.setattr(system, "privilege", lambda: None)
-    said = display.provide({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
+    said = display.install_missing_libraries({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
     assert "libxcb-cursor.so.0" in said and "sudo apt-get install" in said and "libxcb-cursor0" in said
-    assert display.provide({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
-    assert not any("xcb" in one.file for one in display.wanted({"QT_QPA_PLATFORM": "offscreen"}))
+    assert display.install_missing_libraries({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
+    assert not any("xcb" in one.file for one in display.needed_libraries({"QT_QPA_PLATFORM": "offscreen"}))
 
 
 @pytest.mark.parametrize("link", ["", "shoal://join/ws/192.168.1.20:8777?swarm=shoal"])
