@@ -28,8 +28,8 @@ from app.relay.access import (
     OpenAccess,
     PrivateSwarmAccess,
 )
-from app.swarm.invite.invite import Invite, where
-from app.swarm.invite.private import Private, new_words, unlock
+from app.swarm.invite.invite import Invite, invite_from_text
+from app.swarm.invite.private import Private, new_words, private_swarm_from_text
 from engines import remedy
 
 SWARM = "shoal"
@@ -89,7 +89,7 @@ def read_joining(args: argparse.Namespace) -> Joining:
         if args.swarm not in (None, private.swarm):
             raise AccessError("A private swarm's id follows from its words: leave out --swarm.")
         access, swarm = PrivateSwarmAccess(private), private.swarm
-    public = None if args.public is None else where(args.public)
+    public = None if args.public is None else invite_from_text(args.public)
     return Joining(access=access, pow_bits=bits, swarm=swarm, public=public)
 
 
@@ -137,7 +137,7 @@ def ask_private() -> Private:
             f"The six words are missing: put them into {PRIVATE_WORDS} or on standard input; "
             f"{remedy.command('invite --new-words')} makes some."
         )
-    return unlock(text)
+    return private_swarm_from_text(text)
 
 
 def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
@@ -150,7 +150,7 @@ def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
         from app.swarm.invite.discovery import lan_address
 
         url = f"ws://{lan_address() or '127.0.0.1'}:{parts.port}{parts.path}"
-    return Invite(url=where(url).url, swarm=swarm, relay=relay)
+    return Invite(url=invite_from_text(url).url, swarm=swarm, relay=relay)
 
 
 def start_message(link: Invite, listening: str, mode: str, announced: bool) -> str:

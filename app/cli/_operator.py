@@ -185,11 +185,11 @@ def _give(args: argparse.Namespace) -> Reply:
     seed = _seed(args)
     base = _base(args)
     try:
-        info = frames.info(_ask(base + protocol.INFO_PATH)[1])
+        info = frames.decode_info(_ask(base + protocol.INFO_PATH)[1])
     except Refused as error:
         raise OperatorError(f"There is no relay at {base}: check the address.") from error
     # by the relay's clock: an operator's own may be wrong
-    content = operator.write(seed, info.relay, _act(args), info.time_ms)
+    content = operator.encode_order(seed, info.relay, _act(args), info.time_ms)
     status, answer = _ask(base + operator.PATH, content)
     try:
         reply = operator.reply_decoder.decode(answer)

@@ -78,19 +78,19 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
 
     lines: list[archive.ArchivedGroup] = []
     if state is not None:
-        lines += archive.of_relay(state)
+        lines += archive.read_relay_archive(state)
     elif (newest := history.newest(place)) is not None:
         kept = asyncio.run(open_identity(place))
         lines += own_groups(newest, history.model_of(newest), kept.identity)
     for relay in sorted(place.glob("relay/*")) if state is None else ():
         if any(relay.glob("archive-*.sqlite3")):
-            lines += archive.of_relay(relay)
+            lines += archive.read_relay_archive(relay)
     if not lines:
         raise archive.ArchiveError(
             "There are no answers here yet: let a model learn for a few rounds first, or name a relay's folder "
             "with --state."
         )
-    lines = archive.fitting(lines)
+    lines = archive.select_within_limits(lines)
     written = archive.write(file, lines)
     authors = len({line.group.pk for line in lines})
     return (

@@ -16,7 +16,7 @@ from app.cli._operator import KEY_FILE
 from app.cli._terminal import WrongUsage
 from app.common import signing
 from app.common.text import bounded_integer
-from app.swarm.invite.invite import InviteError, where
+from app.swarm.invite.invite import InviteError, invite_from_text
 from app.swarm.invite.private import ANYBODY, mint, new_words
 
 SUMMARY = "invite others: a link, or the six words of a private swarm"
@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     if key is None:
         raise WrongUsage("An invite is signed: name the relay's folder with --state, or a key with --key.")
     try:
-        relay = where(args.address)
+        relay = invite_from_text(args.address)
         swarm = args.swarm or relay.swarm
         if swarm is None:
             raise WrongUsage(

@@ -119,9 +119,9 @@ def main(args: argparse.Namespace) -> int:
     def open_state() -> RelayState:
         backplane: Backplane | None = None
         if args.backplane == NATS:
-            from app.relay.broker.jetstream import own
+            from app.relay.broker.jetstream import embedded_backplane
 
-            backplane = own(args.state / NATS, joining.swarm)
+            backplane = embedded_backplane(args.state / NATS, joining.swarm)
         elif args.backplane:
             from app.relay.broker.jetstream import JetStream
 

@@ -47,7 +47,8 @@ class Access(Protocol):
 
 
 class OpenAccess(msgspec.Struct, frozen=True):
-    """Lets everybody in. With mode `pow` too: the proof of work has been verified with the signature."""
+    """Lets everybody in, also in mode `pow`: there the proof of work was verified together with the
+    signature."""
 
     mode: AccessMode = "open"
     private: None = None
@@ -57,8 +58,7 @@ class OpenAccess(msgspec.Struct, frozen=True):
 
 
 class InviteAccess(msgspec.Struct, frozen=True):
-    """Lets in keys with an invite token for this swarm that is signed by one of the operators, who are known by
-    their public keys."""
+    """Lets in keys with an invite token for this swarm, signed by one of `operators` (public keys)."""
 
     operators: frozenset[bytes]
     mode: AccessMode = "invite"
@@ -71,8 +71,8 @@ class InviteAccess(msgspec.Struct, frozen=True):
 
 
 class PrivateSwarmAccess(msgspec.Struct, frozen=True):
-    """Lets in clients that know a private swarm's six words: others fail at the handshake, before they can sign
-    in."""
+    """Lets in everybody who reaches the sign-in: without the private swarm's six words a client already fails
+    at the handshake."""
 
     private: Private
     mode: AccessMode = "private"

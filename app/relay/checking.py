@@ -71,7 +71,7 @@ class CheckedRelay(Protocol):
     async def drop(self, id: bytes) -> None: ...
 
 
-def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
+def rescore(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
     """Scores an envelope's completions again and compares them with the claimed rewards. Blocks. Raises
     SandboxError."""
     try:
@@ -153,14 +153,15 @@ class Checker:
         """False while the sandbox fails to start."""
 
     def published(self, id: bytes, key: bytes) -> None:
-        """Queues a new group of `key` for a check, if its standing draws one."""
-        if self._state.standings.due(key):
+        """Queues a new group of `key` for a check, with the probability that the key's standing gives."""
+        if self._state.standings.draw_check(key):
             if not self._drawn.put(id, key):
                 self.counts["skipped"] += 1
             self._wake.set()
 
     def record_report(self, reporter: bytes, id: bytes, reason: str) -> None:
-        """Adds a complaint by `reporter` about the group `id`."""
+        """Adds a report of the group `id`: its author becomes more suspect, and with the reason bad_reward the
+        group is queued for a check. A report known to be wrong lowers the standing of `reporter`."""
         standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= MIN_WEIGHT:
             return
@@ -221,7 +222,7 @@ class Checker:
         if self._sandbox is None:
             self._sandbox = self._open()
         try:
-            finding = await asyncio.to_thread(judge, self._sandbox, self._state.swarm, group.raw)
+            finding = await asyncio.to_thread(rescore, self._sandbox, self._state.swarm, group.raw)
             self.working = True
         except SandboxError as error:
             self._close()
@@ -237,7 +238,7 @@ class Checker:
     async def _act(self, finding: CheckResult, id: bytes, key: bytes, reporters: set[bytes]) -> None:
         standings = self._state.standings
         if finding is CheckResult.HONEST:
-            standings.honest(key)
+            standings.record_honest(key)
             self._honest[id] = None
             if len(self._honest) > _KNOWN:
                 self._honest.popitem(last=False)

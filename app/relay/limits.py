@@ -1,9 +1,9 @@
 """The relay's limits: token buckets per key and per address, and the number and rate of connections, in total
 and per address.
 
-`ConnectionLimit` counts sockets before any data is exchanged, so that silent clients take no places. This
-computer and the operator's proxies are not limited by address; behind a proxy the server counts the clients. An
-address stands for a household, a school or an attacker's network."""
+`ConnectionLimit` counts sockets before any data is exchanged, so that clients which connect and stay silent are
+limited too. This computer and the operator's proxies are not limited by address; behind a proxy the server
+counts the clients. An address stands for a household, a school or an attacker's network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from math import inf
 from aiohttp import web
 
 from app.common.rate import Buckets, Rate
-from app.relay.origin import LOOPBACK, Origins, bucket, wider
+from app.relay.origin import LOOPBACK, Origins, counted_address, wider_network
 from app.relay.store.window import Clock
 
 # Quotas: how much one key, and all keys at one address, may do.
@@ -66,7 +66,7 @@ class QuotaBuckets:
         now, wait = self._clock(), 0.0
         if of_key is not None and key is not None:
             wait = of_key.wait(key, amount, now)
-        whole = wider(address) if of_address is not None else None
+        whole = wider_network(address) if of_address is not None else None
         if of_address is not None:
             wait = max(wait, of_address.wait(address, amount, now))
             if whole is not None:
@@ -89,7 +89,7 @@ class QuotaBuckets:
             left = of_key.left(key, now)
         if of_address is not None:
             left = min(left, of_address.left(address, now))
-            if (whole := wider(address)) is not None:
+            if (whole := wider_network(address)) is not None:
                 left = min(left, QUOTAS_PER_SITE * of_address.left(whole, now))
         return left
 
@@ -116,7 +116,7 @@ class ConnectionLimit:
     reason."""
 
     def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:
-        self.most = most if most is not None else capacity()
+        self.most = most if most is not None else raise_socket_limit()
         self.turned: Counter[str] = Counter()
         self._origins = origins
         self._clock = clock
@@ -151,11 +151,11 @@ class ConnectionLimit:
         """Registers a connection and returns None, or returns the reason for refusing it."""
         peer = transport.get_extra_info("peername")
         remote = str(peer[0]) if peer else ""
-        address = LOOPBACK if self._origins.trusts(remote) else bucket(remote)
+        address = LOOPBACK if self._origins.trusts(remote) else counted_address(remote)
         if len(self._open) >= self.most:
             return "full"
         if address != LOOPBACK:
-            whole = wider(address)
+            whole = wider_network(address)
             if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS or (
                 whole is not None and self._addresses[whole] >= QUOTAS_PER_SITE * SOCKETS_OF_AN_ADDRESS
             ):
@@ -173,8 +173,8 @@ class ConnectionLimit:
     def _leave(self, handler: web.RequestHandler) -> None:
         address = self._open.pop(handler, LOOPBACK)
         if address != LOOPBACK:
-            whole = wider(address)
-            count_down(self._addresses, [address] if whole is None else [address, whole])
+            whole = wider_network(address)
+            decrement(self._addresses, [address] if whole is None else [address, whole])
 
 
 def _refuse(transport: asyncio.Transport) -> None:
@@ -182,7 +182,7 @@ def _refuse(transport: asyncio.Transport) -> None:
     transport.close()
 
 
-def count_down(counts: Counter[str], names: Iterable[str]) -> None:
+def decrement(counts: Counter[str], names: Iterable[str]) -> None:
     """Decrements the count of each name and removes counts of zero."""
     for name in names:
         counts[name] -= 1
@@ -190,8 +190,9 @@ def count_down(counts: Counter[str], names: Iterable[str]) -> None:
             del counts[name]
 
 
-def capacity() -> int:
-    """Maximum sockets for this process, after raising the system's limit as far as possible."""
+def raise_socket_limit() -> int:
+    """Raises this process's limit of open files as far as the system allows. Returns the maximum number of
+    client sockets."""
     if sys.platform == "win32":
         return MAX_SOCKETS
     import resource

@@ -12,10 +12,10 @@ from functools import lru_cache
 from multidict import MultiMapping
 
 LOOPBACK = "loopback"
-"""Bucket of this computer itself, where many nodes may start together: it has no limit. Never used for a client
-behind a proxy."""
+"""Address of this computer itself, where many nodes may start together: it has no limit. Never used for a
+client behind a proxy."""
 UNKNOWN = "unknown"
-"""Bucket of all clients whose proxy does not state their address, or contradicts itself."""
+"""Address of all clients whose proxy does not state their address, or contradicts itself."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,18 +27,20 @@ _INDOORS: tuple[Network, ...] = tuple(
 
 
 class Origins:
-    """Finds the origin of requests. `trusted`: the operator's proxies. If one of them is on this computer,
-    loopback is limited too, because it could be a client whose proxy did not set the header."""
+    """Determines the address by which a request is counted. `trusted`: the operator's proxies. If one of them
+    is on this computer, a loopback connection without the header is limited too (UNKNOWN): it could be a client
+    of that proxy."""
 
     def __init__(self, trusted: Iterable[Network] = ()) -> None:
         self._trusted = tuple(trusted)
 
     def of(self, remote: str, headers: MultiMapping[str]) -> str:
-        """The bucket of a request, from the socket's peer address and the request headers."""
+        """Returns the network of a request's client, LOOPBACK or UNKNOWN. `remote`: the socket's peer
+        address."""
         if not self._trusted:
-            return bucket(remote)
+            return counted_address(remote)
         if not self.trusts(remote):
-            return bucket(remote)
+            return counted_address(remote)
         forwarded = [one for line in headers.getall("X-Forwarded-For", ()) for one in line.split(",")]
         said = headers.getall("X-Real-IP", ())
         client = self._client(forwarded)
@@ -100,11 +102,11 @@ def network(address: Address) -> str:
 
 
 @lru_cache(4096)
-def wider(network: str) -> str | None:
-    """The /48 around an IPv6 /56: tunnels and hosts give a /48 away for free, and it contains 256 of them. None
-    for any other network.
+def wider_network(network: str) -> str | None:
+    """The /48 that contains an IPv6 /56; None for any other network. Tunnels and hosts give /48s away for free,
+    with 256 such networks each.
 
-    >>> wider("2001:db8:1:200::/56"), wider("192.0.2.0/24"), wider("fd00::7/128")
+    >>> wider_network("2001:db8:1:200::/56"), wider_network("192.0.2.0/24"), wider_network("fd00::7/128")
     ('2001:db8:1::/48', None, None)
     """
     if not network.endswith(f"/{_HOME_BITS}"):
@@ -112,11 +114,11 @@ def wider(network: str) -> str | None:
     return str(ipaddress.ip_network(network).supernet(new_prefix=48))
 
 
-def bucket(remote: str) -> str:
-    """The bucket of a socket's peer address: its network, LOOPBACK, or UNKNOWN if it cannot be parsed.
+def counted_address(remote: str) -> str:
+    """The network of a socket's peer address, LOOPBACK, or UNKNOWN if the address cannot be parsed.
 
-    >>> bucket("192.0.2.77"), bucket("2001:db8:1:2ff::1"), bucket("::1"), bucket("::ffff:192.0.2.7")
-    ('192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24')
+    >>> [counted_address(text) for text in ("192.0.2.77", "2001:db8:1:2ff::1", "::1", "::ffff:192.0.2.7")]
+    ['192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24']
     """
     address = parse(remote)
     if address is None:

@@ -53,7 +53,7 @@ class PresenceCounts(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, int]
 
 
-class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectedPeer(msgspec.Struct, frozen=True, kw_only=True):
     """One connected key: its model's size class, the families it plays, and the seconds since it connected."""
 
     model: str
@@ -130,12 +130,15 @@ class Presence:
         peer = self._peers.get(key)
         return peer.connections if peer is not None else 0
 
-    def oldest(self, most: int) -> list[tuple[bytes, Visitor]]:
+    def oldest(self, most: int) -> list[tuple[bytes, ConnectedPeer]]:
         """The `most` peers that have been connected longest, longest first."""
         self._expire()
         now = self._clock()
         return [
-            (key, Visitor(model=peer.model, families=tuple(sorted(peer.families)), here_s=now - peer.since))
+            (
+                key,
+                ConnectedPeer(model=peer.model, families=tuple(sorted(peer.families)), here_s=now - peer.since),
+            )
             for key, peer in islice(self._peers.items(), most)
         ]
 
@@ -143,7 +146,7 @@ class Presence:
     def keys(self) -> Collection[bytes]:
         return self._peers.keys()
 
-    def here(self) -> PresenceCounts:
+    def counts(self) -> PresenceCounts:
         self._expire()
         return PresenceCounts(
             peers=len(self._peers),
@@ -199,14 +202,14 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             return cls(unnamed=len(keys))
         return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
 
-    def split(self) -> list[bytes]:
+    def key_hashes(self) -> list[bytes]:
         return [self.prints[at : at + _PRINT] for at in range(0, len(self.prints), _PRINT)]
 
 
 def count_keys(summaries: Collection[PresenceSummary]) -> int:
     """Number of distinct keys in all these summaries: exact if each relay lists its keys, else an upper
     bound."""
-    prints = {one for summary in summaries for one in summary.split()}
+    prints = {one for summary in summaries for one in summary.key_hashes()}
     return len(prints) + sum(summary.unnamed for summary in summaries)
 
 

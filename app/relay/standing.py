@@ -2,8 +2,9 @@
 
 The error estimate follows BOINC's adaptive replication: it starts at 0.1, shrinks by a twentieth with every
 group found honest and grows with every false claim. A new key is on probation and rarely drawn until fifty of
-its groups were honest, over at least twenty hours: to an attacker with many keys a day costs more than fifty
-groups. The first fifty groups are all scored again. Three false claims in a day ban the key for a day.
+its groups were honest, over at least twenty hours: for an attacker with many keys, waiting a day costs more
+than fifty groups. The first fifty groups are all scored again. Three false claims in a day ban the key for a
+day.
 
 Reports by other nodes never lower a standing. They raise the probability of a check, each by its reporter's
 weight, and a reporter who was wrong loses trust.
@@ -212,9 +213,9 @@ def _end(source: Source, ban: Ban) -> tuple[float, bool, Source]:
 
 
 class Standings:
-    """The standings of the `keys` keys heard of last, and all bans. `clock` returns Unix seconds. A forgotten
-    key is new again, so a good one returns to probation. `known`: keys with standing; `changed`: keys whose
-    standing must be saved."""
+    """The standings of the `keys` most recently active keys, and all bans. `clock` returns Unix seconds. A
+    forgotten key is new again, so a good one returns to probation. `known`: keys with standing; `changed`: keys
+    whose standing must be saved."""
 
     def __init__(self, clock: Clock, rng: Random, *, keys: int = 50_000, name: str = "relay") -> None:
         self._clock = clock
@@ -230,16 +231,17 @@ class Standings:
     def of(self, key: bytes) -> Standing:
         return self._known.get(key, _NEW)
 
-    def news(self) -> dict[bytes, Standing | None]:
-        """Standings that changed since the last call, to be saved; None for keys that were forgotten."""
+    def pop_changed(self) -> dict[bytes, Standing | None]:
+        """Returns the standings that changed since the last call, to be saved; None for keys that were
+        forgotten."""
         changed, self.changed = self.changed, set()
         return {key: self._known.get(key) for key in changed}
 
-    def due(self, key: bytes) -> bool:
-        """Draws whether the newest group of this key is scored again."""
+    def draw_check(self, key: bytes) -> bool:
+        """Draws whether a new group of this key is scored again, with the probability `Standing.check`."""
         return self._rng.random() < self.of(key).check
 
-    def honest(self, key: bytes) -> None:
+    def record_honest(self, key: bytes) -> None:
         self._set(key, after_honest(self.of(key), self._clock()))
         self.changed.add(key)
 
@@ -261,7 +263,8 @@ class Standings:
         return ban
 
     def put(self, key: bytes, standing: Standing) -> None:
-        """Sets a standing that was saved, or comes from another relay."""
+        """Adds a standing that was saved or comes from another relay. Merged with the key's present one, if
+        any."""
         self._set(key, merge(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
@@ -292,7 +295,7 @@ class Standings:
 
     @property
     def weights(self) -> Callable[[bytes], float]:
-        """`weight` for one batch, as a faster function while there are no bans."""
+        """A function like `weight`, to be used for one batch: faster while there are no bans."""
         return self.weight if self.bans.perhaps else self._weights.__getitem__
 
     def __len__(self) -> int:

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    if embedded.program() is None:
+    if embedded.find_nats_server() is None:
         raise BenchError("There is no nats-server: ./shoal setup --nats installs one.")
     connections = 2 * (min(args.connections, descriptors() - SPARE_DESCRIPTORS) // 2)
     program, load = generator(home(args.home) / "cache"), busy(tell)

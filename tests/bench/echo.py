@@ -15,14 +15,14 @@ import sys
 
 from aiohttp import WSMsgType, web
 
-from app.relay.server.connection import hear, open_socket
+from app.relay.server.connection import open_socket, receive_message
 
 
 async def _relay(request: web.Request) -> web.StreamResponse:
     ws = open_socket()
     await ws.prepare(request)
     while True:
-        message = await hear(ws)
+        message = await receive_message(ws)
         if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return ws
         try:

@@ -143,7 +143,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
     ]  # fmt: skip
 
     def open_envelope(raw: bytes) -> None:
-        body = unseal(frames.item(raw), SWARM)
+        body = unseal(frames.decode_envelope(raw), SWARM)
         check_age(body.created_ms, NOW_MS)
 
     def pick() -> tuple[str, bytes, Callable[[bytes], str]]:
@@ -153,7 +153,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
         if which == 1:
             return "from_relay", spoiler.one_of(relay), _reading(_with_items)
         if which == 2:
-            return "info", spoiler.one_of(information), _reading(frames.info)
+            return "info", spoiler.one_of(information), _reading(frames.decode_info)
         return "unseal", spoiler.envelope(), _reading(open_envelope)
 
     return pick
@@ -163,7 +163,7 @@ def _with_items(frame: bytes) -> None:
     message = frames.decode_relay_frame(frame)
     for raw in message.items if isinstance(message, protocol.SampleReply) else ():
         try:
-            frames.item(raw)
+            frames.decode_envelope(raw)
         except Refused:
             continue
 

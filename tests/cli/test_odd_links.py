@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.cli import __main__ as cli
 from app.common.process.surroundings import FROM_STDIN
-from app.swarm.invite.invite import InviteError, where
+from app.swarm.invite.invite import InviteError, invite_from_text
 
 ROOT = Path(__file__).parents[2]
 RIGHT = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
@@ -100,7 +100,7 @@ def test_what_a_quotation_mark_breaks_off_is_no_option(
 @given(st.one_of(st.text(max_size=300), st.text(max_size=200).map(lambda text: f"shoal://join/{text}")))
 def test_whatever_a_link_is_it_names_a_relay_or_is_refused(link: str) -> None:
     try:
-        invite = where(link)
+        invite = invite_from_text(link)
     except InviteError as error:
         said = str(error)
         assert said.endswith(".") and said.isprintable() and len(said) < 400

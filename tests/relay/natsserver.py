@@ -18,7 +18,7 @@ PATIENCE = 240.0
 
 
 def program() -> str:
-    found = embedded.program()
+    found = embedded.find_nats_server()
     if found is None:
         raise SkipTest("no nats-server: ./shoal setup --nats installs one")  # pytest's own is not always there
     return found

@@ -22,9 +22,15 @@ import pytest
 from app.cli.__main__ import main
 from app.common.signing import public_key
 from app.swarm.client.connection import ConnectionEnded, connect
-from app.swarm.invite.invite import Invite, parse, where
-from app.swarm.invite.private import credential, from_token, is_access_key, joining, unlock
-from app.swarm.wire.frames import info
+from app.swarm.invite.invite import Invite, invite_from_text, parse
+from app.swarm.invite.private import (
+    is_access_key,
+    parse_access_key,
+    private_invite,
+    private_swarm_from_text,
+    token_to_present,
+)
+from app.swarm.wire.frames import decode_info
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Hello
 from app.swarm.wire.signin import check_hello, find_work, sign_in
@@ -119,7 +125,7 @@ def greet(invite: Invite, seed: bytes = ANN, *, work: bool = False) -> Any:
     """What a node that was given this invite is answered."""
 
     async def talk() -> Any:
-        private = from_token(invite.token) if invite.token and is_access_key(invite.token) else None
+        private = parse_access_key(invite.token) if invite.token and is_access_key(invite.token) else None
         connection = await connect(invite.url, private=private)
         try:
             hello = await connection.receive()
@@ -129,7 +135,9 @@ def greet(invite: Invite, seed: bytes = ANN, *, work: bool = False) -> Any:
             pow = (
                 find_work(public_key(seed).hex(), hello.relay, hello.time_ms, hello.pow_bits) if work else None
             )
-            await connection.send(sign_in(seed, hello, "test/1", pow=pow, invite=credential(invite, hello)))
+            await connection.send(
+                sign_in(seed, hello, "test/1", pow=pow, invite=token_to_present(invite, hello))
+            )
             return await connection.receive()
         except ConnectionEnded as ended:
             return ended
@@ -146,14 +154,14 @@ def code(answer: Any) -> str:
 async def document(invite: Invite) -> Any:
     page = invite.url.replace("ws://", "http://").replace("/v1/ws", "/v1/info")
     async with aiohttp.ClientSession() as http, http.get(page) as answer:
-        return info(await answer.read())
+        return decode_info(await answer.read())
 
 
 def test_an_open_relay_prints_an_invite_that_works() -> None:
     with relay() as one:
         assert one.invite == Invite(url=one.first["url"], swarm="shoal", relay=one.first["relay"])
         assert code(greet(one.invite)) == "welcome"
-        private = greet(Invite(url=one.invite.url, token=unlock(f"a1.{'0' * 64}").token))
+        private = greet(Invite(url=one.invite.url, token=private_swarm_from_text(f"a1.{'0' * 64}").token))
         assert isinstance(private, ConnectionEnded) and "no private swarm" in private.sentence
         said = one.end()
         assert one.first["invite"] in said and "without encryption" not in said
@@ -168,13 +176,13 @@ def test_work_is_asked_for_and_found() -> None:
 
 
 def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
-    private = unlock(WORDS)
+    private = private_swarm_from_text(WORDS)
     for where_from in ({"typed": WORDS}, {"SHOAL_PRIVATE": WORDS}, {"SHOAL_PRIVATE": private.token}):
         with relay("--private", **where_from) as one:  # type: ignore[arg-type]
             assert one.first["swarm"] == private.swarm
-            assert code(greet(joining(private, one.invite))) == "welcome"
+            assert code(greet(private_invite(private, one.invite))) == "welcome"
             assert code(greet(one.invite)) == Code.RESTRICTED
-            stranger = greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))
+            stranger = greet(private_invite(private_swarm_from_text(f"a1.{'0' * 64}"), one.invite))
             assert (
                 isinstance(stranger, ConnectionEnded) and "lets no one in with these words" in stranger.sentence
             )
@@ -196,11 +204,11 @@ def test_an_operator_invites(tmp_path: Path) -> None:
         for_anybody = shoal("invite", link, "--key", key)
         for_bob = shoal("invite", link, "--key", key, "--for", public_key(BOB).hex(), "--days", 1)
         assert for_anybody.returncode == for_bob.returncode == 0
-        anybody, bob_s = where(for_anybody.stdout), where(for_bob.stdout)
+        anybody, bob_s = invite_from_text(for_anybody.stdout), invite_from_text(for_bob.stdout)
         assert code(greet(anybody, ANN)) == code(greet(anybody, BOB)) == code(greet(bob_s, BOB)) == "welcome"
         refused = greet(bob_s, ANN)
         assert refused.code == Code.RESTRICTED and "another key" in refused.msg
-        operator_s = where(shoal("invite", link, "--state", tmp_path / "state").stdout)
+        operator_s = invite_from_text(shoal("invite", link, "--state", tmp_path / "state").stdout)
         assert code(greet(operator_s, ANN)) == "welcome"
         assert code(greet(one.invite)) == Code.RESTRICTED
         assert "./shoal invite" in one.end()
@@ -232,7 +240,7 @@ def test_on_the_network_it_says_what_is_open_and_has_an_id_of_its_own() -> None:
         assert code(greet(one.invite)) == "welcome"  # the address for others is this computer's
         said = one.end()
         assert "every network" in said and "without encryption" in said and "Ctrl-C" in said
-        assert f"port {where(one.first['invite']).url.rsplit(':', 1)[1].partition('/')[0]}" in said
+        assert f"port {invite_from_text(one.first['invite']).url.rsplit(':', 1)[1].partition('/')[0]}" in said
 
 
 def test_behind_a_proxy_the_invite_has_its_address() -> None:
@@ -274,7 +282,7 @@ def test_words_that_are_none_are_wrong_usage(typed: str, tmp_path: Path) -> None
 
 def test_six_new_words_are_a_code() -> None:
     first, second = shoal("invite", "--new-words").stdout, shoal("invite", "--new-words").stdout
-    assert first != second and unlock(first).swarm != unlock(second).swarm
+    assert first != second and private_swarm_from_text(first).swarm != private_swarm_from_text(second).swarm
 
 
 @pytest.mark.parametrize(
@@ -301,10 +309,10 @@ def test_an_invite_that_cannot_be_made_is_wrong_usage(tmp_path: Path, arguments:
 
 
 def test_many_who_know_the_words_come_at_once() -> None:
-    private = unlock(WORDS)
+    private = private_swarm_from_text(WORDS)
     with relay("--private", SHOAL_PRIVATE=private.token) as one:
         answers: list[str] = []
-        invite = joining(private, one.invite)
+        invite = private_invite(private, one.invite)
         seeds = [bytes([n]) * 32 for n in range(8)]
         threads = [threading.Thread(target=lambda s=s: answers.append(code(greet(invite, s)))) for s in seeds]  # type: ignore[misc]
         for thread in threads:

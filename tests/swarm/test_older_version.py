@@ -18,8 +18,8 @@ from app.swarm.client.underway import Publisher
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import task_of
-from app.swarm.wire.frames import from_client, item
-from app.swarm.wire.protocol import Pub, Wanted
+from app.swarm.wire.frames import decode_envelope, from_client
+from app.swarm.wire.protocol import Pub, WantedQuestions
 from tests.swarm.cases import ANN, NOW_MS, SWARM, question
 
 
@@ -36,7 +36,7 @@ def test_an_older_outbox_opens_and_only_what_can_be_taken_is_sent(tmp_path: Path
     outbox = Outbox(tmp_path / "outbox.db")
     assert outbox.counts().waiting == 2 and outbox.keys() == {ANN.key}
     publisher = Publisher(outbox, ANN, RelayClock(wall_ms=lambda: NOW_MS), Random(1), now=0.0)
-    publisher.belongs(SWARM)
+    publisher.set_swarm(SWARM)
     now = question(5).coordinates
     group = Group(coordinates=now, completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
     assert publisher.add(group, (1, 0), 0.0)
@@ -53,12 +53,12 @@ def test_groups_of_an_older_archive_are_refused_with_their_reason(tmp_path: Path
 
     async def recalled() -> list[bytes]:
         archive = Archive(tmp_path, SWARM, 1 << 24, lambda: NOW_MS / 1000, Random(7))
-        found = await archive.sample([Wanted(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
+        found = await archive.sample([WantedQuestions(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
         await archive.close()
         return [one.raw for one in found]
 
     raws = asyncio.run(recalled())
-    assert [task_of(item(raw)).version for raw in raws] == ["0.1.25/3"] * 2 and VERSION != "0.1.25/3"
+    assert [task_of(decode_envelope(raw)).version for raw in raws] == ["0.1.25/3"] * 2 and VERSION != "0.1.25/3"
     with Sandbox() as sandbox:
         intake = Intake(sandbox, SWARM, [ANN.key], families=["gcd"], longest=2000)
         assert [intake.check(raw, NOW_MS) for raw in raws] == [IntakeReason.OTHER_VERSION] * 2

@@ -36,7 +36,7 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
             running(tmp_path / "b", [relay.url], BOB) as (bob, _),
         ):
             await until(lambda: ann.status.connected and bob.status.connected, "both are there")
-            assert ann.takes_people
+            assert ann.accepts_human_groups
             found, rewards = person()
             assert ann.publish(found, rewards)  # type: ignore[arg-type]
             await until(lambda: ann.status.acknowledged == 1, "the relay took it")
@@ -45,7 +45,7 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
             assert batch is not None and len(batch.items) == 1
             with Sandbox() as sandbox:
                 intake = Intake(sandbox, "shoal", {BOB.key})
-                sifted = await asyncio.to_thread(intake.sift, batch.items, bob.now_ms)
+                sifted = await asyncio.to_thread(intake.check_batch, batch.items, bob.now_ms)
             (checked,) = sifted.checked
             assert isinstance(checked, PeerGroup) and lone(checked.scored.rewards_G)
             assert checked.scored.group.model == HUMAN and checked.peer == ANN.name

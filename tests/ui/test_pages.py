@@ -35,7 +35,7 @@ from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
 from app.swarm.invite.invite import parse
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
@@ -521,7 +521,7 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     assert "it opens a port to your network" in texts(page), "before it happens"
     together = views.together()
     assert together.swarm is not None
-    long = LineMessage(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
+    long = LoggedMessage(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
     swarm = views.msgspec.structs.replace(together.swarm, messages=(*together.swarm.messages, long))
     page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
     said = texts(page).replace("\u200b", "")

@@ -24,7 +24,7 @@ from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
 from app.swarm.identity.identity import node_name
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.reducer import Fold
 from app.ui.view.view import Fetch, Holdings, NodeStatus, Persona, Problem, ServedDoor, Step, View
@@ -229,7 +229,7 @@ def swarm(peers: int = 14, **fields: object) -> SwarmView:
         relay_name="shoal.example.org",
         peers=rows,
         messages=tuple(
-            LineMessage(
+            LoggedMessage(
                 at=NOW - 30 * (6 - at),
                 outgoing=at % 2 == 0,
                 kind="pub" if at % 2 == 0 else "batch",

@@ -31,7 +31,7 @@ from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import bounded_integer
 from app.swarm.wire.body import unseal
-from app.swarm.wire.frames import item, to_frame
+from app.swarm.wire.frames import decode_envelope, to_frame
 from app.swarm.wire.limits import OLDEST_S
 from app.swarm.wire.protocol import AskStats, Sample, SampleReply
 from engines.facts import cpu_name
@@ -357,7 +357,7 @@ def _looked_at(url: str, number: int) -> int:
         if not isinstance(batch, SampleReply) or len(batch.items) < K or batch.window < 1:
             raise BenchError(f"After the load a batch has not {K} groups: {str(batch)[:200]}.")
         for raw in batch.items:
-            unseal(item(raw), SWARM)
+            unseal(decode_envelope(raw), SWARM)
         wire.say(to_frame(AskStats()))
         return len(wire.hear()) + 4
     finally:

@@ -46,7 +46,7 @@ async def _publish(url: str, place: Path, identity: Identity, attacker: Attacker
     running = asyncio.create_task(client.run())
     while not running.done() and (most is None or made < most):
         await asyncio.sleep(rng.uniform(*PAUSE_S))
-        if client.status.connected and client.room():
+        if client.status.connected and client.groups_to_publish():
             made += 1
             one = attacker.publish(rng.getrandbits(31), 2, [])[made % 2]  # `half` takes turns
             client.publish(one.group, one.claimed_G)

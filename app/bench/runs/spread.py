@@ -36,7 +36,7 @@ from app.models.shelf import locate
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import CheckedGroup
 from app.sapo.scoring.sandbox import Sandbox
-from app.swarm.intake.archive import of_relay
+from app.swarm.intake.archive import read_relay_archive
 from app.swarm.wire.body import seal
 from engines.models.folder import read_settings
 
@@ -202,7 +202,7 @@ async def _attack(relay: Path, honest: Path, tell: Tell) -> None:
                     [one for one in groups if one.at.family == family], VISIBLE[number % len(VISIBLE)], sandbox
                 )
             ]
-            for groups in by_author(of_relay(honest), _EACH)
+            for groups in by_author(read_relay_archive(honest), _EACH)
         ]
     (file,) = relay.glob("archive-*.sqlite3")
     swarm = file.stem.removeprefix("archive-")

@@ -58,7 +58,7 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     """Collects what `remove` would remove; changes nothing."""
-    from app.swarm.identity.storage import kept_in_keyring
+    from app.swarm.identity.storage import keyring_key_name
 
     login = login or autostart()
     try:
@@ -75,7 +75,7 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     return RemovalPlan(
         folder=str(home),
         sizes=contents.sizes(home),
-        key=kept_in_keyring(home),
+        key=keyring_key_name(home),
         login=starts,
         pointer=str(place.move_record()) if place.move_record().exists() and _is_usual(home) else "",
         engine=str(engine) if engine else "",

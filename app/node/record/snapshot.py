@@ -9,7 +9,7 @@ import msgspec
 from app.common.text import span
 from app.node.record.reasons import Effort
 from app.node.record.records import GroupRow, Probe, Round
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from engines.contract import EngineInfo
 
 
@@ -138,7 +138,7 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_hour: int | None = None
     received_per_hour: int | None = None
     """Bytes of all messages sent and received in the last 60 minutes; None before the first connection."""
-    messages: tuple[LineMessage, ...] = ()
+    messages: tuple[LoggedMessage, ...] = ()
     """The latest ten messages in each direction as sent, newest last, at most 64 KB. The secret in an `auth`
     message is left out."""
 

@@ -22,8 +22,8 @@ from app.node.record.errors import UsageError
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
 from app.node.swarm.member import Find, NowhereError
 from app.swarm.client.places import KnownRelays
-from app.swarm.invite.invite import Invite, InviteError, where
-from app.swarm.invite.private import Private, joining
+from app.swarm.invite.invite import Invite, InviteError, invite_from_text
+from app.swarm.invite.private import Private, private_invite
 
 if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay
@@ -44,11 +44,12 @@ class SwarmToJoin:
     def named(cls, relays: Sequence[str], private: Private | None) -> SwarmToJoin:
         """Parses addresses and invite links. Raises UsageError."""
         try:
-            invites = [where(text) for text in relays]
+            invites = [invite_from_text(text) for text in relays]
         except InviteError as error:
             raise UsageError(str(error)) from error
         return cls(
-            invites=tuple(one if private is None else joining(private, one) for one in invites), private=private
+            invites=tuple(one if private is None else private_invite(private, one) for one in invites),
+            private=private,
         )
 
     def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
@@ -188,7 +189,7 @@ def _found(invite: Invite, private: Private | None) -> str:
 
 
 def _with(private: Private | None, invite: Invite) -> Invite:
-    return invite if private is None else joining(private, invite)
+    return invite if private is None else private_invite(private, invite)
 
 
 async def _look(say: Callable[[str], None]) -> list[FoundRelay]:

@@ -30,7 +30,7 @@ from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuf
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S, LARGE_GROUP
-from app.swarm.wire.protocol import SampleReply, Wanted
+from app.swarm.wire.protocol import SampleReply, WantedQuestions
 
 PULL_S, AGAIN_S = 6.0, 2.0
 """Seconds between two samples: on average (relays allow twelve a minute), and at least (a few may come in a
@@ -189,7 +189,7 @@ class PeerFetcher:
         await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
         if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
-            tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
+            tasks = [WantedQuestions(family=family, level=level) for level in (0, 1) for family in families]
             archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX])
             if archived is not None:
                 await self._take_in(archived, archived=True)
@@ -220,7 +220,7 @@ class PeerFetcher:
         # The check makes questions and scores answers in the sandbox, which may take seconds.
         now_ms = self._client.now_ms
         sifted = await asyncio.to_thread(
-            self._intake.sift, batch.items, now_ms, ARCHIVED_S if archived else None
+            self._intake.check_batch, batch.items, now_ms, ARCHIVED_S if archived else None
         )
         self.received += len(batch.items)
         fresh = 0
@@ -243,12 +243,12 @@ class PeerFetcher:
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))
 
-    def _levels(self) -> list[Wanted]:
+    def _levels(self) -> list[WantedQuestions]:
         """Returns the tasks to ask the archive for: those at which the latest own group failed, or all if none
         failed."""
         failed = [level for level, solved in self._solved.items() if not solved]
         return [
-            Wanted(family=family, level=level)
+            WantedQuestions(family=family, level=level)
             for family, level in failed or self._solved
             if family in self.families
         ]

@@ -53,7 +53,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
             if changed != seen:
                 seen = changed
                 left = await asyncio.to_thread(_latest, home / archive.FILE)
-            while left and buffer.sorts:
+            while left and buffer.knows_trained_families:
                 for line, group in await asyncio.to_thread(_checked, home, sandbox, left[:_AT_ONCE]):
                     if isinstance(group, PeerGroup):
                         buffer.vouched.add(line.group.pk)
@@ -63,7 +63,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
             pass  # none was imported, it is being replaced, or the node is paused
         except SandboxError:
             return
-        await asyncio.sleep(_LOOK_S if buffer.sorts and not left else 1.0)
+        await asyncio.sleep(_LOOK_S if buffer.knows_trained_families and not left else 1.0)
 
 
 def _latest(file: Path) -> list[ArchivedGroup]:
@@ -73,7 +73,9 @@ def _latest(file: Path) -> list[ArchivedGroup]:
     for line in archive.read(file).lines:
         with contextlib.suppress(Refused, msgspec.MsgspecError):  # the file was changed since it was imported
             families.setdefault(task_of(line.group).family, []).append(line)
-    return [line for some in families.values() for line in archive.fitting(some, 2 * WAITING_OF_FAMILY)]
+    return [
+        line for some in families.values() for line in archive.select_within_limits(some, 2 * WAITING_OF_FAMILY)
+    ]
 
 
 def _checked(

@@ -41,7 +41,7 @@ from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
-from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
+from app.swarm.identity.storage import StoredIdentity, keyring_key_name, open_identity
 from app.swarm.intake.buffer import PeerBuffer, WaitingGroups
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
@@ -134,7 +134,7 @@ class SwarmMember:
         families = tuple(families)
         self._families = _puzzles(families)
         self._own = tuple(family for family in families if is_own(family))
-        self.buffer.practise(families)
+        self.buffer.set_trained_families(families)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
 
@@ -154,7 +154,7 @@ class SwarmMember:
 
     def solved_families(self) -> frozenset[str]:
         status = self._client.status if self._client is not None else None
-        return self.buffer.solved | frozenset(status.families or () if status else ())
+        return self.buffer.families | frozenset(status.families or () if status else ())
 
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
@@ -199,7 +199,7 @@ class SwarmMember:
         if (
             is_own(scored.group.coordinates.family)
             or client is None
-            or not client.takes_people
+            or not client.accepts_human_groups
             or not client.publish(scored.group, scored.rewards_G)
         ):
             return False
@@ -268,7 +268,7 @@ class SwarmMember:
 
     async def _key(self) -> StoredIdentity:
         """Loads the key. Tells the owner if the keyring waits for a password. Raises IdentityError."""
-        patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
+        patience_s = _PROMPT_PATIENCE_S if keyring_key_name(self._folder) else PATIENCE_S
         opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:
             if not (await asyncio.wait({opening}, timeout=_PROMPT_S))[0]:
@@ -353,8 +353,8 @@ class SwarmMember:
         if self._client is None:
             self._early.extend(lessons)
             return
-        sealing = {one.family: one.sealed for one in self._shared}
-        for own in self._rng.sample(lessons, min(len(lessons), self._client.room())):
+        sealing = {one.family: one.encrypt_group for one in self._shared}
+        for own in self._rng.sample(lessons, min(len(lessons), self._client.groups_to_publish())):
             group = own.scored.group
             if is_own(family := group.coordinates.family):
                 group = sealing[family](group)

@@ -157,7 +157,7 @@ class SwarmReporter:
     def report_pupils(self, told: bool) -> None:
         """Tells the owner, if `told`, which other models report that they learned a family from this one: the
         first for each family, and then each time their number has doubled."""
-        news = self._thanked.news()
+        news = self._thanked.pop_new_lessons()
         if not news:
             return
         with contextlib.suppress(OSError):

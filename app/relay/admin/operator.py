@@ -38,7 +38,8 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BanOrder(_Act, frozen=True, kw_only=True, tag="ban"):
-    """Bans a key or an address. With `shadow`, its groups are answered as accepted but given to nobody."""
+    """Bans a key or an address. With `shadow`, its publisher is told that its groups are accepted, but nobody
+    receives them."""
 
     target: Target
     for_s: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_BAN_S)]
@@ -128,7 +129,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(Exception):
-    """A command is not carried out. The message is a sentence for the operator."""
+    """A command was refused; the message is a sentence for the operator."""
 
 
 _signed = msgspec.json.Decoder(SignedOrder)
@@ -136,7 +137,7 @@ _orders = msgspec.json.Decoder(OperatorOrder)
 reply_decoder = msgspec.json.Decoder(Reply)
 
 
-def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
+def encode_order(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
     """Encodes and signs a command; returns the bytes to send."""
     text = msgspec.json.encode(OperatorOrder(relay=relay, time_ms=now_ms, nonce=secrets.token_hex(16), act=act))
     return msgspec.json.encode(
@@ -190,8 +191,8 @@ class OrderChecker:
 
 
 def parse_source(target: str) -> Source:
-    """Converts a target into the form that bans use: key bytes, or the network that quotas count the address
-    by. Wider networks are not supported. Raises Rejected."""
+    """Parses the target of a ban. Returns the bytes of a hex key, or the network by which quotas count an
+    address. Raises Rejected, also for a wider network."""
     text = target.strip().lower()
     if len(text) == 64 and not set(text) - set("0123456789abcdef"):
         return bytes.fromhex(text)

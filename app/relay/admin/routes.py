@@ -22,7 +22,7 @@ from app.relay.session.classroom import Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
 from app.relay.store.backplane import Unavailable
 from app.swarm.identity.identity import node_name
-from app.swarm.invite.invite import Invite, where
+from app.swarm.invite.invite import Invite, invite_from_text
 from app.swarm.wire.protocol import SOCKET_PATH
 
 FIGURES_S = 1.0
@@ -32,8 +32,8 @@ PUBLISHERS = 10
 
 
 class AdminRoutes:
-    """The routes at `/`, at /v1/operator and, in a classroom, of the teacher page. `addresses` returns the
-    network address of each connected key."""
+    """Serves the status page at `/`, the operators' commands at /v1/operator and, in a classroom, the teacher's
+    page. `addresses` returns the network address of each connected key."""
 
     def __init__(
         self, state: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
@@ -71,7 +71,7 @@ class AdminRoutes:
         if what != "page":
             raise web.HTTPNotFound(text="There is no such page.\n")
         invite = Invite(
-            url=where(self._rules.public or self._url(request)).url,
+            url=invite_from_text(self._rules.public or self._url(request)).url,
             swarm=state.swarm,
             relay=state.relay,
             room="class",
@@ -202,7 +202,7 @@ class AdminRoutes:
 
     def _doing(self) -> RelayStatus:
         state = self._state
-        stats, here = state.stats(), state.presence.here()
+        stats, here = state.stats(), state.presence.counts()
         addresses = self._addresses()
         most = sorted(state.window.peers, key=lambda key: -state.window.author(key).queue.groups)[:PUBLISHERS]
         return RelayStatus(

@@ -32,18 +32,18 @@ _LOCK, _HELD, _PID, _CONFIG, _LOG = "relay.lock", "server.lock", "server.pid", "
 _log = logging.getLogger(__name__)
 
 
-def program() -> str | None:
+def find_nats_server() -> str | None:
     """The path of nats-server: named by NATS_SERVER, beside this Python, or on PATH."""
     beside = Path(sys.executable).parent
     return os.environ.get(VARIABLE) or shutil.which("nats-server", path=beside) or shutil.which("nats-server")
 
 
 class Embedded:
-    """The server, from `start` to `close`. `store` is the maximum disk space of its streams in bytes."""
+    """Runs the server between `start` and `close`. `store`: maximum bytes that its streams take on disk."""
 
     def __init__(self, folder: Path, store: int) -> None:
         """Raises BackplaneError if nats-server is not installed or another relay uses the folder."""
-        found = program()
+        found = find_nats_server()
         if found is None:
             raise BackplaneError(
                 f"There is no nats-server here: {remedy.command('setup --nats')} installs one, or name yours "

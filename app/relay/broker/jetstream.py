@@ -51,7 +51,7 @@ _records = msgspec.msgpack.Decoder(CheckedGroup)
 _log = logging.getLogger(__name__)
 
 
-def own(folder: Path, swarm: str) -> JetStream:
+def embedded_backplane(folder: Path, swarm: str) -> JetStream:
     """Creates a backplane on a nats-server that this relay starts in `folder`. Raises BackplaneError."""
     embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
     return JetStream((embedded.url,), swarm, embedded=embedded)
@@ -195,8 +195,8 @@ class JetStream:
             asyncio.create_task(self._send_presence(summary))  # noqa: RUF006 (over at once)
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """Stores a value for all relays. `value` None deletes it: an empty value replaces it, which is removed
-        a minute later."""
+        """Stores a value for all relays. None deletes it: an empty value is stored in its place, and removed
+        about a minute later."""
         if not self._nats.is_connected:
             raise Unavailable("The relay has lost its store and is looking for it.")
         raw = _UNTIL.pack(until if value is not None else 0.0) + (value or b"")

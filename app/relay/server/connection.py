@@ -1,11 +1,11 @@
 """One client's websocket, from the handshake to the close frame.
 
-A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. A
-frame that arrives in one piece is answered directly from the transport's callback, without waking the
-connection's task. Only a publish may be answered later, once its backplane has stored it: OPEN_PUBLISHES may
-wait, then reading pauses. A lock serialises the writes of a connection, and a send that takes too long ends it.
-No frame or answer is referenced while waiting for the next: each idle connection would otherwise keep its last
-batch in memory."""
+A connection answers a frame before it reads the next, so a client that does not read its answers is no longer
+read from. A frame that arrives in one piece is answered directly from the transport's callback, without waking
+the connection's task. Only a publish may be answered later, once its backplane has stored it: OPEN_PUBLISHES
+may wait, then reading pauses. A lock serialises the writes of a connection, and a send that takes too long ends
+it. No frame or answer is referenced while waiting for the next: each idle connection would otherwise keep its
+last batch in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BUFFERED = 60 * 1024
 
 
 class RelayConnection:
-    """One connection: its session, its serialised writes, and its publishes without an answer yet."""
+    """One connection: its session, its serialised writes, and its publishes that are not answered yet."""
 
     __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
 
@@ -73,10 +73,10 @@ class RelayConnection:
         except ConnectionError:
             return False
         except TimeoutError:
-            self.session.count("slow")
+            self.session.count_ended("slow")
             self.abort()
             return False
-        self.session.sent(len(frame))
+        self.session.count_sent(len(frame))
         return True
 
     def send_now(self, frame: bytes) -> bool:
@@ -92,12 +92,12 @@ class RelayConnection:
         ):
             return False
         transport.write(framed(frame) if self._seal is None else framed(self._seal.encrypt(frame), 2))
-        self.session.sent(len(frame))
+        self.session.count_sent(len(frame))
         return True
 
     def abort(self) -> None:
-        """Ends the connection without a close frame, which a client that does not read would not read
-        either."""
+        """Ends the connection at once, without the close frame that a client which does not read would not
+        see."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -108,7 +108,7 @@ class RelayConnection:
                 return
         self.abort()
 
-    def take(self, text: bytes) -> bool:
+    def answer_now(self, text: bytes) -> bool:
         """Answers a message immediately, without waking the task. Returns False without effect while an earlier
         answer is still to be sent or too many publishes are open: the message is then queued."""
         session = self.session
@@ -121,7 +121,7 @@ class RelayConnection:
             or not _is_text(text)
         ):
             return False
-        session.came(len(text))
+        session.count_received(len(text))
         answer = session.receive(text)
         if isinstance(answer, bytes):
             unsent = None if self.send_now(answer) else answer
@@ -146,8 +146,8 @@ class RelayConnection:
         task.add_done_callback(self.pending.discard)
 
     async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
-        """Sends an answer once it is ready. Returns immediately, or waits until another publish may be
-        opened."""
+        """Sends an answer once it is ready. Returns at once, or, with OPEN_PUBLISHES pending, when one of them
+        has been answered."""
         self._start(answer)
         if len(self.pending) >= OPEN_PUBLISHES:
             await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
@@ -158,36 +158,36 @@ class RelayConnection:
 
     async def converse(self, before: FrameGuard | None) -> None:
         """Reads and answers frames until either side ends the connection. Whole, unencrypted frames are
-        answered by `take` instead."""
+        answered by `answer_now` instead."""
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
-            before.take = self.take
+            before.take = self.answer_now
         heard = 0
         while True:
-            message = await hear(ws)
+            message = await receive_message(ws)
             heard += 1
             if heard % _TURN == 0:
                 await asyncio.sleep(0)  # what has come already is heard without waiting
             if self._late is not None:
                 await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                session.came(len(message.data))
+                session.count_received(len(message.data))
                 try:
                     if message.type is WSMsgType.TEXT:
                         raise noise.NoiseError("A message in the open.")
                     answer = session.receive(self.open.decrypt(message.data))
                 except noise.NoiseError:
-                    session.count("forged")
+                    session.count_ended("forged")
                     await ws.close(code=WSCloseCode.POLICY_VIOLATION)
                     return
             elif message.type is WSMsgType.TEXT:
-                session.came(len(message.data))
+                session.count_received(len(message.data))
                 answer = session.receive(message.data)
             elif message.type is WSMsgType.BINARY:
                 answer = session.fault(Code.INVALID, "Messages are text frames.")
             else:
                 if before is not None and before.over:
-                    session.count(before.over)
+                    session.count_ended(before.over)
                 return
             del message
             if isinstance(answer, bytes):
@@ -205,7 +205,7 @@ class RelayConnection:
 
 def open_socket(more: int = 0) -> web.WebSocketResponse:
     """Creates a websocket with the relay's settings, for frames of up to FRAME_BYTES + `more` bytes. Read its
-    messages with `hear`."""
+    messages with `receive_message`."""
     return web.WebSocketResponse(
         protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
         compress=False,
@@ -215,7 +215,7 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
     )
 
 
-def watch(request: web.Request) -> FrameGuard | None:
+def install_guard(request: web.Request) -> FrameGuard | None:
     """Puts a FrameGuard in front of the reader of the websocket that was just opened; None if that is not
     possible."""
     reader, transport = request.protocol._payload_parser, request.transport
@@ -226,7 +226,7 @@ def watch(request: web.Request) -> FrameGuard | None:
 
 
 async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
-    """Sends one unencrypted error frame and closes: a stranger gets no more than that."""
+    """Sends one unencrypted error frame and closes the websocket."""
     with contextlib.suppress(TimeoutError, ConnectionError):
         async with asyncio.timeout(CLOSING_S):
             await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)
@@ -248,7 +248,7 @@ def framed(text: bytes, opcode: int = 1) -> bytes:
     return b"".join((bytes((first, 127)), size.to_bytes(8, "big"), text))
 
 
-async def hear(ws: web.WebSocketResponse) -> WSMessage:
+async def receive_message(ws: web.WebSocketResponse) -> WSMessage:
     """Receives the next message; text is returned as bytes. Text that is not UTF-8 closes the connection, as
     RFC 6455 (8.1) asks."""
     message = await ws.receive()

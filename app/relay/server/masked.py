@@ -1,5 +1,5 @@
 """Checks the bytes of a websocket before aiohttp parses them: clients must mask their frames (RFC 6455, 5.1;
-aiohttp accepts both), and must not send too many frames or too slowly. Also a short cut for whole messages.
+aiohttp accepts both), and must not send too many frames or too slowly. Whole messages take a short cut.
 
 Nearly every message is one frame that arrives in one piece. If all earlier messages have been handled, it needs
 no queue and no task to be woken, and is answered on arrival."""

@@ -56,7 +56,7 @@ class RelayFigures(Collector):
         tally, window = state.tally, state.window
         window.expire()
         now = state.clock()
-        here = state.presence.here()
+        here = state.presence.counts()
         oldest = next(iter(window), None)
         families: dict[str, float] = {}
         for (family, _), groups in window.sizes.items():

@@ -15,9 +15,9 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from app.common.rate import Buckets, Rate
 from app.relay.access import Rules
 from app.relay.admin.routes import AdminRoutes
-from app.relay.limits import QUOTAS_PER_SITE, ConnectionLimit, count_down
-from app.relay.origin import LOOPBACK, Origins, wider
-from app.relay.server.connection import CLOSING_S, RelayConnection, open_socket, refuse, watch
+from app.relay.limits import QUOTAS_PER_SITE, ConnectionLimit, decrement
+from app.relay.origin import LOOPBACK, Origins, wider_network
+from app.relay.server.connection import CLOSING_S, RelayConnection, install_guard, open_socket, refuse
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import Ban, Source
@@ -93,7 +93,7 @@ class Server:
         return len(self._connections)
 
     async def leave(self) -> None:
-        """Sends `bye` to all clients and closes; accepts no new ones."""
+        """Shuts down: sends `bye` to all clients, closes their connections and accepts no new ones."""
         self._leaving = True
         await asyncio.gather(*(self._say_bye(connection) for connection in tuple(self._connections)))
 
@@ -136,10 +136,10 @@ class Server:
             session.deliver = connection.send_now
             await ws.prepare(request)
             answer = ws
-            before = watch(request)
+            before = install_guard(request)
             self._strangers.append((self.state.clock() + SIGN_IN_S, connection))
             await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
-            session.sent(len(hello))
+            session.count_sent(len(hello))
             self._connections.add(connection)
             self._meet(connection)
             await connection.converse(before)
@@ -155,7 +155,7 @@ class Server:
                 self._connections.discard(connection)
                 self._unsigned.pop(connection, None)
                 connection.session.closed()
-            count_down(self._addresses, networks)
+            decrement(self._addresses, networks)
             if connection is not None and connection.pending:
                 await asyncio.sleep(0)  # Python complains of an answer that is cancelled before it began
                 for task in connection.pending:
@@ -177,7 +177,7 @@ class Server:
             (worst, _), *_ = networks.most_common(1)
             going = next(one for one in self._unsigned if _network(one.session.address) == worst)
             del self._unsigned[going]
-            going.session.count("crowded")
+            going.session.count_ended("crowded")
             self._end(going, "Too many connections have not signed in.")
 
     def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.CipherPair | None]:
@@ -204,14 +204,14 @@ class Server:
             raise Refused(Flaw.NOT_INVITED, "This swarm is private: join it with its six words.")
         handshake = noise.Responder(private.key, private.prologue)
         try:
-            handshake.hear(said)
-            bound = handshake.answer()
+            handshake.read_message(said)
+            bound = handshake.begin_answer()
         except noise.NoiseError as error:
             raise Refused(
                 Flaw.NOT_INVITED, "The six words are not this private swarm's: check them."
             ) from error
         session = Session(self.state, address, bound)
-        hello, line = handshake.seal(session.hello())
+        hello, line = handshake.finish_answer(session.hello())
         return session, hello, line
 
     def _turned_away(self, request: web.Request, address: str) -> web.Response | None:
@@ -226,7 +226,7 @@ class Server:
         if address == LOOPBACK:
             return None
         if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS or (
-            (whole := wider(address)) is not None
+            (whole := wider_network(address)) is not None
             and self._addresses[whole] >= QUOTAS_PER_SITE * CONNECTIONS_OF_AN_ADDRESS
         ):
             return _later("There are too many connections from this address.", 30)
@@ -257,7 +257,7 @@ class Server:
             while self._strangers and self._strangers[0][0] <= now:
                 connection = self._strangers.popleft()[1]
                 if connection in self._connections and not connection.session.greeted:
-                    connection.session.count("no-sign-in")
+                    connection.session.count_ended("no-sign-in")
                     self._end(connection, f"Sign in within {SIGN_IN_S:.0f} seconds.")
                 elif connection in self._connections and connection.session.key is None:
                     self._visitors.append((now + VISIT_S - SIGN_IN_S, connection))
@@ -268,7 +268,7 @@ class Server:
                     and connection.session.key is None
                     and connection.session.address != LOOPBACK
                 ):
-                    connection.session.count("visit")
+                    connection.session.count_ended("visit")
                     self._end(connection, f"A visit lasts {VISIT_S:.0f} seconds: sign in, or come again.")
 
     def _banned(self, source: Source, ban: Ban) -> None:
@@ -278,7 +278,7 @@ class Server:
                 session = connection.session
                 if source in (session.key, session.address) and not session.closing:
                     session.closing = True
-                    session.count("banned")
+                    session.count_ended("banned")
                     self._end(connection, "This key or address is banned here.")
 
     def _end(self, connection: RelayConnection, reason: str) -> None:
@@ -303,12 +303,12 @@ class Server:
 
 def _networks(address: str) -> list[str]:
     """The bucket of an address, and the wider network around it if there is one."""
-    whole = wider(address)
+    whole = wider_network(address)
     return [address] if whole is None else [address, whole]
 
 
 def _network(address: str) -> str:
-    return wider(address) or address
+    return wider_network(address) or address
 
 
 def _offered(request: web.Request) -> set[str]:

@@ -17,7 +17,7 @@ from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Pub
-from app.swarm.wire.shared_sets import is_sealed
+from app.swarm.wire.shared_sets import is_shared_set_family
 
 Outcome = tuple[Code, str, float | None]
 """The result of a publish: code, sentence, and seconds until the next try (or None)."""
@@ -25,7 +25,8 @@ _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the momen
 
 
 class SignedInKey:
-    """A key that has signed in from `address`. `zlib`: compressed bodies were agreed on."""
+    """Publishes the groups of a key that has signed in from `address`. `zlib`: compressed bodies were agreed
+    on."""
 
     __slots__ = ("_address", "_key", "_source", "_state", "_zlib")
 
@@ -37,8 +38,9 @@ class SignedInKey:
         self._zlib = zlib
 
     def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """Checks a group and publishes it. Its author may be an earlier key of the publisher's node. `written`
-        is the message's exact bytes as `decode_client_frame` returns them."""
+        """Checks a group and publishes it. It may be signed by another key than the one signed in, such as an
+        earlier key of the same node. `written` is the message's exact bytes as `decode_client_frame` returns
+        them."""
         state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)
@@ -54,12 +56,14 @@ class SignedInKey:
             check_age(body.created_ms, state.now_ms())
         except Refused as refused:
             return refused.code, refused.sentence, None
-        sealed = state.access.private is not None and is_sealed(body.task.family) and body.task.level == 0
+        sealed = (
+            state.access.private is not None and is_shared_set_family(body.task.family) and body.task.level == 0
+        )
         flaw = None if sealed else _no_question(body)
         if flaw is not None:
             return *flaw, None
         if author != key:
-            wait = state.met(author, self._address)
+            wait = state.register_key(author, self._address)
             if wait > 0:
                 return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
         seen = state.sequences.look(author, body.key_seq)
@@ -99,7 +103,7 @@ class SignedInKey:
         if added == "duplicate":
             return Code.DUPLICATE, "", None
         state = self._state
-        if is_sealed(record.family):  # no one but its holders can say anything about it
+        if is_shared_set_family(record.family):  # no one but its holders can say anything about it
             return Code.ACCEPTED, "", None
         state.presence.published(self._key, record.family, model)
         if state.classroom is not None:

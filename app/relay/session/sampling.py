@@ -5,10 +5,10 @@ than publishing ten. A batch takes one group from each peer in random order and 
 caps allow it; with every turn a network may give more. No node receives its own groups, nor a group twice while
 it is remembered.
 
-If there are known keys of several networks, they come first, also with their second groups. All keys on
-probation together get at most a quarter of a batch, and a batch ends short rather than exceed that. If nearly
-all keys are new, keys and networks are treated equally. One or two known keys do not trigger the preference: a
-node that started a day earlier must not dominate a young swarm.
+If known keys come from several networks, all their groups come before those of new keys. All keys on probation
+together get at most a quarter of a batch, and a batch ends short rather than exceed that. If nearly all keys
+are new, keys and networks are treated equally. One or two known keys do not trigger the preference: a node that
+started a day earlier must not dominate a young swarm.
 
 The order is drawn lazily without repetition, and the work per batch is bounded: in a large window it takes a
 few dozen steps, and if the node already has nearly everything the batch ends short."""
@@ -62,8 +62,8 @@ class Caps(msgspec.Struct, frozen=True):
     address: int = 2
 
     def of(self, k: int, keys: int, addresses: int) -> Caps:
-        """Scales the caps to a batch of `k` when `keys` keys at `addresses` addresses have groups to give. An
-        equal share is always allowed: in a swarm of two the other node gives everything.
+        """Scales the caps to a batch of `k` when `keys` keys at `addresses` addresses have groups to give. The
+        caps are never below an equal share: in a swarm of two, the other node may give the whole batch.
 
         >>> Caps().of(8, 100, 50), Caps().of(64, 100, 50), Caps().of(8, 3, 1), Caps().of(1, 100, 50)
         (Caps(key=1, address=2), Caps(key=8, address=16), Caps(key=3, address=8), Caps(key=1, address=1))
@@ -83,8 +83,8 @@ def _share(k: int, sources: int) -> int:
 
 
 class Sampler:
-    """Draws batches. Remembers the last `remembered` groups given to each of the last `askers` nodes, 8 bytes
-    each."""
+    """Draws batches. Remembers the last `remembered` groups given to each of the last `askers` nodes, about 5
+    bytes each."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Sampler:
         window, k = self._window, ask.k
         rooms: Sequence[Window | Section] = [window] if sections is None else sections
         everybody, known = [room.peers for room in rooms], [room.known for room in rooms]
-        draft = Draft(ask, families, window, self.memory(ask.key), self._rng)
+        draft = Draft(ask, families, window, self.given_to(ask.key), self._rng)
         draft.narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
         if weight is None or not self._several(known, families):
             self._turns(draft, everybody, weight, PROBATION_WEIGHT).fill(k)
@@ -260,8 +260,8 @@ class Sampler:
         ]
         return len(keys), len({site(group.address) for group in newest})
 
-    def memory(self, asker: bytes) -> GivenIds:
-        """The ids that were given to this node."""
+    def given_to(self, asker: bytes) -> GivenIds:
+        """The ids of the groups last given to this node."""
         given = self._given.get(asker)
         if given is None:
             given = self._given[asker] = GivenIds(self._remembered)
@@ -275,7 +275,7 @@ _LONGEST_WAIT_S = 24 * 3600.0
 
 
 class BatchHeader(msgspec.Struct, tag_field="t", tag="batch", gc=False):
-    """The fields of a batch in front of its groups."""
+    """The fields of a batch that precede its groups."""
 
     rid: int
     window: int

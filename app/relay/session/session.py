@@ -167,7 +167,7 @@ class Session:
         now = self._state.clock()
         if self._refusals.left(now) < 1:
             self.closing = True
-            self.count("refusals")
+            self.count_ended("refusals")
         self._refusals.take(1, now)
 
     def stats(self) -> bytes:
@@ -177,14 +177,14 @@ class Session:
         self.closing = True
         return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
 
-    def came(self, size: int) -> None:
+    def count_received(self, size: int) -> None:
         """Counts a received frame of `size` bytes."""
         self._state.tally.bytes_in += size
 
-    def sent(self, size: int) -> None:
+    def count_sent(self, size: int) -> None:
         self._state.tally.bytes_out += size
 
-    def count(self, reason: str) -> None:
+    def count_ended(self, reason: str) -> None:
         """Counts the reason for which the relay ended this connection."""
         self._state.tally.ended[reason] += 1
 
@@ -215,7 +215,7 @@ class Session:
                 "This relay is nearly full, and has room for keys it knows only.",
                 wait_s=30.0,
             )
-        wait = state.met(key, self.address)
+        wait = state.register_key(key, self.address)
         if wait > 0:
             return self._turned_away(
                 Code.RATE_LIMITED, "Too many new keys come from this address.", wait_s=wait
@@ -319,7 +319,7 @@ class Session:
         taken: list[ArchiveRow] = []
         # twice as many, as the asker may have had some
         found = await archive.sample(recall.tasks, 2 * recall.k, key, state.standings.weight)
-        given = state.sampler.memory(key)
+        given = state.sampler.given_to(key)
         for one in found:
             if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):
                 given.add(one.id)

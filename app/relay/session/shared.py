@@ -20,7 +20,7 @@ from app.common.rate import Rate
 from app.relay import presence as relays
 from app.relay.access import Access, OpenAccess
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
-from app.relay.origin import LOOPBACK, wider
+from app.relay.origin import LOOPBACK, wider_network
 from app.relay.presence import Presence, RelayCounters
 from app.relay.session.classroom import Classroom
 from app.relay.session.sampling import Sampler
@@ -168,7 +168,7 @@ class RelayState:
 
     async def write_standings(self) -> None:
         """Saves changed standings to the backplane. Those it refuses are saved with the next ones."""
-        news = list(self.standings.news().items())
+        news = list(self.standings.pop_changed().items())
         for start in range(0, len(news), WRITTEN_AT_ONCE):
             put = [
                 self.backplane.kv_put(
@@ -194,9 +194,9 @@ class RelayState:
         """The current time in Unix milliseconds."""
         return int(self._wall() * 1000)
 
-    def met(self, key: bytes, address: str) -> float:
-        """Records a key that signs in. Returns 0, or the seconds to wait if its address brings too many new
-        keys."""
+    def register_key(self, key: bytes, address: str) -> float:
+        """Records a key that signs in or publishes from `address`. Returns 0, or the seconds to wait if too
+        many new keys come from there."""
         if key not in self._met and address != LOOPBACK:
             wait = self.quotas.take("new-key", None, address)
             if wait > 0:
@@ -208,22 +208,22 @@ class RelayState:
         return 0.0
 
     def blind(self, address: str) -> str:
-        """A keyed hash of an address, in the form stored with groups on disk and between relays; preceded by
-        the hash of its wider network, if there is one."""
-        whole = wider(address)
+        """Returns keyed hashes of an address and, before it, of its wider network, if there is one: the form in
+        which addresses are stored with groups and sent to other relays."""
+        whole = wider_network(address)
         names = (address,) if whole is None else (whole, address)
         salt = self.backplane.salt
         return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
     def publish(self, record: CheckedGroup) -> Added | Coroutine[Any, Any, Added]:
-        """Sends a new group to the backplane and so into the window. The group counts as stored, and its
-        sequence number as used, only once the backplane has it. The coroutine raises Unavailable; cancelling it
-        does not undo the publish."""
+        """Sends a new group to the backplane, which passes it to the window. The group counts as stored, and
+        its sequence number as used, only once the backplane has it. The coroutine raises Unavailable;
+        cancelling it does not undo the publish."""
         if len(record.raw) > self.window.largest:
             return "too-large"
         if self.window.knows(record.id):
             return "duplicate"
-        same = self._flights.same(record)
+        same = self._flights.outcome_of_duplicate(record)
         if same is not None:
             return same
         added = self.backplane.publish(record)
@@ -274,8 +274,8 @@ class RelayState:
 
     async def erase(self, key: bytes) -> int:
         """Deletes all groups that a key has signed until now, from window, archive and store, on every relay of
-        this backplane. Returns how many were here. Its sequence numbers, standing and bans are kept. Raises
-        Unavailable."""
+        this backplane. Returns how many this relay had. Its sequence numbers, standing and bans are kept.
+        Raises Unavailable."""
         author, until_ms = self.window.authors.get(key), self.now_ms() + 1
         there = author.queue.groups if author is not None else 0
         kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)

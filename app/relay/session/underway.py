@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from app.relay.presence import RelayCounters
 from app.relay.store.backplane import CheckedGroup
 from app.relay.store.window import Added, Window
-from app.swarm.client.receipts import lesson_holds, receipt_holds
+from app.swarm.client.receipts import is_valid_lesson_receipt, is_valid_receipt
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Receipts, Taught, Thanks
 
@@ -31,15 +31,16 @@ class PublishesInFlight:
         self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
         """The pending publishes, by id and by (key, sequence number)."""
 
-    def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
-        """A coroutine of the answer to a group whose id or number is already in flight; None if neither is."""
+    def outcome_of_duplicate(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
+        """Returns a coroutine that waits for a pending publish with the same id or sequence number, and returns
+        `duplicate` if that one is accepted, else its result. None if there is no such publish."""
         flights = self._flights
         same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
         return _as_duplicate(same) if same else None
 
     def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
-        """Registers a publish and returns a coroutine of its outcome. Cancelling that does not undo the
-        publish."""
+        """Registers a publish. Returns a coroutine that waits for its result; cancelling the coroutine does not
+        undo the publish."""
         names = (record.id, (record.key, record.key_seq))
         began = time.perf_counter()
         flight = asyncio.ensure_future(added)
@@ -81,7 +82,7 @@ class ReceiptListener(Protocol):
 
 
 class ReceiptForwarder:
-    """Forwards receipts to connected authors. `counted` is the number since the start."""
+    """Forwards receipts to connected authors. Only receipts for lessons are kept for absent ones."""
 
     def __init__(self) -> None:
         self._here: dict[bytes, set[ReceiptListener]] = {}
@@ -103,13 +104,14 @@ class ReceiptForwarder:
                 del self._here[key]
 
     def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window) -> None:
-        """Counts and forwards the receipts of `key`, which has standing."""
+        """Forwards receipts for groups, sent by `key`, which has standing. Skips repetitions, groups that are
+        not in the window or are its own, and wrong signatures."""
         for one in receipts.items:
             id = bytes.fromhex(one.id)
             group = window.find(id)
             if group is None or group.key == key or id + key in self._passed:
                 continue
-            if not receipt_holds(key.hex(), swarm, one.id, one.sig):
+            if not is_valid_receipt(key.hex(), swarm, one.id, one.sig):
                 continue
             self._passed[id + key] = None
             if len(self._passed) > _PASSED:
@@ -117,8 +119,8 @@ class ReceiptForwarder:
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
     def take_lessons(self, key: bytes, receipts: Receipts, swarm: str) -> None:
-        """Forwards the receipts for lessons of `key`, each author and family once, or keeps them for
-        `hand_over`."""
+        """Forwards receipts for lessons, sent by `key`: one per author and family. Those for absent authors
+        wait for `hand_over`."""
         told = self._pupils.setdefault(key, set())
         if len(self._pupils) > _PUPILS:
             self._pupils.popitem(last=False)
@@ -127,7 +129,7 @@ class ReceiptForwarder:
             pair = (author, one.family)
             if author == key or pair in told or len(told) >= _OF_PUPIL:
                 continue
-            if not lesson_holds(key.hex(), swarm, one.author, one.family, one.sig):
+            if not is_valid_lesson_receipt(key.hex(), swarm, one.author, one.family, one.sig):
                 continue
             told.add(pair)
             taught = Taught(pk=key.hex(), family=one.family, sig=one.sig)
@@ -139,7 +141,7 @@ class ReceiptForwarder:
                     self._waiting.popitem(last=False)
 
     def hand_over(self, key: bytes) -> None:
-        """Delivers the receipts that waited for an author."""
+        """Sends the author `key` the receipts for lessons that have waited for it."""
         for taught in self._waiting.pop(key, ()):
             self._tell(key, taught)
 

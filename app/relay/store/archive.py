@@ -29,7 +29,7 @@ from app.relay.store.queues import site
 from app.relay.store.turns import Weight
 from app.swarm.wire.body import Envelope, task_of
 from app.swarm.wire.limits import ARCHIVED_S, Refused
-from app.swarm.wire.protocol import Wanted
+from app.swarm.wire.protocol import WantedQuestions
 
 FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
@@ -86,7 +86,7 @@ class _TaskCursor:
 
     __slots__ = ("at", "barren", "draws", "same", "wanted")
 
-    def __init__(self, wanted: Wanted, at: int) -> None:
+    def __init__(self, wanted: WantedQuestions, at: int) -> None:
         self.wanted, self.at = wanted, at
         self.draws: dict[int, int] = {}
         self.same: list[tuple[int]] | None = None
@@ -133,11 +133,11 @@ class Archive:
             await self._do(self._write)
 
     async def sample(
-        self, wanted: Sequence[Wanted], k: int, exclude_author: bytes, weight: Weight
+        self, wanted: Sequence[WantedQuestions], k: int, exclude_author: bytes, weight: Weight
     ) -> list[ArchiveRow]:
         """Draws at most `k` groups of these questions, or of their families and levels if no seed is given,
-        without those of `exclude_author`. A group of a key with weight w is skipped with probability 1 - w. No
-        key and no network gives several while others give one."""
+        without those of `exclude_author`. A group of a key with weight w is skipped with probability 1 - w. A
+        key gives its second group, and a network its third, only after a pass over all authors."""
         return await self._do(self._sample, wanted, k, exclude_author, weight) or []
 
     async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
@@ -236,7 +236,7 @@ class Archive:
         return bool(all_)
 
     def _sample(
-        self, wanted: Sequence[Wanted], k: int, exclude_author: bytes, weight: Weight
+        self, wanted: Sequence[WantedQuestions], k: int, exclude_author: bytes, weight: Weight
     ) -> list[ArchiveRow]:
         """Takes a group for each task in turn; with every pass a key may give twice as many. A task's turns in
         a pass end when its authors have no more to give; the total number of groups examined is limited."""

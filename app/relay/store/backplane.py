@@ -162,7 +162,7 @@ def mark_used(highest: int, came: int, number: int) -> tuple[int, int]:
 
 
 class Sequences:
-    """The used sequence numbers of the `keys` keys heard of last. A forgotten key starts from zero."""
+    """The used sequence numbers of the `keys` most recently active keys. A forgotten key starts from zero."""
 
     __slots__ = ("_keys", "_known")
 
@@ -171,7 +171,8 @@ class Sequences:
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
     def look(self, key: bytes, number: int) -> Seen:
-        """Tests whether a number may still be used, without recording it.
+        """Tests whether a number may still be used (`new`), without recording it. `behind`: too far below the
+        highest to be known.
 
         >>> sequences = Sequences()
         >>> sequences.use(b"ann", 5000)

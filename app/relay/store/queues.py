@@ -110,8 +110,8 @@ class GroupQueue:
 
 
 class Roster:
-    """A set of keys that can be drawn by position; adding and removing are O(1). Removing one changes
-    positions."""
+    """A set of keys that can be drawn by position; adding and removing are O(1). Removing a key moves the last
+    one to its position."""
 
     __slots__ = ("_keys", "_positions", "at")
 
@@ -142,8 +142,8 @@ class Roster:
 
 
 class Section:
-    """One family in the window: its number of groups, the keys that have some, the known ones among these, and
-    for each site the number of levels in which it has some."""
+    """One family in the window. `groups`: number of its groups; `peers`: keys that have some; `known`: those of
+    them with standing; `addresses`: for each site, the number of levels in which it has groups."""
 
     __slots__ = ("addresses", "groups", "known", "peers")
 

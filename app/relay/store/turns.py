@@ -97,8 +97,8 @@ class _Hand:
 
 
 class Draft:
-    """A batch being assembled: `room` (bytes) and `steps` are left; `addresses` counts its groups by
-    address."""
+    """A batch being assembled. `room`: bytes left; `steps`: examinations left; `addresses`: number of its
+    groups by address."""
 
     __slots__ = (
         "addresses",
@@ -130,7 +130,8 @@ class Draft:
         self.narrow = False
 
     def put(self, group: StoredGroup, of_address: int) -> bool:
-        """Adds the group if it fits. Returns whether it did."""
+        """Adds the group if it fits and its address has given fewer than `of_address` groups. Returns whether
+        it did."""
         where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
         count = addresses.get(where, 0)
         if count >= of_address or size > self.room:
@@ -142,7 +143,7 @@ class Draft:
         return True
 
     def waits(self, group: StoredGroup, of_address: int) -> bool:
-        """True if the group's address has used up its share of this turn."""
+        """True if the address of this group has already given `of_address` groups, its share of this turn."""
         return self.addresses.get(site(group.address), 0) >= of_address
 
 

@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 from app.common.text import MAX_QUOTED, safe_line
 from app.sapo.groups import Group
 from app.swarm.client.clock import RelayClock
-from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
+from app.swarm.client.connection import Connection, ConnectionEnded, connect, run_until_first_ends
 from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
@@ -59,7 +59,7 @@ from app.swarm.wire.protocol import (
     Stats,
     Taught,
     Thanks,
-    Wanted,
+    WantedQuestions,
 )
 
 T = TypeVar("T")
@@ -115,10 +115,10 @@ class Client:
         self._told: ConnectionStatus | None = None
         self._next_try: float | None = None
         if (swarm := self._places.swarm()) is not None:
-            self._publisher.belongs(swarm)
+            self._publisher.set_swarm(swarm)
 
     async def run(self) -> None:
-        """Connects and stays connected until cancelled. Nothing that a network or a relay does raises here."""
+        """Connects and stays connected until cancelled. Faults of the network or a relay never raise here."""
         while True:
             now = time.monotonic()
             place = self._places.next(now)
@@ -143,8 +143,8 @@ class Client:
         return kept
 
     @property
-    def takes_people(self) -> bool:
-        """True if the connected relay accepts people's groups."""
+    def accepts_human_groups(self) -> bool:
+        """True if the connected relay accepts groups that a person answered."""
         return self._joined is not None and PEOPLE in self._joined.hello.caps
 
     @property
@@ -159,9 +159,9 @@ class Client:
             self._asked.append(ClassProgress(round=round, share=share, families=some))
             self._wake.set()
 
-    def room(self) -> int:
-        """Returns how many more groups to publish now: see `Publisher.room`."""
-        return self._publisher.room(time.monotonic())
+    def groups_to_publish(self) -> int:
+        """Returns how many more groups to publish now: see `Publisher.groups_to_publish`."""
+        return self._publisher.groups_to_publish(time.monotonic())
 
     async def sample(
         self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
@@ -172,7 +172,7 @@ class Client:
             return None
         return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
 
-    async def recall(self, k: int, tasks: Sequence[Wanted]) -> SampleReply | None:
+    async def recall(self, k: int, tasks: Sequence[WantedQuestions]) -> SampleReply | None:
         """Requests up to `k` groups of these tasks from the relay's archive of the last day. Returns None when
         offline, refused, or if the relay has no archive."""
         if self._joined is None or ARCHIVE not in self._joined.hello.caps:
@@ -266,7 +266,7 @@ class Client:
             expected = self._places.expected(place, self._publisher.swarm)
             joined = await join(connection, self._identity, expected, self._work, self._clock)
             self._arrived(place, joined)
-            await first_end(self._read(connection), self._write(connection, joined))
+            await run_until_first_ends(self._read(connection), self._write(connection, joined))
         except sqlite3.Error as error:
             raise ConnectionEnded(_disk(error)) from error
         finally:
@@ -281,7 +281,7 @@ class Client:
     def _arrived(self, place: RelayEntry, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
         self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
-        self._publisher.belongs(hello.swarm)
+        self._publisher.set_swarm(hello.swarm)
         self._publisher.on_connect(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
         self._samples.on_connect(quotas, hello.limits, now)
         self._joined, self._url = joined, place.url

@@ -13,8 +13,8 @@ _REMEMBERED = 8
 
 
 def steady_ms() -> int:
-    """Milliseconds since an arbitrary moment. Cannot be set, and includes time during which the computer
-    sleeps; `time.monotonic` does not on Linux and macOS."""
+    """Milliseconds of a clock that cannot be set, from an arbitrary moment. It runs while the computer sleeps;
+    `time.monotonic` does not on Linux and macOS."""
     if sys.platform == "win32":
         return time.monotonic_ns() // 1_000_000
     # on macOS CLOCK_MONOTONIC counts sleep

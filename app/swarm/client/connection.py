@@ -165,7 +165,7 @@ class Connection:
             if self._line is not None:
                 return self._line[1].decrypt(data)
             assert self._asked is not None
-            self.opening, hello, self._line = self._asked.hear(data)
+            self.opening, hello, self._line = self._asked.read_message(data)
             self._asked = None
             return hello
         except (noise.NoiseError, Refused) as error:
@@ -239,7 +239,7 @@ async def connect(
     opening, asked = secrets.token_bytes(NONCE_BYTES), None
     if private is not None:
         asked = noise.Initiator(private.key, private.prologue)
-        opening = asked.say()
+        opening = asked.write_message()
     http = aiohttp.ClientSession(
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=_HEADERS,
@@ -370,7 +370,7 @@ def _retry_after_ms(headers: object) -> int | None:
     )
 
 
-async def first_end(*stories: Coroutine[Any, Any, None]) -> None:
+async def run_until_first_ends(*stories: Coroutine[Any, Any, None]) -> None:
     """Runs the coroutines concurrently until one ends, cancels the others, and raises the first one's
     exception."""
     tasks = [asyncio.create_task(one) for one in stories]

@@ -14,7 +14,7 @@ from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import credential
+from app.swarm.invite.private import token_to_present
 from app.swarm.wire import signin
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Bye, Err, Hello, RelayNotice, Stats, Welcome
@@ -114,7 +114,7 @@ async def join(
         ) from refused
     try:
         nonce = await work.find(hello)
-        shown = credential(expected.invite, hello)
+        shown = token_to_present(expected.invite, hello)
         obeys = expected.invite is not None and expected.invite.room is not None
         auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown, obeys=obeys)
     except Refused as refused:

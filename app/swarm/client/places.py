@@ -14,8 +14,8 @@ import msgspec
 from app.common import files
 from app.common.rate import Backoff
 from app.swarm.client.joining import ExpectedRelay
-from app.swarm.invite.invite import Invite, InviteError, where
-from app.swarm.invite.private import PrivateError, from_token, is_access_key
+from app.swarm.invite.invite import Invite, InviteError, invite_from_text
+from app.swarm.invite.private import PrivateError, is_access_key, parse_access_key
 from app.swarm.wire.body import SwarmId
 from app.swarm.wire.protocol import RelayId
 from app.swarm.wire.signin import is_relay_id
@@ -63,7 +63,7 @@ class KnownRelays:
         return next(reversed(self._relays.items()), None)
 
     def remember(self, url: str, relay: str, swarm: str, obeys: bool = False) -> None:
-        """Saves a relay. If the disk fails, only this memory is lost."""
+        """Saves a relay as the one used last. If the disk fails, it is remembered until the process ends."""
         met = KnownRelay(relay=relay, swarm=swarm, room="class" if obeys else None)
         if self.last() == (url, met):
             return
@@ -83,7 +83,7 @@ class RelayEntry:
     def __init__(self, invite: Invite) -> None:
         """Raises InviteError for a malformed access key."""
         try:
-            self.private = from_token(invite.token or "") if is_access_key(invite.token) else None
+            self.private = parse_access_key(invite.token or "") if is_access_key(invite.token) else None
         except PrivateError as error:
             raise InviteError(str(error)) from error
         self.url = invite.url
@@ -96,7 +96,7 @@ class RelayEntries:
 
     def __init__(self, relays: Sequence[str | Invite], memory: Path, rng: Random) -> None:
         """Raises InviteError, a ValueError, for a malformed address, and ValueError for an empty list."""
-        invites = [one if isinstance(one, Invite) else where(one) for one in relays]
+        invites = [one if isinstance(one, Invite) else invite_from_text(one) for one in relays]
         if not invites:
             raise ValueError("A client needs the address of a relay.")
         # Of two with one address the first counts.

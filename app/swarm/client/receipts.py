@@ -1,8 +1,8 @@
 """Receipts: a node that learned from a group may tell its author so, signed and without content.
 
 A relay forwards only receipts of keys with standing, once per key and group (PROTOCOL.md). The author does not
-trust it with that: it checks the signature, accepts receipts for its own groups only, and counts each key once
-per group. A relay can still invent keys; that only makes a figure wrong on its own clients' pages.
+rely on this: it checks the signature, accepts receipts for its own groups only, and counts each key once per
+group. A relay can still invent keys; that only makes a figure wrong on its own clients' pages.
 
 A receipt for a lesson says that an author's answers taught a whole family. It is sent by newcomers, who have no
 standing, so it is counted once per key and family and shown as another model's unverified claim."""
@@ -46,7 +46,7 @@ def receipt(seed: bytes, swarm: str, id: str) -> Receipt:
     return Receipt(id=id, sig=signing.sign(seed, receipt_bytes(swarm, id)).hex())
 
 
-def receipt_holds(pk: str, swarm: str, id: str, sig: str) -> bool:
+def is_valid_receipt(pk: str, swarm: str, id: str, sig: str) -> bool:
     return signing.verifies(bytes.fromhex(pk), receipt_bytes(swarm, id), bytes.fromhex(sig))
 
 
@@ -61,7 +61,7 @@ def lesson_receipt(seed: bytes, swarm: str, author: str, family: str) -> LessonR
     return LessonReceipt(author=author, family=family, sig=signed.hex())
 
 
-def lesson_holds(pk: str, swarm: str, author: str, family: str, sig: str) -> bool:
+def is_valid_lesson_receipt(pk: str, swarm: str, author: str, family: str, sig: str) -> bool:
     return signing.verifies(bytes.fromhex(pk), lesson_bytes(swarm, author, family), bytes.fromhex(sig))
 
 
@@ -106,7 +106,7 @@ class ReceiptCounter:
         pair = thanks.id, thanks.pk
         if thanks.id not in self._own or thanks.pk in own_keys or pair in self._seen:
             return False
-        if not receipt_holds(thanks.pk, swarm, thanks.id, thanks.sig):
+        if not is_valid_receipt(thanks.pk, swarm, thanks.id, thanks.sig):
             return False
         _remember(self._seen, pair, _MAX)
         day = self.today
@@ -126,7 +126,7 @@ class ReceiptCounter:
             return False
         if taught.family not in FAMILIES or taught.family not in self._given:
             return False
-        if not lesson_holds(taught.pk, swarm, own_key, taught.family, taught.sig):
+        if not is_valid_lesson_receipt(taught.pk, swarm, own_key, taught.family, taught.sig):
             return False
         self._taught[taught.family] = [*keys, taught.pk]
         self._new.append((taught.family, taught.pk))
@@ -139,11 +139,11 @@ class ReceiptCounter:
 
     @property
     def pupils(self) -> int:
-        """Total number of these models."""
+        """Number of different models that say this node's answers taught them."""
         return len({key for keys in self._taught.values() for key in keys})
 
-    def news(self) -> list[tuple[str, str]]:
-        """Returns and clears the new (family, key) pairs since the last call."""
+    def pop_new_lessons(self) -> list[tuple[str, str]]:
+        """Returns the (family, key) pairs counted since the last call, at most the latest eight."""
         new = list(self._new)
         self._new.clear()
         return new

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.swarm.wire.limits import BODY, KIND, LineMessage
+from app.swarm.wire.limits import BODY, KIND, LoggedMessage
 
 MAX_MESSAGES = 20
 """Messages kept, half of them sent and half received, so that the relay's figures, which arrive every ten
@@ -112,7 +112,7 @@ class Ledger:
         self._clock, self._wall = clock, wall
         self._out, self._in = _Direction(), _Direction()
         self._numbers = count()
-        self._shown: tuple[LineMessage, ...] | None = ()
+        self._shown: tuple[LoggedMessage, ...] | None = ()
 
     def record_sent(self, frame: bytes) -> None:
         self._note(self._out, frame)
@@ -130,7 +130,7 @@ class Ledger:
         return self._hour(self._in)
 
     @property
-    def messages(self) -> tuple[LineMessage, ...]:
+    def messages(self) -> tuple[LoggedMessage, ...]:
         """The latest messages, newest last. Returns the same tuple object until another message is sent or
         received."""
         if self._shown is None:
@@ -149,7 +149,7 @@ class Ledger:
         self._shown = None
 
 
-def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
+def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LoggedMessage]]:
     """The newest messages of one direction that fit into the limit, newest first, with their numbers."""
     room = MAX_BYTES // 2
     for one in reversed(way.kept):
@@ -173,13 +173,13 @@ def _without_proof(frame: bytes) -> bytes:
     return msgspec.json.encode(auth)
 
 
-def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
+def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LoggedMessage:
     kind, text = _kind(raw), raw.decode(errors="replace")
     if size > MAX_MESSAGE_BYTES:
         text += f" … ({size - len(raw)} bytes more)"
     elif outgoing and kind == "pub":
         text += _unpacked(raw)
-    return LineMessage(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
+    return LoggedMessage(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
 
 
 def _unpacked(raw: bytes) -> str:

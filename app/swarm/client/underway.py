@@ -38,7 +38,7 @@ from app.swarm.wire.limits import (
     RelayLimits,
     allowance,
 )
-from app.swarm.wire.protocol import Err, Ok, Pub, Recall, Sample, SampleReply, Wanted
+from app.swarm.wire.protocol import Err, Ok, Pub, Recall, Sample, SampleReply, WantedQuestions
 
 MAX_HELD = 64
 """Maximum groups held in memory while no swarm is known or the disk is full; above that the oldest is
@@ -83,13 +83,13 @@ class Publisher:
             self._held.append(kept)
             return True
         try:
-            self.belongs(self.swarm)
+            self.set_swarm(self.swarm)
             return self._add(self.swarm, *kept)
         except sqlite3.Error:
             self._held.append(kept)
             raise
 
-    def room(self, now: float) -> int:
+    def groups_to_publish(self, now: float) -> int:
         """Returns how many groups to publish now: as many as the relay accepts, fewer while the outbox has a
         backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
@@ -97,8 +97,8 @@ class Publisher:
         self._making.set_rate(SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
-    def belongs(self, swarm: str) -> None:
-        """Sets the swarm, and signs and stores the groups held for it."""
+    def set_swarm(self, swarm: str) -> None:
+        """Sets the swarm, then signs and stores the groups that were held until it was known."""
         self.swarm = swarm
         while self._held:
             self._add(swarm, *self._held[0])
@@ -239,7 +239,7 @@ class SampleLimiter:
         return Sample(rid=rid, k=k, max_bytes=_room(k), families=wanted, max_age_s=max_age_s), answer
 
     def recall(
-        self, k: int, tasks: Sequence[Wanted], now: float
+        self, k: int, tasks: Sequence[WantedQuestions], now: float
     ) -> tuple[Recall, asyncio.Future[SampleReply | None]] | None:
         """Returns an archive request to send and the future of its answer; None if the relay would refuse it
         now."""

@@ -132,13 +132,13 @@ class _PlainKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     seed: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
-def to_file(identity: Identity) -> bytes:
+def encode_key(identity: Identity) -> bytes:
     """Encodes the key as JSON, unencrypted: for a file that only its owner can read."""
     return msgspec.json.encode(_PlainKey(public_key=identity.key.hex(), seed=identity.seed().hex()))
 
 
-def from_file(content: bytes) -> Identity:
-    """Inverse of `to_file`. Raises IdentityError if the content is damaged."""
+def decode_key(content: bytes) -> Identity:
+    """Decodes a key that `encode_key` has encoded. Raises IdentityError if the content is damaged."""
     try:
         plain = msgspec.json.decode(content, type=_PlainKey)
         identity = Identity(bytes.fromhex(plain.seed))

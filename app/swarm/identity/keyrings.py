@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class KeyringLocked(IdentityError):
-    """The keyring is locked, missing, refuses, or is another one: the key may be available later."""
+    """The key cannot be read now, perhaps later: the keyring is locked, missing or another one, or refuses."""
 
 
 class KeyringWaiting(KeyringLocked):
@@ -61,7 +61,7 @@ def forget_token(find: Find = real_backend) -> str:
     return ""
 
 
-async def aside(call: Callable[[], T], patience_s: float) -> T:
+async def run_in_daemon_thread(call: Callable[[], T], patience_s: float) -> T:
     """Runs `call` in a daemon thread, which doesn't keep the process alive while the system shows a dialog.
     Raises KeyringLocked if the keyring raises anything, and KeyringWaiting if there is no answer within
     `patience_s` seconds."""
@@ -95,18 +95,18 @@ async def aside(call: Callable[[], T], patience_s: float) -> T:
         raise KeyringWaiting("The system's keyring didn't answer: unlock it.") from error
 
 
-def put(find: Find, identity: Identity) -> None:
+def store_key(find: Find, identity: Identity) -> None:
     """Writes a key into the keyring and reads it back. Raises IdentityError."""
-    backend = found(find)
+    backend = require_keyring(find)
     backend.set_password(SERVICE, identity.key.hex(), identity.seed().hex())
     if backend.get_password(SERVICE, identity.key.hex()) != identity.seed().hex():
         raise IdentityError("The system's keyring didn't keep the key.")
 
 
-def ask(find: Find, public_key: str, name: str) -> Identity:
+def load_key(find: Find, public_key: str, name: str) -> Identity:
     """Reads a key from the keyring. `name` is for messages. Raises KeyringLocked if the keyring or the entry is
     missing now, and IdentityError if the entry is damaged."""
-    secret = found(find).get_password(SERVICE, public_key)
+    secret = require_keyring(find).get_password(SERVICE, public_key)
     if secret is None:
         raise KeyringLocked(
             f"The key of {name} isn't in this keyring: log in as before, or enter its recovery words "
@@ -121,7 +121,7 @@ def ask(find: Find, public_key: str, name: str) -> Identity:
     raise IdentityError(f"The keyring's entry for {name} is damaged: enter its recovery words ({restoring()}).")
 
 
-def found(find: Find) -> keyring.backend.KeyringBackend:
+def require_keyring(find: Find) -> keyring.backend.KeyringBackend:
     """Returns the system's keyring. Raises KeyringLocked if the system has none."""
     backend = find()
     if backend is None:

@@ -18,17 +18,17 @@ import keyring.errors
 import msgspec
 
 from app.common import files
-from app.swarm.identity.identity import Identity, IdentityError, decrypt, from_file, to_file
+from app.swarm.identity.identity import Identity, IdentityError, decode_key, decrypt, encode_key
 from app.swarm.identity.keyrings import (
     PATIENCE_S,
     SERVICE,
     Find,
-    aside,
-    ask,
-    found,
-    put,
+    load_key,
     real_backend,
+    require_keyring,
     restoring,
+    run_in_daemon_thread,
+    store_key,
 )
 from engines import remedy
 
@@ -111,7 +111,9 @@ async def read_identity(
             f"{remedy.command('identity new')} does so now."
         )
     if record.where == "keyring":
-        identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
+        identity = await run_in_daemon_thread(
+            lambda: load_key(find, record.public_key, record.name), patience_s
+        )
         return StoredIdentity(identity=identity, where=KeyStore.KEYRING)
     if record.where == "file":
         raise SealedKey(
@@ -141,25 +143,25 @@ async def keep_in_keyring(
 ) -> None:
     """Writes a key into the keyring, reads it back, and only then makes it the folder's key. Raises
     IdentityError."""
-    await aside(lambda: put(find, identity), patience_s)
+    await run_in_daemon_thread(lambda: store_key(find, identity), patience_s)
     former = _write_record(folder, "keyring", identity)
     _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
     with suppress(IdentityError):
-        await aside(lambda: _delete(find, former), patience_s)
+        await run_in_daemon_thread(lambda: _delete(find, former), patience_s)
 
 
 def keep_plain(identity: Identity, folder: Path) -> Path:
     """Writes a key unencrypted into a file that only its owner can read, and makes it the folder's key. Returns
     the path. Raises OSError if the disk fails."""
     path = _plain_file(folder, identity.key.hex())
-    files.write(path, to_file(identity), private=True)
+    files.write(path, encode_key(identity), private=True)
     _write_record(folder, "plain", identity)
     return path
 
 
 def unseal(folder: Path, passphrase: str) -> Identity:
-    """Decrypts the key of an earlier version. Raises IdentityError if the passphrase is wrong, or the file
-    damaged or missing."""
+    """Decrypts the key that an earlier version encrypted with a passphrase. Raises IdentityError if the
+    passphrase is wrong, or the file damaged or missing."""
     record = _read(folder)
     if record is None or record.where != "file":
         raise IdentityError("There is no key under a passphrase here.")
@@ -187,7 +189,7 @@ def public_identity(folder: Path) -> PublicIdentity:
     return PublicIdentity(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
 
 
-def kept_in_keyring(folder: Path) -> str:
+def keyring_key_name(folder: Path) -> str:
     """The name of the folder's key if it is in the system's keyring, else ""."""
     try:
         record = _read(folder)
@@ -222,7 +224,7 @@ def _delete(find: Find, public_keys: list[str]) -> None:
     """Deletes keys from the keyring; ignores missing ones. Raises the keyring's exceptions."""
     for key in public_keys:
         with suppress(keyring.errors.PasswordDeleteError):
-            found(find).delete_password(SERVICE, key)
+            require_keyring(find).delete_password(SERVICE, key)
 
 
 def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
@@ -239,7 +241,7 @@ def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
         why = error.strerror or error
         raise IdentityError(f"{path} can't be read ({why}): {enter}") from error
     try:
-        identity = from_file(content)
+        identity = decode_key(content)
     except IdentityError as error:
         raise IdentityError(
             f"The key of {record.name} is damaged, and its file is kept as {_set_aside(path)}: {enter}"

@@ -4,8 +4,8 @@ A line is a swarm's id and a group's envelope, as they were on the wire (app.swa
 put together with `cat`. Reading trusts nothing: bytes, lines and time are bounded here, and each group goes
 through `Intake` like one that a relay sent. Only its age and its author's rate are no reason to refuse it.
 
-Left out: whether two keys are two people. A relay knows the networks that its groups came from, a file does
-not, so who imports one vouches for all of its authors."""
+Not checked: whether two keys are two people. A relay knows from which networks its groups came, a file does
+not, so whoever imports a file vouches for all of its authors."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
     if (path := home / FILE).exists():
         with contextlib.suppress(ArchiveError):  # damaged: what comes takes its place
             kept = read(path).lines
-    return write(path, fitting([*kept, *lines]))
+    return write(path, select_within_limits([*kept, *lines]))
 
 
-def fitting(
+def select_within_limits(
     lines: Iterable[ArchivedGroup], most: int = MAX_GROUPS, most_bytes: int = MAX_BYTES
 ) -> list[ArchivedGroup]:
     """Returns the groups that fit the limits, in their order. Takes each author's latest in turn, so that an
@@ -144,9 +144,9 @@ def _encoded(line: ArchivedGroup) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def of_relay(state: Path) -> Iterator[ArchivedGroup]:
-    """Yields the groups of a relay's folder, even while it runs. Raises ArchiveError if there is no archive or
-    it can't be read."""
+def read_relay_archive(state: Path) -> Iterator[ArchivedGroup]:
+    """Yields the groups archived in a relay's folder, even while it runs. Raises ArchiveError if there is no
+    archive or it can't be read."""
     found = sorted(state.glob("archive-*.sqlite3"))
     if not found:
         raise ArchiveError(f"{state} is no relay's folder with an archive: name the folder that --state named.")

@@ -4,12 +4,12 @@ A group is in one of four states. Ready: intake passed it, and the next round ma
 it and is not safe yet. Used: its round is saved; only the question is remembered, so that no copy comes in.
 Waiting: the node does not train on its family yet, and peer lessons (app.learning.peer_lesson) may teach it,
 also more than once. `take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used`
-from out to used, `practise` from waiting to ready, or to used if they were taught.
+from out to used, `set_trained_families` from waiting to ready, or to used if they were taught.
 
-The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. Who is chosen is decided by
-`PeerRecords`, the records of authors. The buffer knows no relay and no wire; it is bounded in groups, bytes and
-groups of one author, so that a flood displaces itself. Waiting groups have bounds of their own, and they do not
-age while the node runs: a lesson needs right answers, not fresh ones.
+The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. `PeerRecords`, the records
+of authors, decides which groups are chosen. The buffer knows no relay and no wire; it is bounded in groups,
+bytes and groups of one author, so that a flood displaces itself. Waiting groups have bounds of their own, and
+they do not age while the node runs: a lesson needs right answers, not fresh ones.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class PeerBuffer:
         refused."""
         self.used.update(questions)
 
-    def practise(self, families: Iterable[str]) -> None:
+    def set_trained_families(self, families: Iterable[str]) -> None:
         """Sets the families that the node trains on. Ready groups of other families become waiting, and waiting
         groups of these families become ready."""
         self._active = frozenset(families)
@@ -134,13 +134,13 @@ class PeerBuffer:
                 self._insert(group)
 
     @property
-    def solved(self) -> frozenset[str]:
-        """Families of all groups in the buffer: peers have right answers to them."""
+    def families(self) -> frozenset[str]:
+        """Families of all ready and waiting groups: peers have right answers to their questions."""
         return frozenset(map(_family, (*self._ready.values(), *self._waiting.values())))
 
     @property
-    def sorts(self) -> bool:
-        """True once `practise` has set the families; until then no group waits."""
+    def knows_trained_families(self) -> bool:
+        """True once `set_trained_families` was called; until then no group waits."""
         return self._active is not None
 
     def waiting_groups(self) -> list[PeerGroup]:
@@ -171,8 +171,8 @@ class PeerBuffer:
         return self.vouches_for_all or key in self.vouched or self.records.has_standing(key)
 
     def settle_lesson(self, taught: Iterable[str], learned: Iterable[PeerGroup]) -> list[PeerGroup]:
-        """Records by id which groups a lesson `taught`, and which groups the model `learned` from, whether they
-        still wait or were displaced meanwhile. Returns those that it learned from for the first time."""
+        """Records a lesson: `taught` are the ids of the groups that it used, `learned` the groups that the
+        model learned from, even if they no longer wait. Returns those learned from for the first time."""
         self.times_taught.update(id for id in taught if id in self._waiting)
         new = [group for group in learned if group.id not in self._learned]
         self._learned.update(group.id for group in new if group.id in self._waiting)

@@ -7,8 +7,7 @@ copies are refused, and the answers are scored: rewards that differ from the aut
 
 An envelope becomes a body when its signature holds, and a `PeerGroup` when everything holds. Intake owns what
 it remembers of ids, authors and texts, all of it bounded; the buffer behind it owns the groups. One check at a
-time, in a thread. Left out: any judgement of whether a right answer is worth learning from, which is the
-lesson's."""
+time, in a thread. Whether a right answer is worth learning from is not judged here, but in the lesson."""
 
 from __future__ import annotations
 
@@ -31,9 +30,9 @@ from app.sapo.sets.question_set import is_own
 from app.swarm.identity import identity
 from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
-from app.swarm.wire.frames import item
+from app.swarm.wire.frames import decode_envelope
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
-from app.swarm.wire.shared_sets import SharedSet, is_sealed
+from app.swarm.wire.shared_sets import SharedSet, is_shared_set_family
 
 # Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
 # group.
@@ -160,7 +159,7 @@ class Intake:
         self._likeness = SimilarityIndex()
         self._one_at_a_time = Lock()
 
-    def sift(
+    def check_batch(
         self,
         items: Sequence[bytes | msgspec.Raw | Envelope],
         now_ms: int,
@@ -181,7 +180,7 @@ class Intake:
                 continue
             refused[verdict] += 1
             if verdict.complaint is not None:  # then it could be read
-                envelope = one if isinstance(one, Envelope) else item(one)
+                envelope = one if isinstance(one, Envelope) else decode_envelope(one)
                 reports.setdefault(verdict.complaint, []).append(envelope.id)
         return IntakeResult(
             checked=tuple(checked),
@@ -201,7 +200,7 @@ class Intake:
         Unix milliseconds; `swarm`: overrides the intake's swarm. Raises SandboxError."""
         with self._one_at_a_time:
             try:
-                envelope = one if isinstance(one, Envelope) else item(one)
+                envelope = one if isinstance(one, Envelope) else decode_envelope(one)
                 return self._check(envelope, now_ms, oldest_s or self._oldest_s, swarm or self._swarm)
             except Refused as refused:
                 return of_flaw(refused.flaw)
@@ -238,9 +237,9 @@ class Intake:
             return IntakeReason.TOO_MUCH
         author.allowance.take(1, now_ms / 1000)
         group = body.group()
-        if is_sealed(body.task.family):
+        if is_shared_set_family(body.task.family):
             sets = {one.wire: one for one in self._sets()}
-            opened = sets[body.task.family].opened(group) if body.task.family in sets else None
+            opened = sets[body.task.family].decrypt_group(group) if body.task.family in sets else None
             if opened is None:
                 return IntakeReason.NO_QUESTION
             group = opened

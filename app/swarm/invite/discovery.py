@@ -1,7 +1,8 @@
 """Relays on the local network, announced and found by DNS-SD over multicast DNS; no packet leaves the network.
 
-A relay announces its swarm, its id and where its websocket is, under a name that follows from its id: nothing
-of a computer or a person. Anybody can announce anything, so what is found is checked here and in `hello`.
+A relay announces its swarm, its id and where its websocket is, under a name derived from its id, which tells
+nothing about a computer or a person. Anybody can announce anything, so what is found is checked here and in
+`hello`.
 
 Only imported where a relay announces itself or a node looks for one: a node that learns alone never does.
 """
@@ -95,8 +96,8 @@ async def advertise(
 
 
 async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[FoundRelay]:
-    """The relays that answer within the time, oldest first. Raises DiscoveryError if this computer has no
-    network."""
+    """Returns the relays that answer within `timeout_s` seconds, oldest first. Raises DiscoveryError if this
+    computer has no network."""
     network = _network(interfaces)
     heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
 
@@ -138,9 +139,9 @@ def label(relay: str) -> str:
 def read_announcement(
     addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]
 ) -> FoundRelay | None:
-    """Parses an announcement; None if any part is not as a relay's. Only addresses of private networks are
-    accepted, so that an announcement cannot send nodes to the internet; loopback addresses and paths other than
-    a relay's are refused, so that it cannot make nodes contact programs on their own computer."""
+    """Parses an announcement; None if any part is invalid. Only addresses of private networks are accepted, so
+    that an announcement cannot send nodes to the internet; loopback addresses and paths other than a relay's
+    are refused, so that it cannot make nodes contact programs on their own computer."""
     entries = {name: value or b"" for name, value in txt.items()}
     host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
     try:

@@ -3,11 +3,11 @@
     shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777
     shoal://join/wss/relay.example?swarm=shoal&relay=relay.example&token=t1.1800000000.any.Jx0..
 
-For a relay at an IPv4 address, as in a classroom, six words that can be read aloud carry the same: 49 bits of
+For a relay at an IPv4 address, as in a classroom, six words that can be read aloud are enough: 49 bits of
 address, port and room, and 17 bits of checksum. They are not secret.
 
-Scheme, host, port and path of the relay's websocket, then what a client may check or show there. Every part
-has letters that stand for themselves in a link, so nothing is ever percent-encoded."""
+A link has scheme, host, port and path of the relay's websocket, then the ids that a client may check and the
+token that it shows. All characters stand for themselves in a link, so nothing is ever percent-encoded."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
             return None
         address, port = int(ipaddress.IPv4Address(found[1])), int(found[2] or _PORTS["ws"])
         number = (self.room is not None) << 48 | address << 16 | port
-        return spell(number << _SPOKEN_CHECK_BITS | _spoken_check(number))
+        return words_from_number(number << _SPOKEN_CHECK_BITS | _spoken_check(number))
 
     def __repr__(self) -> str:
         token = "" if self.token is None else ", with a token"
@@ -105,10 +105,10 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         return [("", repr(self))]
 
 
-def where(text: str) -> Invite:
+def invite_from_text(text: str) -> Invite:
     """Parses what a person entered: an invite link, six words, a ws:// or wss:// address, or HOST:PORT. Raises
     InviteError."""
-    if (words := are_words(text)) is not None:
+    if (words := try_split_words(text)) is not None:
         return _said(words)
     text = _plain(text)
     scheme, colons, _ = text.partition("://")
@@ -128,14 +128,15 @@ def where(text: str) -> Invite:
     )
 
 
-def are_words(text: str) -> list[str] | None:
-    """Splits a text that is meant as six words, even if the number is wrong; None for a link or an address."""
+def try_split_words(text: str) -> list[str] | None:
+    """Splits text that looks like six words, even if there are more or fewer; None for a link or an address."""
     words = split_words(text[: MAX_LINK_CHARS + 1])
     return words if len(words) > 3 and len(text) <= MAX_LINK_CHARS and all(map(str.isalpha, words)) else None
 
 
 def split_words(text: str) -> list[str]:
-    """Words as phones and input methods write them: any case, full-width letters, any hyphen between them.
+    """Splits text into words as phones and input methods write them: any case, full-width letters, any hyphen
+    between them. Returns them in lower case.
 
     >>> split_words("Able\u2013BRAVE, \uff43\uff4f\uff44")
     ['able', 'brave', 'cod']
@@ -143,13 +144,13 @@ def split_words(text: str) -> list[str]:
     return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split()
 
 
-def spell(number: int) -> str:
+def words_from_number(number: int) -> str:
     """Encodes a 66-bit number as six words, separated by blanks."""
     places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORDS))]
     return " ".join(_list()[place] for place in places)
 
 
-def read_words(words: list[str]) -> int:
+def number_from_words(words: list[str]) -> int:
     """Decodes six words to their number. Raises InviteError for another count and for unknown words."""
     if len(words) != WORDS:
         raise InviteError(f"An invite or a private swarm has {WORDS} words; these are {len(words)}.")
@@ -161,15 +162,15 @@ def read_words(words: list[str]) -> int:
     return number
 
 
-def is_spoken(number: int) -> bool:
-    """True if six words with this number are an invite: its check bits are right."""
+def is_invite_number(number: int) -> bool:
+    """True if the six words of this number are an invite: its check bits are right."""
     check = number & (1 << _SPOKEN_CHECK_BITS) - 1
     return check == _spoken_check(number >> _SPOKEN_CHECK_BITS)
 
 
 def _said(words: list[str]) -> Invite:
-    number = read_words(words)
-    if not is_spoken(number):
+    number = number_from_words(words)
+    if not is_invite_number(number):
         raise InviteError(
             "These six words aren't an invite: one is wrong, or two are swapped. The words of a private swarm "
             "go with --private."

@@ -1,4 +1,4 @@
-"""Private swarms: six words that a few people share, and what follows from them.
+"""Private swarms: six words that a few people share, and the keys derived from them.
 
     words -> argon2id -> access key (32 bytes) -> swarm id
 
@@ -17,7 +17,15 @@ import msgspec
 import nacl.pwhash
 
 from app.common import signing
-from app.swarm.invite.invite import WORDS, Invite, InviteError, is_spoken, read_words, spell, split_words
+from app.swarm.invite.invite import (
+    WORDS,
+    Invite,
+    InviteError,
+    is_invite_number,
+    number_from_words,
+    split_words,
+    words_from_number,
+)
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import Hello
 
@@ -68,9 +76,9 @@ class Private(msgspec.Struct, frozen=True):
 
 def new_words() -> str:
     """Draws six words for a new private swarm, separated by blanks; never words that are a valid invite."""
-    while is_spoken(number := _checked(secrets.randbits(_BITS))):
+    while is_invite_number(number := _checked(secrets.randbits(_BITS))):
         continue
-    return spell(number)
+    return words_from_number(number)
 
 
 def check_words(text: str) -> str:
@@ -81,10 +89,10 @@ def check_words(text: str) -> str:
     if len(words) != WORDS:
         raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
     try:
-        number = read_words(words)
+        number = number_from_words(words)
     except InviteError as error:
         raise PrivateError(str(error)) from None
-    if is_spoken(number):
+    if is_invite_number(number):
         raise PrivateError("These six words are an invite: enter them in the field for an invite.")
     if _checked(number >> _CHECK_BITS) != number:
         raise PrivateError(
@@ -93,16 +101,16 @@ def check_words(text: str) -> str:
     return " ".join(words)
 
 
-def unlock(text: str) -> Private:
+def private_swarm_from_text(text: str) -> Private:
     """Derives the private swarm of six words (half a second and 64 MB), or parses an access key `a1.<hex>`
     (fast). Raises PrivateError."""
     if text.strip().startswith("a1."):
-        return from_token(text.strip())
+        return parse_access_key(text.strip())
     secret = check_words(text).encode()
     return Private(nacl.pwhash.argon2id.kdf(_KEY_BYTES, secret, _SALT, _OPERATIONS, _MEMORY))
 
 
-def from_token(text: str) -> Private:
+def parse_access_key(text: str) -> Private:
     """Parses a private swarm's access key. Raises PrivateError."""
     found = _TOKEN.fullmatch(text)
     if found is None:
@@ -158,9 +166,9 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
         raise Refused(Flaw.NOT_INVITED, "The invite has ended: ask the operator for a new one.")
 
 
-def credential(invite: Invite | None, hello: Hello) -> str | None:
-    """The `invite` field of the answer to `hello`. None without a token, and if the relay or swarm is not the
-    invite's, because another relay could reuse the token."""
+def token_to_present(invite: Invite | None, hello: Hello) -> str | None:
+    """The invite's token, to be sent in answer to `hello`. None without one, for a private swarm's key, and if
+    the relay or swarm is not the invite's: another relay could reuse the token."""
     if invite is None or invite.token is None or is_access_key(invite.token):
         return None
     if invite.relay not in (None, hello.relay) or invite.swarm not in (None, hello.swarm):
@@ -168,8 +176,8 @@ def credential(invite: Invite | None, hello: Hello) -> str | None:
     return invite.token
 
 
-def joining(private: Private, found: Invite) -> Invite:
-    """The invite to a private swarm's relay, including its access key."""
+def private_invite(private: Private, found: Invite) -> Invite:
+    """Creates the invite to the relay `found` of a private swarm, including the swarm's access key."""
     return Invite(url=found.url, swarm=private.swarm, relay=found.relay, token=private.token)
 
 

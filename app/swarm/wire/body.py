@@ -32,18 +32,18 @@ from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S
 encoded = msgspec.json.Encoder().encode
 
 
-def once(raw: bytes, read: Any) -> bool:
+def has_unique_keys(raw: bytes, read: Any) -> bool:
     r"""True if no key occurs twice in `raw`, which was parsed as `read` and is not deeply nested. Parses again
     only if our encoding of `read` differs from `raw`.
 
     >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
-    >>> [once(raw, msgspec.json.decode(raw)) for raw in texts]
+    >>> [has_unique_keys(raw, msgspec.json.decode(raw)) for raw in texts]
     [True, False, False]
     """
-    return encoded(read) == raw or not twice(raw)
+    return encoded(read) == raw or not has_duplicate_key(raw)
 
 
-def twice(raw: bytes) -> bool:
+def has_duplicate_key(raw: bytes) -> bool:
     """True if a key occurs twice in an object of this JSON."""
     try:
         json.loads(raw, object_pairs_hook=_different)
@@ -226,7 +226,7 @@ def unseal(envelope: Envelope, swarm: str) -> Body:
         raise Refused(Flaw.WRONG_SHAPE, f"The body is not a group: {error}.") from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refused(Flaw.NOT_JSON, "The body is not JSON.") from error
-    if not once(raw, body):
+    if not has_unique_keys(raw, body):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the body.")
     if body.swarm != swarm:
         raise Refused(Flaw.OTHER_SWARM, "The body names another swarm.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.swarm.wire.body import Envelope, encoded, once, twice
+from app.swarm.wire.body import Envelope, encoded, has_duplicate_key, has_unique_keys
 from app.swarm.wire.limits import (
     BATCH_FRAME,
     FRAME_BYTES,
@@ -80,7 +80,7 @@ def decode_client_frame(frame: bytes) -> tuple[FromClient, bytes]:
     """Decodes a client's frame; also returns the message in our own encoding. Raises Refused."""
     message: FromClient = _read(frame, _client, FRAME_BYTES)
     written = encoded(message)
-    if written != frame and twice(frame):
+    if written != frame and has_duplicate_key(frame):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
     return message, written
 
@@ -93,16 +93,16 @@ def decode_relay_frame(frame: bytes) -> FromRelay:
     return message
 
 
-def item(raw: bytes | msgspec.Raw) -> Envelope:
+def decode_envelope(raw: bytes | msgspec.Raw) -> Envelope:
     """Decodes one envelope of a batch. Raises Refused."""
     _check_size(len(memoryview(raw)), FRAME_BYTES)
     envelope: Envelope = _decode(bytes(raw), _items)
-    if not once(bytes(raw), envelope):
+    if not has_unique_keys(bytes(raw), envelope):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
     return envelope
 
 
-def info(document: bytes) -> Info:
+def decode_info(document: bytes) -> Info:
     """Decodes a relay's info document. Raises Refused."""
     _check_size(len(document), FRAME_BYTES)
     read: Info = _decode(document, _infos)
@@ -120,7 +120,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
 
 
 def envelope_of(written: bytes) -> bytes:
-    """The envelope's bytes of a publish, from its encoding by `to_frame` or `decode_client_frame`.
+    """Extracts the envelope's bytes from a publish that was encoded by `to_frame` or `decode_client_frame`.
 
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())

@@ -156,9 +156,9 @@ class Refused(Exception):
         return str(self)
 
 
-class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it was sent. `at`: Unix seconds; `size`: bytes of the whole message; `text`: its text,
-    truncated if it is long."""
+class LoggedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message that was sent or received. `at`: Unix seconds; `size`: bytes of the whole message; `text`:
+    its text, truncated if it is long."""
 
     at: float
     outgoing: bool

@@ -129,12 +129,12 @@ class _Handshake:
 
 
 class Initiator(_Handshake):
-    """The side that opens the connection: call `say`, then `hear`."""
+    """The side that opens the connection: call `write_message`, then `read_message`."""
 
-    def say(self, payload: bytes = b"") -> bytes:
+    def write_message(self, payload: bytes = b"") -> bytes:
         return self._say_key() + self._seal(payload)
 
-    def hear(self, message: bytes) -> tuple[bytes, bytes, CipherPair]:
+    def read_message(self, message: bytes) -> tuple[bytes, bytes, CipherPair]:
         """Reads the responder's message. Returns the handshake hash that its payload is bound to, the payload,
         and the ciphers. Raises NoiseError."""
         theirs, sealed = self._hear_key(message)
@@ -146,21 +146,22 @@ class Initiator(_Handshake):
 
 
 class Responder(_Handshake):
-    """The side that accepts the connection: call `hear`, `answer`, then `seal` with the answer's payload."""
+    """The side that accepts the connection: call `read_message`, `begin_answer`, then `finish_answer` with the
+    answer's payload."""
 
-    def hear(self, message: bytes) -> bytes:
+    def read_message(self, message: bytes) -> bytes:
         """Reads the initiator's message; returns its payload. Raises NoiseError."""
         self._theirs, sealed = self._hear_key(message)
         return self._open(sealed)
 
-    def answer(self) -> bytes:
-        """Returns the handshake hash that the answer's payload will be bound to: over everything so far and
-        both sides' keys. Raises NoiseError."""
+    def begin_answer(self) -> bytes:
+        """Completes the key agreement. Returns the handshake hash over everything so far and both sides' keys,
+        to which the answer's payload will be bound. Raises NoiseError."""
         self._said = self._say_key()
         self._agree(self._theirs)
         return self.hash
 
-    def seal(self, payload: bytes) -> tuple[bytes, CipherPair]:
+    def finish_answer(self, payload: bytes) -> tuple[bytes, CipherPair]:
         message = self._said + self._seal(payload)
         first, second = self._split()
         return message, (Cipher(second), Cipher(first))

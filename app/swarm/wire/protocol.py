@@ -107,8 +107,8 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
     per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question, or without `seed` all questions of a family and level."""
+class WantedQuestions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question, or all questions of a family and level if `seed` is None."""
 
     family: FamilyName
     level: Annotated[int, msgspec.Meta(ge=0, le=63)]
@@ -118,12 +118,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
     """Requests up to `k` groups of other clients on these tasks from the archive, at most `max_bytes` in all.
-    The relay answers as it does a Sample."""
+    The answer is a SampleReply."""
 
     rid: Count
     k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
     max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH_BYTES)] = BATCH_BYTES
-    tasks: Annotated[tuple[Wanted, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
+    tasks: Annotated[tuple[WantedQuestions, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
 
 
 class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
@@ -223,9 +223,9 @@ class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
 
 
 class SampleReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
-    """The answer to one `sample`; fewer items than requested are normal. Items are decoded separately (`item`),
-    so that a bad one spoils no other. `window`: groups held; `eligible`: groups that could have been drawn;
-    `sources`: number of their keys; `age_p50_s`: median age of the items in seconds."""
+    """The answer to one `sample`; fewer items than requested are normal. Items are decoded separately
+    (`decode_envelope`), so that a bad one spoils no other. `window`: groups held; `eligible`: groups that could
+    have been drawn; `sources`: number of their keys; `age_p50_s`: median age of the items in seconds."""
 
     rid: Count
     items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=SAMPLE)]
@@ -269,7 +269,8 @@ class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
 
 
 class Taught(_FromRelay, frozen=True, kw_only=True, tag="taught"):
-    """Tells this client that the key `pk` says its answers taught it `family`. Not verified by the relay."""
+    """Tells this client that the key `pk` says it learned `family` from its answers. The relay verifies only
+    the signature."""
 
     pk: Hex32
     family: FamilyName
@@ -318,7 +319,7 @@ FromRelay = (
 )
 
 
-def agree(theirs: Sequence[str]) -> str:
+def highest_common_version(theirs: Sequence[str]) -> str:
     """Returns the highest version that both sides support. Raises Refused if they have none in common."""
     common = set(theirs) & set(VERSIONS)
     if not common:

@@ -24,8 +24,8 @@ _WIRE = re.compile(r"set_[0-9a-f]{24}")
 PADDED = 64
 
 
-def is_sealed(family: str) -> bool:
-    """True if a family's wire name is a shared set's."""
+def is_shared_set_family(family: str) -> bool:
+    """True if `family` is the name of a shared set on the wire."""
     return _WIRE.fullmatch(family) is not None
 
 
@@ -44,7 +44,7 @@ class SharedSet(msgspec.Struct, frozen=True):
         """The family's name on the wire."""
         return "set_" + sha256(_NAME + self.key).hexdigest()[:24]
 
-    def sealed(self, group: Group) -> Group:
+    def encrypt_group(self, group: Group) -> Group:
         """Encrypts a group of this set for the wire."""
         assert group.coordinates.family == self.family
         box = nacl.secret.SecretBox(self.key)
@@ -57,7 +57,7 @@ class SharedSet(msgspec.Struct, frozen=True):
             ),
         )
 
-    def opened(self, group: Group) -> Group | None:
+    def decrypt_group(self, group: Group) -> Group | None:
         """Decrypts a group of this set; None if a completion was not encrypted with its key."""
         box = nacl.secret.SecretBox(self.key)
         try:

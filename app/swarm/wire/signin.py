@@ -16,7 +16,7 @@ import msgspec
 
 from app.common import signing
 from app.swarm.wire.limits import Flaw, Refused
-from app.swarm.wire.protocol import CAPABILITIES, CLASS, QUESTIONS, Auth, Hello, agree
+from app.swarm.wire.protocol import CAPABILITIES, CLASS, QUESTIONS, Auth, Hello, highest_common_version
 
 _RELAY = b"shoal-relay-v1\0"
 _HELLO = b"shoal-hello-v1\0"
@@ -50,7 +50,8 @@ def signed_hello(seed: bytes, hello: Hello, opening: bytes) -> Hello:
 
 
 def check_hello(hello: Hello, opening: bytes) -> None:
-    """Verifies that the relay has the key of its id and answers this connection. Raises Refused."""
+    """Verifies that the relay has the key of its id and signed the opening of this connection. Raises
+    Refused."""
     key = bytes.fromhex(hello.key)
     if hello.relay != relay_id(key):
         raise Refused(Flaw.BAD_SIGNATURE, "Its id is not that of its key.")
@@ -86,7 +87,7 @@ def sign_in(
     return Auth(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
-        proto=agree(hello.proto),
+        proto=highest_common_version(hello.proto),
         caps=tuple(
             cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap not in (CLASS, QUESTIONS))
         ),

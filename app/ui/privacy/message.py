@@ -23,7 +23,7 @@ from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
 from app.swarm.client.status import UNPACKED
 from app.swarm.identity.identity import node_name
-from app.swarm.wire.limits import BODY, LineMessage
+from app.swarm.wire.limits import BODY, LoggedMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.group_list import (
@@ -47,7 +47,7 @@ _GROUPS, _ANSWERS = 8, 16
 """Maximum groups of a message, and answers of a group, that are shown; the exact text has all of them."""
 
 
-def meaning(message: LineMessage) -> str:
+def meaning(message: LoggedMessage) -> str:
     """Returns the purpose of a message (app/swarm/PROTOCOL.md); for an unknown kind, its name."""
     return {
         "hello": tr("the relay introduces itself"),
@@ -93,7 +93,7 @@ class MessageRow(Card):
         head, below = row(self._way, self._kind, 1, self._size), row(self._answers, self._exact, 1, gap=6)
         self._inside = column(head, self._gist, self._groups, below, gap=6, margins=(14, 10, 14, 8))
         self.setLayout(self._inside)
-        self.message: LineMessage | None = None
+        self.message: LoggedMessage | None = None
         self._read: list[GroupRow] = []
         self._shown: list[tuple[GroupRow, GroupPart]] = []
 
@@ -106,7 +106,7 @@ class MessageRow(Card):
             if one.isChecked():
                 one.click()
 
-    def say(self, message: LineMessage, view: View) -> None:
+    def say(self, message: LoggedMessage, view: View) -> None:
         if message is not self.message and message != self.message:
             self.message, self._read = message, groups(message)
             self._way.look("chip" if message.outgoing else "chip-peer")
@@ -205,7 +205,7 @@ class _Body(msgspec.Struct):
     rewards: tuple[int, ...]
 
 
-def groups(message: LineMessage) -> list[GroupRow]:
+def groups(message: LoggedMessage) -> list[GroupRow]:
     """Returns the groups in a message; of a long one, those at its beginning."""
     if message.kind == "pub":
         wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
@@ -229,7 +229,7 @@ def _values(text: str, at: int) -> Iterator[object]:
         at += 1
 
 
-def _row(envelope: Any, message: LineMessage) -> GroupRow | None:
+def _row(envelope: Any, message: LoggedMessage) -> GroupRow | None:
     try:
         text = envelope["body"]
         if envelope.get("enc") == "zlib":

@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame
 
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import number, size, tr, translated
 from app.ui.privacy.message import MessageRow
@@ -90,7 +90,7 @@ class Privacy(Page):
         self._which.chosen.connect(lambda _: self._close_rows())
         self._newer = button(tr("Show newer messages"), self._close_rows, "flat", tr("Closes what is open"))
         self._newer.hide()
-        self._frozen: tuple[LineMessage, ...] = ()
+        self._frozen: tuple[LoggedMessage, ...] = ()
         self._none = Label("", "soft", wrap=True)
         head = Bend(Label(tr("Last messages"), "heading"), 1, self._newer, self._which)
         inside = column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20))
@@ -111,7 +111,7 @@ class Privacy(Page):
     def _show_messages(self) -> None:
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
-        every: tuple[LineMessage, ...] = swarm.messages if swarm else ()
+        every: tuple[LoggedMessage, ...] = swarm.messages if swarm else ()
         reading = self._list.underMouse() or any(line.open for line in self._rows)
         if reading and self._frozen:  # nothing moves under somebody who reads, or aims at a button
             every = self._frozen

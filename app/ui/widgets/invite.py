@@ -44,16 +44,22 @@ class InviteField(QLineEdit):
         """Returns an invite as a link, also if it was typed as six words; or the six words of a private swarm.
         Returns None, and shows a sentence below the field, if the text is neither, or leads into a class and
         that was not confirmed yet."""
-        from app.swarm.invite.invite import InviteError, are_words, is_spoken, read_words, where
+        from app.swarm.invite.invite import (
+            InviteError,
+            invite_from_text,
+            is_invite_number,
+            number_from_words,
+            try_split_words,
+        )
         from app.swarm.invite.private import PrivateError, check_words
 
         text, wrong, room = self.text().strip(), "", None
         try:
-            words = are_words(text)
-            if words is not None and not is_spoken(read_words(words)):
+            words = try_split_words(text)
+            if words is not None and not is_invite_number(number_from_words(words)):
                 text = check_words(text)
             else:
-                invite = where(text)
+                invite = invite_from_text(text)
                 room = invite.room
                 text = invite.link() if words is not None else text
         except (InviteError, PrivateError) as error:
@@ -90,24 +96,24 @@ def class_words() -> str:
 def must_ask(link: str) -> bool:
     """Whether this link needs a question before joining, even if the person typed it: it is invalid, or leads
     into a class, whose teacher sees this model's skills."""
-    from app.swarm.invite.invite import InviteError, where
+    from app.swarm.invite.invite import InviteError, invite_from_text
 
     try:
-        return bool(where(link).room)
+        return bool(invite_from_text(link).room)
     except InviteError:
         return True
 
 
 def ask_to_join(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
     """Asks, without blocking, whether to join the link's swarm; says what is wrong with an invalid link."""
-    from app.swarm.invite.invite import InviteError, where
+    from app.swarm.invite.invite import InviteError, invite_from_text
 
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setWindowTitle("Shoal")
     box.setTextFormat(Qt.TextFormat.PlainText)
     try:
-        invite = where(link)
+        invite = invite_from_text(link)
         relay = urlsplit(invite.url).netloc
     except InviteError as error:
         box.setText(tr("This link doesn't lead to a swarm"))

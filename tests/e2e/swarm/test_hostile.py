@@ -50,7 +50,7 @@ class Stranger:
             running = asyncio.create_task(client.run())
             number = 0
             while not self._end.is_set():
-                if client.room() >= 6 and client.status.connected:
+                if client.groups_to_publish() >= 6 and client.status.connected:
                     number += 1
                     for one in self._attacker.publish(number, 6, []):
                         client.publish(one.group, one.claimed_G)

@@ -17,7 +17,7 @@ import pytest
 
 from app.bench.runs.window import prepare
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private, joining
+from app.swarm.invite.private import Private, private_invite
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 if sys.platform != "linux":
@@ -40,7 +40,7 @@ def invite(tmp_path: Path) -> Iterator[Invite]:
     relay.stdin.write(PRIVATE.token.encode() + b"\n")
     relay.stdin.flush()
     said = msgspec.json.decode(relay.stdout.readline(), type=dict[str, str])
-    yield joining(PRIVATE, parse(said["invite"]))
+    yield private_invite(PRIVATE, parse(said["invite"]))
     relay.terminate()
     relay.communicate()
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from app.swarm.invite.discovery import lan_address
-from app.swarm.invite.private import new_words, unlock
+from app.swarm.invite.private import new_words, private_swarm_from_text
 from tests.e2e.relay import counts
 from tests.e2e.shoal import PATIENCE_S, Event, Running
 from tests.e2e.swarm.test_swarm import LIGHT, connected, learns_from_peers
@@ -56,8 +56,8 @@ def start(model: Path, tmp_path: Path) -> Iterator[Start]:
     for node in nodes:
         if node.process.poll() is None:
             node.kill()
-        assert words not in node.said and unlock(words).token not in node.said
-        assert words not in str(node.events) and unlock(words).token not in str(node.events)
+        assert words not in node.said and private_swarm_from_text(words).token not in node.said
+        assert words not in str(node.events) and private_swarm_from_text(words).token not in str(node.events)
 
 
 def told(node: Running, beginning: str) -> Event:

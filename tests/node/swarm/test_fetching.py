@@ -31,7 +31,7 @@ from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import IntakeResult
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
-from app.swarm.wire.protocol import Wanted
+from app.swarm.wire.protocol import WantedQuestions
 
 NOW_MS = 1_800_000_000_000
 
@@ -83,7 +83,7 @@ class Relay:
         self.asked.append((k, families, max_age_s))
         return self._batch(self.batches)
 
-    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Any:
+    async def recall(self, k: int, tasks: Sequence[WantedQuestions]) -> Any:
         self.recalled.append((k, tuple((one.family, one.level) for one in tasks)))
         return self._batch(self.archive) if tasks else None
 
@@ -111,7 +111,7 @@ class Check:
     def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
-    def sift(self, items: Sequence[Item], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
+    def check_batch(self, items: Sequence[Item], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
         self.oldest_s = oldest_s
         groups = [item.group for item in items]
         bad = [one for one in groups if one.id in self.refused]
@@ -500,7 +500,7 @@ def test_groups_that_are_refused_do_not_cost_traffic_without_end() -> None:
 def test_a_relay_that_sends_more_than_was_asked_for_is_paid_off_before_the_next_lesson() -> None:
     relay = Relay([[of_family("lcm", n) for n in range(24)], []])
     fetcher = made(relay, external=0)
-    fetcher.buffer.practise(["gcd"])
+    fetcher.buffer.set_trained_families(["gcd"])
     fetcher.for_lessons = ("lcm",)
     fetcher._budget = Bucket(60.0, 120_000, owes=True)
     fetcher._budget.take(-1, time.monotonic())
@@ -517,7 +517,7 @@ def test_what_is_too_old_for_a_sample_comes_from_the_archive() -> None:
     relay.archive = [[of_family("lcm", 1)], [of_family("lcm", 2)]]
     relay.eligible = 800  # held by the relay, and older than what a sample may be
     fetcher = made(relay, external=0)
-    fetcher.buffer.practise(["gcd"])
+    fetcher.buffer.set_trained_families(["gcd"])
     fetcher.for_lessons = ("lcm",)
     fetch(fetcher, lambda: len(fetcher.buffer.waiting_groups()) == 2)
 
@@ -527,7 +527,7 @@ def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for()
     names = ("lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "products", "gsm_symbolic", "sokoban", "rush")
     fetcher.for_lessons = names
     assert fetcher._short_of_groups() == names
-    fetcher.buffer.practise(["gcd"])
+    fetcher.buffer.set_trained_families(["gcd"])
     for at, name in enumerate(names):
         for number in range(at):
             fetcher.buffer.add(of_family(name, 100 * at + number))

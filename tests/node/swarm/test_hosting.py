@@ -190,9 +190,9 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path, p
 def test_the_relay_does_not_outlive_a_node_that_is_killed(tmp_path: Path, private: Private) -> None:
     host = (
         "import asyncio, sys\nfrom pathlib import Path\nfrom app.node.swarm.hosting import Hosting\n"
-        "from app.swarm.invite.private import from_token\n"
+        "from app.swarm.invite.private import parse_access_key\n"
         "async def live():\n"
-        "    private = from_token(sys.stdin.readline().strip())\n"
+        "    private = parse_access_key(sys.stdin.readline().strip())\n"
         "    hosting = await Hosting.start(Path(sys.argv[1]), private=private, lan=False)\n"
         "    print(hosting.pid, flush=True)\n"
         "    await hosting.watch()\n"

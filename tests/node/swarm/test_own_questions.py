@@ -34,9 +34,9 @@ from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import joining, new_words, unlock
+from app.swarm.invite.private import new_words, private_invite, private_swarm_from_text
 from app.swarm.wire.body import WireTask, unseal
-from app.swarm.wire.frames import item
+from app.swarm.wire.frames import decode_envelope
 from app.swarm.wire.protocol import OPENING, SUBPROTOCOL
 from app.swarm.wire.shared_sets import SharedSet
 from tests.node.bench import Bench, of
@@ -165,13 +165,13 @@ def test_what_is_sealed_opens_with_the_same_file_alone() -> None:
     group = own_group().scored.group
     for texts in (("#1", "#2"), ("", "\u00e9 \U0001f41f" * 99)):
         told = msgspec.structs.replace(group, completions_G=texts)
-        sealed = SharedSet.of(MADE).sealed(told)
-        assert SharedSet.of(msgspec.structs.replace(MADE, name="Other name")).opened(sealed) == told
+        sealed = SharedSet.of(MADE).encrypt_group(told)
+        assert SharedSet.of(msgspec.structs.replace(MADE, name="Other name")).decrypt_group(sealed) == told
         assert {len(one) for one in sealed.completions_G} != {len(one) for one in texts}
         assert WireTask.of(sealed.coordinates).family.startswith("set_")
         fewer = msgspec.structs.replace(MADE, rows=MADE.rows[1:])
-        assert SharedSet.of(fewer).opened(sealed) is None
-    assert SharedSet.of(MADE).opened(group) is None
+        assert SharedSet.of(fewer).decrypt_group(sealed) is None
+    assert SharedSet.of(MADE).decrypt_group(group) is None
 
 
 def test_a_question_of_the_owners_own_has_no_form_on_the_wire() -> None:
@@ -193,7 +193,12 @@ def private_swarm() -> Iterator[list[Invite]]:
     assert process.stdout is not None
     opened = json.loads(process.stdout.readline())
     try:
-        yield [joining(unlock(words), Invite(url=opened["url"], swarm=opened["swarm"], relay=opened["relay"]))]
+        yield [
+            private_invite(
+                private_swarm_from_text(words),
+                Invite(url=opened["url"], swarm=opened["swarm"], relay=opened["relay"]),
+            )
+        ]
     finally:
         process.kill()
         process.communicate()
@@ -256,16 +261,18 @@ def test_in_a_private_swarm_holders_of_the_file_share_and_others_cannot_read(tmp
     assert sum(one.peer_groups for one in told["takes"]) > 0
     assert sum(one.peer_groups for one in told["silent"]) == 0, "who did not agree neither gives nor takes"
     assert len(items) > 1
-    bodies = [unseal(item(one), invites[0].swarm or "") for one in items]
+    bodies = [unseal(decode_envelope(one), invites[0].swarm or "") for one in items]
     assert {body.task.family for body in bodies} == {SharedSet.of(MADE).wire}
-    assert len({envelope.pk for envelope in map(item, items)}) == 2, "of those who agreed"
+    assert len({envelope.pk for envelope in map(decode_envelope, items)}) == 2, "of those who agreed"
     for word in (SECRET, MADE.mark, "own-"):
         assert not any(word.encode() in one for one in items)
     groups = [body.group() for body in bodies]
-    assert all("#" in "".join(one.completions_G) for one in map(SharedSet.of(MADE).opened, groups) if one)
+    assert all(
+        "#" in "".join(one.completions_G) for one in map(SharedSet.of(MADE).decrypt_group, groups) if one
+    )
     another = SharedSet.of(msgspec.structs.replace(MADE, rows=MADE.rows[1:]))
     assert not any("#" in text for one in groups for text in one.completions_G)
-    assert [another.opened(one) for one in groups] == [None] * len(groups)
+    assert [another.decrypt_group(one) for one in groups] == [None] * len(groups)
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from app.node.swarm import choice as swarm_choice
 from app.node.swarm.choice import choose, find_or_host, last_relay, older_relay, on_a_network
 from app.swarm.client.places import KnownRelays
 from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
-from app.swarm.invite.invite import Invite, where
+from app.swarm.invite.invite import Invite, invite_from_text
 from app.swarm.invite.private import Private
 from app.swarm.wire.signin import relay_id
 
@@ -89,7 +89,7 @@ def test_of_several_hosts_all_but_one_give_way() -> None:
     ],
 )  # fmt: skip
 def test_what_ends_with_the_network(address: str, local: bool) -> None:
-    assert on_a_network(where(address)) is local
+    assert on_a_network(invite_from_text(address)) is local
 
 
 def test_a_home_does_not_remember_itself(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from app.node.record.events import Event, JsonLines
 from app.node.record.records import Round
 from app.node.record.snapshot import Phase, SwarmView
 from app.node.terminal.lines import SnapshotLines, read_commands
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from tests.node.record.test_views import POINTS, SNAPSHOT
 
 
@@ -47,7 +47,7 @@ def test_a_window_gets_records_whole_and_others_what_is_promised() -> None:
 
 
 def test_a_swarms_messages_come_only_when_there_are_others() -> None:
-    one = LineMessage(at=1.0, outgoing=True, kind="sample", size=9, text='{"t":"sample"}')
+    one = LoggedMessage(at=1.0, outgoing=True, kind="sample", size=9, text='{"t":"sample"}')
     views = [
         SwarmView(name="calm-crane-0002"),
         SwarmView(name="calm-crane-0002", messages=(one,), bytes_per_hour=9),

@@ -20,8 +20,8 @@ from app.relay.admin.operator import (
     OrderChecker,
     Rejected,
     StatusOrder,
+    encode_order,
     parse_source,
-    write,
 )
 from app.swarm.wire.protocol import Sample, SampleReply
 from tests.relay.talking import key, order, running, seed, town, until
@@ -41,11 +41,11 @@ def altered(content: bytes, **changes: str) -> bytes:
 
 @pytest.mark.parametrize("act", [BAN, BansOrder(), StatusOrder()])
 def test_an_order_holds_once(act: Act) -> None:
-    one, content = checker(), write(OPERATOR, RELAY, act, NOW)
+    one, content = checker(), encode_order(OPERATOR, RELAY, act, NOW)
     assert one.read(content, NOW) == act
     with pytest.raises(Rejected, match="already"):
         one.read(content, NOW + 1000)
-    assert one.read(write(OPERATOR, RELAY, act, NOW), NOW) == act
+    assert one.read(encode_order(OPERATOR, RELAY, act, NOW), NOW) == act
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_an_order_holds_once(act: Act) -> None:
         (b"", "no signed order"),
         (b"[" * 5000, "no signed order"),
         (b"\xff", "no signed order"),
-        (write(OTHER, RELAY, BAN, NOW), "no operator's"),
-        (altered(write(OTHER, RELAY, BAN, NOW), pk=public_key(OPERATOR).hex()), "signature"),
-        (altered(write(OPERATOR, RELAY, BAN, NOW), order="{}"), "signature"),
-        (write(OPERATOR, "other.example", BAN, NOW), "is for the relay other.example"),
-        (write(OPERATOR, RELAY, BAN, NOW - HOLDS_S * 1000 - 1), "this minute"),
-        (write(OPERATOR, RELAY, BAN, NOW + HOLDS_S * 1000 + 1), "this minute"),
-        (write(OPERATOR, RELAY, BAN, NOW - 10_001), "before this relay started"),
+        (encode_order(OTHER, RELAY, BAN, NOW), "no operator's"),
+        (altered(encode_order(OTHER, RELAY, BAN, NOW), pk=public_key(OPERATOR).hex()), "signature"),
+        (altered(encode_order(OPERATOR, RELAY, BAN, NOW), order="{}"), "signature"),
+        (encode_order(OPERATOR, "other.example", BAN, NOW), "is for the relay other.example"),
+        (encode_order(OPERATOR, RELAY, BAN, NOW - HOLDS_S * 1000 - 1), "this minute"),
+        (encode_order(OPERATOR, RELAY, BAN, NOW + HOLDS_S * 1000 + 1), "this minute"),
+        (encode_order(OPERATOR, RELAY, BAN, NOW - 10_001), "before this relay started"),
     ],
 )
 def test_what_is_no_order_for_this_relay_now_is_rejected(content: bytes, words: str) -> None:
@@ -171,7 +171,7 @@ def test_orders_from_strangers_and_to_nobody_are_one_sentence(tmp_path: Path) ->
             async with town(relay) as here:
                 status, text = await here.get("/v1/operator")
                 assert status == 405, text
-                content = write(OPERATOR, relay.first["relay"], BansOrder(), 1)
+                content = encode_order(OPERATOR, relay.first["relay"], BansOrder(), 1)
                 async with here._http.post(relay.http + "/v1/operator", data=b"x" * 100_000) as answer:
                     assert answer.status == 403 and "at most" in await answer.text()
                 async with here._http.post(relay.http + "/v1/operator", data=content) as answer:

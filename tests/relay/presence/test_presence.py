@@ -24,15 +24,15 @@ def test_keys_are_counted_once_and_connections_each() -> None:
     presence.published(b"a", "gcd", "starter")
     presence.published(b"b", "gcd", "Qwen/Qwen2.5-0.5B")
     presence.published(b"stranger", "gcd", "starter")
-    assert presence.here() == PresenceCounts(
+    assert presence.counts() == PresenceCounts(
         peers=2, connections=3, families={"chain_sum": 1, "gcd": 2}, models={"starter": 1, "under 1B": 1}
     )
     assert presence.connections(b"a") == 2 and presence.connections(b"stranger") == 0 and b"a" in presence
     presence.leave(0)
-    assert presence.here().peers == 2
+    assert presence.counts().peers == 2
     presence.leave(1)
     presence.leave("never arrived")
-    assert presence.here() == PresenceCounts(
+    assert presence.counts() == PresenceCounts(
         peers=1, connections=1, families={"gcd": 1}, models={"under 1B": 1}
     )
     with pytest.raises(ValueError):
@@ -48,11 +48,11 @@ def test_a_family_is_played_until_ten_minutes_after_the_last_group() -> None:
     presence.published(b"a", "g", "x")
     presence.published(b"a", "f", "x")
     clock.now += ACTIVE_S
-    assert presence.here().families == {"f": 1, "g": 1}
+    assert presence.counts().families == {"f": 1, "g": 1}
     presence.published(b"a", "g", "x")
     clock.now += 1
-    assert presence.here().families == {"g": 1}
-    assert presence.here().peers == 1
+    assert presence.counts().families == {"g": 1}
+    assert presence.counts().peers == 1
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_names_of_peers_making_cannot_fill_the_counts() -> None:
     presence.arrive(1, b"a")
     for n in range(1000):
         presence.published(b"a", f"family {n}", f"My-Model-{n}-{n}B")
-    here = presence.here()
+    here = presence.counts()
     assert len(here.families) == FAMILIES_OF_A_KEY and sum(here.models.values()) == 1
 
 
@@ -122,7 +122,7 @@ def test_the_counts_are_those_of_a_plain_list(events: list[tuple]) -> None:  # t
         online = set(sessions.values())
         played = {pair: at for pair, at in played.items() if pair[0] in online and clock.now - at <= ACTIVE_S}
         models = {key: name for key, name in models.items() if key in online}
-        assert presence.here() == PresenceCounts(
+        assert presence.counts() == PresenceCounts(
             peers=len(online),
             connections=len(sessions),
             families=Counter(family for _, family in played),

@@ -21,7 +21,7 @@ import pytest
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, seal, unseal
-from app.swarm.wire.frames import decode_relay_frame, info, item, to_frame
+from app.swarm.wire.frames import decode_envelope, decode_info, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     OPENING,
@@ -121,7 +121,7 @@ def test_two_clients_learn_of_each_other_and_sigterm_says_bye(relay: tuple[subpr
             for one, other in ((ann, BOB), (bob, ANN)):
                 batch = await one.say(Sample(rid=1, k=8))
                 assert isinstance(batch, SampleReply) and len(batch.items) == 1
-                envelope = item(batch.items[0])
+                envelope = decode_envelope(batch.items[0])
                 assert envelope.id == ids[other]
                 assert unseal(envelope, one.hello.swarm).completions == ("#1 é", "#2")
             assert (await ann.say(AskStats())).peers == 2
@@ -210,7 +210,7 @@ def test_pages_and_a_missing_subprotocol(relay: tuple[subprocess.Popen[str], str
     async def story() -> None:
         async with aiohttp.ClientSession() as http:
             async with http.get(base + "/v1/info") as answer:
-                document = info(await answer.read())
+                document = decode_info(await answer.read())
                 assert is_relay_id(document.relay) and "gcd" in document.families
             for page in ("/healthz", "/readyz"):
                 async with http.get(base + page) as answer:

@@ -48,7 +48,7 @@ def with_standing(folder: Path, *who: int) -> None:
             state.standings.put(
                 key(one), Standing(error=0.01, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)
             )
-            state.standings.honest(key(one))
+            state.standings.record_honest(key(one))
         await state.close()
 
     asyncio.run(write())
@@ -145,7 +145,7 @@ def test_a_newcomer_tells_an_author_who_was_away_what_it_learned(tmp_path: Path)
         async with relays.running(tmp_path / "author", [url], author, thanked=thanked):
             await relays.until(lambda: thanked.taught)
             assert thanked.taught == {"chain_sum": 1}, "gcd was never given, and nobody speaks for another"
-            assert thanked.news() == [("chain_sum", key(OTHER).hex())]
+            assert thanked.pop_new_lessons() == [("chain_sum", key(OTHER).hex())]
             await say(newcomer, lessons=(learned(OTHER, "chain_sum"),))
             await say(forger, lessons=(learned(FORGERS[0], "chain_sum"),))
             await relays.until(lambda: thanked.pupils == 2)
@@ -168,9 +168,9 @@ def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -
     assert not told(OTHER, "lcm") and not told(AUTHOR, "gcd")
     thanked.save()
     thanked = ReceiptCounter(tmp_path)
-    assert thanked.taught == {"gcd": 1} and not thanked.news() and not told(KNOWN, "gcd")
+    assert thanked.taught == {"gcd": 1} and not thanked.pop_new_lessons() and not told(KNOWN, "gcd")
     assert all(told(who, "gcd") for who in range(1000, 999 + MAX_PUPILS)) and not told(OTHER, "gcd")
-    assert thanked.pupils == MAX_PUPILS and len(thanked.news()) == 8
+    assert thanked.pupils == MAX_PUPILS and len(thanked.pop_new_lessons()) == 8
 
 
 def test_an_author_believes_no_relay(tmp_path: Path) -> None:

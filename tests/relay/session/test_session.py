@@ -17,7 +17,7 @@ from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
-from app.swarm.wire.frames import decode_relay_frame, item, to_frame
+from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     AskStats,
@@ -100,7 +100,7 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
         assert (batch.rid, batch.window, batch.eligible, batch.sources) == (9, 2, 1, 1)
         assert batch.age_p50_s == 3
         assert bytes(batch.items[0]) == msgspec.json.encode(expected.envelope())
-        assert unseal(item(batch.items[0]), SWARM).completions == ("#1", "#2")
+        assert unseal(decode_envelope(batch.items[0]), SWARM).completions == ("#1", "#2")
         again = say(session, Sample(rid=10, k=8, families=("gcd",)))
         assert (again.items, again.sources) == ((), 1)  # not twice within the hour
         assert say(session, Sample(rid=11, k=8, families=("lcm",))).sources == 0
@@ -176,7 +176,7 @@ def test_signing_in_is_refused_with_its_reason_and_the_connection_closed() -> No
     auth = sign_in(ANN, decode_relay_frame(good.hello()), "shoal/0.1", pow=work)  # type: ignore[arg-type]
     assert isinstance(say(good, auth), Welcome) and not good.closing
     assert say(good, auth).code == Code.INVALID and not good.closing
-    assert talk.state.presence.here().connections == 1
+    assert talk.state.presence.counts().connections == 1
 
 
 def test_connections_and_new_keys_are_bounded_and_leaving_makes_room() -> None:
@@ -324,7 +324,7 @@ def test_bye_and_leaving() -> None:
     assert decode_relay_frame(session.bye("restart", 500)) == Bye(reason="restart", reconnect_after_ms=500)
     session.closed()
     session.closed()
-    assert talk.state.presence.here().peers == 0
+    assert talk.state.presence.counts().peers == 0
 
 
 def test_the_envelope_kept_has_no_type() -> None:
@@ -344,7 +344,7 @@ def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:
     assert kept is not None and kept.key == public_key(ANN)
     assert talk.state.sequences.look(public_key(ANN), 7) == "used"
     assert public_key(BOB) not in talk.state.sequences
-    assert talk.state.presence.here().families == {"gcd": 1}  # played by whoever is here
+    assert talk.state.presence.counts().families == {"gcd": 1}  # played by whoever is here
     assert say(talk.session(ANN), talk.pub(ANN, key_seq=7)).code == Code.DUPLICATE
 
 

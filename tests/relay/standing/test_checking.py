@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult, _Waiting, judge
+from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult, _Waiting, rescore
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, after_honest
 from app.relay.store.backplane import CheckedGroup
@@ -42,12 +42,12 @@ def unsound() -> Coordinates:
 
 
 def test_a_claim_is_compared_with_what_the_sandbox_says(sandbox: Sandbox) -> None:
-    assert judge(sandbox, SWARM, raw(sealed(1, 1))) is CheckResult.HONEST
-    assert judge(sandbox, SWARM, raw(sealed(1, 1, enc="zlib"))) is CheckResult.HONEST
-    assert judge(sandbox, SWARM, raw(sealed(1, 1, rewards=(0, 1)))) is CheckResult.FALSE
-    assert judge(sandbox, SWARM, b"{") is CheckResult.FALSE
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1))) is CheckResult.HONEST
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1, enc="zlib"))) is CheckResult.HONEST
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1, rewards=(0, 1)))) is CheckResult.FALSE
+    assert rescore(sandbox, SWARM, b"{") is CheckResult.FALSE
     elsewhere = msgspec.structs.replace(group(1), coordinates=group(2).coordinates)
-    assert judge(sandbox, SWARM, raw(sealed(1, 1, made=elsewhere))) in (CheckResult.FALSE, CheckResult.HONEST)
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1, made=elsewhere))) in (CheckResult.FALSE, CheckResult.HONEST)
 
 
 PAYLOADS = (
@@ -62,7 +62,7 @@ PAYLOADS = (
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_an_answer_that_would_run_is_only_wrong(sandbox: Sandbox, payload: str) -> None:
     child = sandbox.pid
-    assert judge(sandbox, SWARM, raw(sealed(1, 1, wrong=payload))) is CheckResult.HONEST
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1, wrong=payload))) is CheckResult.HONEST
     assert not hasattr(builtins, "PWNED") and sandbox.pid == child
 
 
@@ -179,7 +179,7 @@ def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
 
 def test_what_is_no_question_is_a_lie_and_what_was_not_made_is_only_dropped(sandbox: Sandbox) -> None:
     made = Group(coordinates=unsound(), completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
-    assert judge(sandbox, SWARM, raw(sealed(1, 1, made=made))) is CheckResult.NO_QUESTION
+    assert rescore(sandbox, SWARM, raw(sealed(1, 1, made=made))) is CheckResult.NO_QUESTION
 
     async def story() -> None:
         state = a_state()

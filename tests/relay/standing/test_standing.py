@@ -48,9 +48,9 @@ def test_a_newcomer_who_plays_a_group_a_minute_has_standing_within_a_day() -> No
     checks = 0
     for minute in range(24 * 60):
         clock.now += 60
-        if standings.due(b"k"):
+        if standings.draw_check(b"k"):
             checks += 1
-            standings.honest(b"k")
+            standings.record_honest(b"k")
         assert minute > 20 * 60 or b"k" not in standings.known, "nobody has it sooner, however much they send"
     assert b"k" in standings.known and checks < 150
 
@@ -61,8 +61,8 @@ def test_who_plays_two_hours_every_evening_is_known_on_the_second() -> None:
     for _ in range(2):
         for _ in range(120):
             clock.now += 60
-            if standings.due(b"k"):
-                standings.honest(b"k")
+            if standings.draw_check(b"k"):
+                standings.record_honest(b"k")
         clock.now += 22 * 3600
     assert standings.known == {b"k"}
     for _ in range(4):
@@ -150,9 +150,9 @@ def test_reports_only_make_a_check_likelier() -> None:
     standings.report(b"new", b"target")
     assert standings.of(b"target").check == pytest.approx(0.2)
     standings.report(b"known", b"target")
-    assert standings.of(b"target").check == 1.0 and standings.due(b"target")
+    assert standings.of(b"target").check == 1.0 and standings.draw_check(b"target")
     assert standings.weight(b"target") == weight
-    standings.honest(b"target")
+    standings.record_honest(b"target")
     assert standings.of(b"target").check == 0.05
     standings.wrong_report(b"known")
     assert 0.05 < standings.of(b"known").error < 0.06
@@ -164,17 +164,19 @@ def test_reports_only_make_a_check_likelier() -> None:
 
 def test_a_known_key_is_checked_one_time_in_twenty() -> None:
     standings = Standings(Clock(), Random(0))
-    assert all(standings.due(b"k") for _ in range(100))
+    assert all(standings.draw_check(b"k") for _ in range(100))
     for _ in range(50):
-        standings.honest(b"k")
-    assert 150 < sum(standings.due(b"k") for _ in range(4000)) < 250  # 200 with a standard deviation of 14
+        standings.record_honest(b"k")
+    assert (
+        150 < sum(standings.draw_check(b"k") for _ in range(4000)) < 250
+    )  # 200 with a standard deviation of 14
 
 
 def test_the_memory_is_bounded() -> None:
     standings = Standings(Clock(), Random(0), keys=3)
     for n in range(10):
-        standings.honest(bytes([n]))
-        standings.honest(b"steady")
+        standings.record_honest(bytes([n]))
+        standings.record_honest(b"steady")
     assert len(standings) == 3 and standings.of(b"steady").honest == 10 and standings.of(bytes([0])).honest == 0
     bans = Bans(most=3)
     for n in range(10):

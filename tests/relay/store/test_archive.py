@@ -20,7 +20,7 @@ from app.relay.session.shared import RelayState
 from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
 from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker
 from app.swarm.wire.body import task_of
-from app.swarm.wire.frames import decode_relay_frame, item, to_frame
+from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
@@ -35,14 +35,14 @@ from app.swarm.wire.protocol import (
     Recall,
     SampleReply,
     Stats,
-    Wanted,
+    WantedQuestions,
 )
 from app.swarm.wire.signin import sign_in
 from tests.relay.natsserver import Server, free_ports
 from tests.relay.talking import key, sealed, seed
 
 SWARM = "shoal"
-LEVEL = Wanted(family="gcd", level=0)
+LEVEL = WantedQuestions(family="gcd", level=0)
 
 
 def record(who: int, number: int, *, hours: float = 0.0, address: str = "", wrong: str = "#no") -> CheckedGroup:
@@ -83,12 +83,12 @@ def test_groups_are_found_by_their_question_and_by_their_level(tmp_path: Path) -
         for each in (one, same, other):
             archive.note(each)
         task = task_of(msgspec.json.decode(one.raw, type=type(sealed(1, 1))))
-        question = Wanted(family="gcd", level=0, seed=task.seed, index=task.index)
+        question = WantedQuestions(family="gcd", level=0, seed=task.seed, index=task.index)
         found = await archive.sample([question], 8, key(9), everybody)
         assert {old.id for old in found} == {one.id, same.id}
         assert [old.raw for old in await archive.sample([question], 8, key(1), everybody)] == [same.raw]
         assert len(await archive.sample([LEVEL], 8, key(9), everybody)) == 3
-        assert not await archive.sample([Wanted(family="gcd", level=1)], 8, key(9), everybody)
+        assert not await archive.sample([WantedQuestions(family="gcd", level=1)], 8, key(9), everybody)
         assert not await archive.sample([LEVEL], 8, key(9), lambda key: 0.0)
         await archive.close()
         again = archived(tmp_path)
@@ -133,7 +133,9 @@ def test_who_asks_for_what_is_not_there_costs_little(tmp_path: Path) -> None:
         nonlocal looks
         looks += words.startswith("SELECT")
 
-    async def ask(archive: Archive, wanted: list[Wanted], but: int, weight: float = 1.0) -> tuple[int, int]:
+    async def ask(
+        archive: Archive, wanted: list[WantedQuestions], but: int, weight: float = 1.0
+    ) -> tuple[int, int]:
         nonlocal looks
         looks = 0
         found = await archive.sample(wanted, 128, key(but), lambda _: weight)
@@ -150,7 +152,7 @@ def test_who_asks_for_what_is_not_there_costs_little(tmp_path: Path) -> None:
             assert (found, cost < 100) == (0, True), "its own groups are not looked through"
             found, cost = await ask(archive, wanted, but=9)
             assert (found, cost < 8 * 128) == (128, True)
-        elsewhere = [Wanted(family="gcd", level=0, seed=seed) for seed in range(64)]
+        elsewhere = [WantedQuestions(family="gcd", level=0, seed=seed) for seed in range(64)]
         assert (await ask(archive, elsewhere, but=9))[1] < 10 * 64
         assert (await ask(archive, [LEVEL], but=9, weight=0.0))[1] < 6 * 12 * 128
         await archive.close()
@@ -307,7 +309,7 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
         given = list(first.items)
         for rid in (5, 6, 7):  # its looks are limited, so that one of six may be found only the next time
             given += (await say(ann, Recall(rid=rid, k=4, tasks=(LEVEL,)))).items
-        assert len({item(raw).id for raw in given}) == 6 == len(given)
+        assert len({decode_envelope(raw).id for raw in given}) == 6 == len(given)
         refused = await say(ann, Recall(rid=8, k=4, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.RATE_LIMITED and refused.rid == 8
         await state.close()

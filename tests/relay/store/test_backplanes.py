@@ -250,7 +250,7 @@ def test_standing_is_kept_over_a_restart(world: World) -> None:
         state = await world.relay()
         known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
         state.standings.put(ANN, known)
-        state.standings.honest(ANN)
+        state.standings.record_honest(ANN)
         state.standings.false_claim(BOB)
         before = [state.standings.of(key) for key in (ANN, BOB)]
         assert before[0].known
@@ -383,8 +383,8 @@ def test_standing_holds_on_every_relay(server: Server) -> None:
         here, there = await world.relay(), await world.relay()
         known = Standing(error=0.01, honest=PROBATION - 1, first=time.time() - SEEN_S, latest=time.time())
         here.standings.put(ANN, known)
-        here.standings.honest(ANN)
-        there.standings.honest(ANN)
+        here.standings.record_honest(ANN)
+        there.standings.record_honest(ANN)
         await here.write_standings()
         await until(lambda: ANN in there.standings.known)
         there.standings.false_claim(ANN)

@@ -23,9 +23,9 @@ from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import KnownRelays
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import unseal
-from app.swarm.wire.frames import item
+from app.swarm.wire.frames import decode_envelope
 from app.swarm.wire.limits import Code, Quotas
-from app.swarm.wire.protocol import SOCKET_PATH, Bye, Err, Ok, Pub, Report, Wanted
+from app.swarm.wire.protocol import SOCKET_PATH, Bye, Err, Ok, Pub, Report, WantedQuestions
 from tests.swarm.relays import (
     ANN,
     BOB,
@@ -91,13 +91,15 @@ def test_a_node_recalls_a_question_and_its_author_takes_the_answers_back(relay: 
                 assert ann.publish(group(n), (1, 0))
             await until(lambda: ann.status.acknowledged == 3 and bob.status.connected)
             where = group(1).coordinates
-            question = Wanted(family=where.family, level=where.level, seed=where.seed, index=where.index)
+            question = WantedQuestions(
+                family=where.family, level=where.level, seed=where.seed, index=where.index
+            )
             found = await bob.recall(8, [question])
             assert found is not None and found.window == 3
-            recalled = [unseal(item(raw), "shoal").task.coordinates() for raw in found.items]
+            recalled = [unseal(decode_envelope(raw), "shoal").task.coordinates() for raw in found.items]
             assert recalled == [where]
             assert await ann.erase() == 3 and await bob.erase() == 0
-            level = Wanted(family=where.family, level=where.level)
+            level = WantedQuestions(family=where.family, level=where.level)
             left = await bob.recall(8, [level])
             assert left is not None and not left.items
             sampled = await bob.sample(8)
@@ -119,7 +121,7 @@ def test_two_nodes_find_each_others_groups(relay: Relay, tmp_path: Path) -> None
             await until(lambda: ann.status.acknowledged == 2)
             batch = await bob.sample(8, ["gcd"], max_age_s=60)
             assert batch is not None and len(batch.items) == 2
-            envelopes = [item(one) for one in batch.items]
+            envelopes = [decode_envelope(one) for one in batch.items]
             assert {one.enc for one in envelopes} == {"zlib", "plain"}, "long text travels compressed"
             assert {unseal(one, "shoal").completions[0][:4] for one in envelopes} == {"so i", "xxxx"}
             assert await bob.sample(8, ["lcm"]) is not None
@@ -180,7 +182,7 @@ def test_a_relay_killed_and_started_again_costs_nothing(relay: Relay, tmp_path: 
             for _ in range(8):
                 batch = await bob.sample(16)
                 if batch is not None:
-                    fresh = {item(one).id for one in batch.items}
+                    fresh = {decode_envelope(one).id for one in batch.items}
                     assert not fresh & ids, "nothing is in the window twice"
                     ids |= fresh
                     if batch.window == 45:

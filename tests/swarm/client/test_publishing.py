@@ -26,7 +26,7 @@ def publisher(folder: Path, swarm: str | None = "shoal") -> Publisher:
     outbox = Outbox(folder / "outbox.db")
     one = Publisher(outbox, ANN, RelayClock(), Random(1), now=0.0)
     if swarm is not None:
-        one.belongs(swarm)
+        one.set_swarm(swarm)
     return one
 
 
@@ -93,7 +93,7 @@ def test_what_is_held_for_an_unknown_swarm_is_bounded_and_sealed_later(tmp_path:
     for number in range(MAX_HELD + 3):
         assert one.add(group(number), (1, 0), now=0.0)
     assert one.held == MAX_HELD and one.counts.created == 0
-    one.belongs("shoal")
+    one.set_swarm("shoal")
     assert one.held == 0 and one.counts.created == MAX_HELD
 
 
@@ -147,7 +147,7 @@ def test_who_publishes_what_there_is_room_for_empties_the_outbox(tmp_path: Path)
     now, made, most = 0.0, 0, 0
     while now < 1800:
         now += 5.0
-        for _ in range(min(12, one.room(now))):
+        for _ in range(min(12, one.groups_to_publish(now))):
             assert one.add(group(made % 50), (1, 0), now)
             made += 1
         most = max(most, one.counts.waiting)

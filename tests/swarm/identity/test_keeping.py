@@ -21,7 +21,7 @@ from keyring.backends.chainer import ChainerBackend
 from app.node.data.contents import kind
 from app.swarm.identity import keyrings
 from app.swarm.identity import storage as keeping
-from app.swarm.identity.identity import Identity, IdentityError, to_file
+from app.swarm.identity.identity import Identity, IdentityError, encode_key
 from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_backend
 from app.swarm.identity.storage import (
     KeyStore,
@@ -187,10 +187,10 @@ def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, co
 def test_another_ones_file_under_this_name_is_not_taken_for_the_key(tmp_path: Path) -> None:
     mine = opened(tmp_path, None).identity
     (file,) = tmp_path.glob("*.secret")
-    file.write_bytes(to_file(OTHERS))
+    file.write_bytes(encode_key(OTHERS))
     why = str(refused(tmp_path))
     assert OTHERS.name in why and mine.name in why
-    assert file.read_bytes() == to_file(OTHERS)
+    assert file.read_bytes() == encode_key(OTHERS)
 
 
 def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_while_a_keyring_with_the_key_can_not_be_read_there_is_no_other_name(tmp
         why = refused(tmp_path, out_of_order)
         assert isinstance(why, KeyringLocked) and not isinstance(why, KeyringWaiting)
         assert opened(tmp_path, ring).identity == mine, "in turn"
-    assert public_identity(tmp_path).name == mine.name and keeping.kept_in_keyring(tmp_path) == mine.name
+    assert public_identity(tmp_path).name == mine.name and keeping.keyring_key_name(tmp_path) == mine.name
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "00" * 32])

@@ -144,12 +144,12 @@ def test_an_author_that_lies_is_passed_over_in_every_swarm_of_a_file(sandbox: Sa
 def test_a_flood_of_keys_leaves_other_authors_their_share(tmp_path: Path) -> None:
     honest_ones = [line(signed(honest(n), me=BOB)) for n in range(6)]
     flood = [line(signed(honest(n), me=one)) for one in identities(3) for n in range(20)]
-    kept = archive.fitting([*honest_ones, *flood], most=16)
+    kept = archive.select_within_limits([*honest_ones, *flood], most=16)
     assert [one.group.pk for one in kept].count(BOB.key.hex()) == 4
     assert kept == [one for one in (*honest_ones, *flood) if one in kept], "in their order"
     assert honest_ones[-1] in kept and honest_ones[0] not in kept, "the latest"
     size = len(msgspec.json.encode(honest_ones[0])) + 1
-    assert len(archive.fitting(honest_ones, most_bytes=2 * size + 10)) == 2
+    assert len(archive.select_within_limits(honest_ones, most_bytes=2 * size + 10)) == 2
 
 
 def test_a_relays_day_is_read_while_it_runs(tmp_path: Path) -> None:
@@ -163,10 +163,10 @@ def test_a_relays_day_is_read_while_it_runs(tmp_path: Path) -> None:
             " VALUES (x'00', x'00', 0, '', 'gcd', 0, 0, 0, 0, 0, ?)",
             (raw,),
         )
-    (found,) = archive.of_relay(tmp_path)
+    (found,) = archive.read_relay_archive(tmp_path)
     assert found.swarm == SWARM and msgspec.json.encode(found.group) == raw
     with pytest.raises(ArchiveError, match="--state"):
-        list(archive.of_relay(tmp_path / "nothing"))
+        list(archive.read_relay_archive(tmp_path / "nothing"))
 
 
 def test_a_node_alone_lets_imported_groups_wait_for_a_lesson(tmp_path: Path, sandbox: Sandbox) -> None:

@@ -130,7 +130,7 @@ def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
 
 def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     buffer = PeerBuffer(clock())
-    buffer.practise(["gcd"])
+    buffer.set_trained_families(["gcd"])
     assert all(buffer.add(checked(number, family="lcm", age_s=9999)) for number in range(4))
     assert not buffer.add(checked(0, family="lcm")) and buffer.add(checked(9))
     assert len(buffer.waiting_groups()) == 4 and take_all(buffer) == [checked(9).id]
@@ -142,20 +142,20 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     assert buffer.times_taught == {first.id: 2, second.id: 2} and buffer.taken == 3, (
         "it thanks for each only once"
     )
-    buffer.practise(["gcd", "lcm"])
+    buffer.set_trained_families(["gcd", "lcm"])
     assert not buffer.waiting_groups() and take_all(buffer) == [], "taught, or too old for a round"
 
 
 def test_what_waits_outlasts_the_node_for_a_day() -> None:
     buffer = PeerBuffer(clock())
-    buffer.practise(["gcd"])
+    buffer.set_trained_families(["gcd"])
     assert all(buffer.add(checked(number, family="lcm")) for number in range(3))
     first, second, third = buffer.waiting_groups()
     buffer.settle_lesson([first.id, second.id], [first])
     saved = buffer.save_waiting("swarm")
     assert msgspec.json.decode(msgspec.json.encode(saved), type=WaitingGroups) == saved
     later = PeerBuffer(clock(NOW_MS + 3_600_000))
-    later.practise(["gcd"])
+    later.set_trained_families(["gcd"])
     assert later.add(third)
     later.restore_waiting(saved)
     assert {one.id for one in later.waiting_groups()} == {first.id, second.id, third.id}
@@ -176,15 +176,15 @@ def test_what_came_before_the_families_were_known_waits_where_they_are_not_pract
     )
     person = ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,))
     buffer.add(msgspec.structs.replace(alone, scored=person))
-    assert buffer.solved == {"gcd", "lcm", "dice"} and len(buffer) == 4
-    buffer.practise(["gcd"])
+    assert buffer.families == {"gcd", "lcm", "dice"} and len(buffer) == 4
+    buffer.set_trained_families(["gcd"])
     assert len(buffer) == 1 and [one.id for one in buffer.waiting_groups()] == [checked(n).id for n in (1, 2)]
-    assert buffer.solved == {"gcd", "lcm"}, "no lesson teaches a person's answer"
+    assert buffer.families == {"gcd", "lcm"}, "no lesson teaches a person's answer"
 
 
 def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family() -> None:
     buffer = PeerBuffer(clock())
-    buffer.practise(["gcd"])
+    buffer.set_trained_families(["gcd"])
     for number in range(30):
         buffer.add(checked(number, "ann", family="lcm"))
         buffer.add(checked(1000 + number, "ann", family="dice"))

@@ -349,7 +349,7 @@ import sys
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import STRIKES, Intake
 with Sandbox() as sandbox:
-    sifted = Intake(sandbox, {SWARM!r}, []).sift([one.encode() for one in {items!r}], {NOW_MS})
+    sifted = Intake(sandbox, {SWARM!r}, []).check_batch([one.encode() for one in {items!r}], {NOW_MS})
 print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy") if name in sys.modules])
 """
     root = STAND_IN.parents[3]
@@ -360,7 +360,7 @@ print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy")
 def test_a_batch_is_sifted_and_what_must_be_reported_is_said(intake: Intake) -> None:
     false, unsafe = with_(rewards=[0, 1, 0]), said("\x1b[2J")
     items = [encoded(signed(honest(5))), b"{", encoded(false), msgspec.Raw(encoded(unsafe)), false]
-    sifted = intake.sift(items, NOW_MS)
+    sifted = intake.check_batch(items, NOW_MS)
     assert [one.id for one in sifted.checked] == [signed(honest(5)).id]
     assert sifted.refused == {
         IntakeReason.NOT_JSON: 1,
@@ -384,12 +384,12 @@ def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sa
 
     intake.check = once  # type: ignore[method-assign]
     try:
-        sifted = intake.sift(items, NOW_MS)
+        sifted = intake.check_batch(items, NOW_MS)
     finally:
         sandbox.wake()
     assert [one.id for one in sifted.checked] == [signed(honest(6)).id] and not sifted.refused
     intake.check = check  # type: ignore[method-assign]
-    assert [one.id for one in intake.sift(items[2:], NOW_MS).checked] == [signed(honest(8)).id]
+    assert [one.id for one in intake.check_batch(items[2:], NOW_MS).checked] == [signed(honest(8)).id]
 
 
 def test_memory_is_bounded(intake: Intake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.common.signing import public_key
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import Private, check_token, credential, joining, mint
+from app.swarm.invite.private import Private, check_token, mint, private_invite, token_to_present
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code, Refused, RelayLimits
 from app.swarm.wire.protocol import Auth, Hello
@@ -81,15 +81,15 @@ def test_tokens_fit_the_protocol() -> None:
 def test_a_node_shows_its_invite_to_nobody_else() -> None:
     token = mint(OPERATOR, "example-swarm", NOW + 60)
     bound = Invite(url=URL, swarm="example-swarm", relay="relay.example", token=token)
-    assert credential(bound, hello()) == token
-    assert credential(Invite(url=URL, token=token), hello()) == token
-    assert credential(bound, hello(relay="evil.example")) is None
-    assert credential(bound, hello(swarm="other-swarm")) is None
-    assert credential(None, hello()) is None
-    assert credential(Invite(url=URL), hello()) is None
+    assert token_to_present(bound, hello()) == token
+    assert token_to_present(Invite(url=URL, token=token), hello()) == token
+    assert token_to_present(bound, hello(relay="evil.example")) is None
+    assert token_to_present(bound, hello(swarm="other-swarm")) is None
+    assert token_to_present(None, hello()) is None
+    assert token_to_present(Invite(url=URL), hello()) is None
 
 
 def test_a_private_key_is_never_sent() -> None:
-    invite = joining(CODE, Invite(url=URL, relay="relay.example"))
-    assert credential(invite, hello(swarm=CODE.swarm)) is None
-    assert credential(Invite(url=URL, token="a1.00"), hello()) is None
+    invite = private_invite(CODE, Invite(url=URL, relay="relay.example"))
+    assert token_to_present(invite, hello(swarm=CODE.swarm)) is None
+    assert token_to_present(Invite(url=URL, token="a1.00"), hello()) is None

@@ -9,7 +9,7 @@ import rich.pretty
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.invite.invite import MAX_LINK_CHARS, PREFIX, Invite, InviteError, parse, where
+from app.swarm.invite.invite import MAX_LINK_CHARS, PREFIX, Invite, InviteError, invite_from_text, parse
 
 LABEL = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 NAMES = st.lists(LABEL, min_size=1, max_size=4).flatmap(
@@ -47,17 +47,17 @@ def test_a_link_says_the_whole_invite(invite: Invite) -> None:
     assert re.fullmatch(
         r"[A-Za-z0-9._~:/?&=\[\]-]+", link
     )  # nothing that a chat or a shell would touch but ? and &
-    assert parse(link) == where(f"  {link}\n") == invite
-    assert where(invite.url) == Invite(url=invite.url)
+    assert parse(link) == invite_from_text(f"  {link}\n") == invite
+    assert invite_from_text(invite.url) == Invite(url=invite.url)
 
 
 @given(V4, st.integers(1, 65_535), st.booleans())
 def test_six_words_say_an_address_and_a_class(host: str, port: int, room: bool) -> None:
-    invite = where(f"{host}:{port}" if port != 443 else f"ws://{host}:443")
+    invite = invite_from_text(f"{host}:{port}" if port != 443 else f"ws://{host}:443")
     invite = msgspec.structs.replace(invite, room="class" if room else None)
     words = invite.words()
     assert words is not None and len(words.split()) == 6
-    assert where(f" {words.replace(' ', ', ').title()}\n") == invite
+    assert invite_from_text(f" {words.replace(' ', ', ').title()}\n") == invite
 
 
 def test_a_wrong_word_leads_nowhere() -> None:
@@ -68,9 +68,9 @@ def test_a_wrong_word_leads_nowhere() -> None:
         (4, words[5], "one is wrong"),
     ):
         with pytest.raises(InviteError, match=said):
-            where(" ".join([*words[:place], wrong, *words[place + 1 :]]))
+            invite_from_text(" ".join([*words[:place], wrong, *words[place + 1 :]]))
     with pytest.raises(InviteError, match="these are 5"):
-        where(" ".join(words[:5]))
+        invite_from_text(" ".join(words[:5]))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,12 @@ def test_what_six_words_cannot_say_has_none(link: str) -> None:
 
 @given(st.text(max_size=80) | st.text(alphabet=string.printable, max_size=80))
 def test_any_other_text_is_refused_with_a_sentence(text: str) -> None:
-    for read, entered in ((where, text), (parse, text), (parse, PREFIX + text), (where, f"ws://{text}")):
+    for read, entered in (
+        (invite_from_text, text),
+        (parse, text),
+        (parse, PREFIX + text),
+        (invite_from_text, f"ws://{text}"),
+    ):
         try:
             invite = read(entered)
         except InviteError as error:
@@ -114,8 +119,8 @@ def test_any_other_text_is_refused_with_a_sentence(text: str) -> None:
     ],
 )
 def test_addresses_have_one_way_of_writing(text: str, url: str) -> None:
-    assert where(text).url == url
-    assert where(url).url == url
+    assert invite_from_text(text).url == url
+    assert invite_from_text(url).url == url
 
 
 @pytest.mark.parametrize(
@@ -191,7 +196,7 @@ def test_addresses_have_one_way_of_writing(text: str, url: str) -> None:
 )  # fmt: skip
 def test_every_defect_has_its_own_sentence(text: str, word: str) -> None:
     with pytest.raises(InviteError, match=re.escape(word)):
-        where(text)
+        invite_from_text(text)
 
 
 def test_an_invite_made_by_hand_is_checked_as_well() -> None:

@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.swarm.invite import invite, private
-from app.swarm.invite.invite import Invite, InviteError, is_spoken, spell, where
-from app.swarm.invite.private import Private, PrivateError, check_words, from_token, new_words, unlock
+from app.swarm.invite.invite import Invite, InviteError, invite_from_text, is_invite_number, words_from_number
+from app.swarm.invite.private import (
+    Private,
+    PrivateError,
+    check_words,
+    new_words,
+    parse_access_key,
+    private_swarm_from_text,
+)
 from app.swarm.wire.body import SwarmId
 
 WORDS = "abuse boss fly battle rubber warrior"
@@ -16,16 +23,16 @@ KEY = "9245ab24927a1c4274cfbfeeb6f38d6ea2c220010ff5fa3c873cb46df515d869"
 
 
 def test_the_words_open_the_same_swarm_everywhere_however_they_are_spaced() -> None:
-    found = unlock("  Abuse-BOSS,fly\n battle rubber  warrior ")
+    found = private_swarm_from_text("  Abuse-BOSS,fly\n battle rubber  warrior ")
     assert (found.swarm, found.token) == ("private-ae2kktxb43fggys7", f"a1.{KEY}")
-    assert unlock(f" a1.{KEY}\n") == from_token(found.token) == found
+    assert private_swarm_from_text(f" a1.{KEY}\n") == parse_access_key(found.token) == found
     msgspec.convert(found.swarm, SwarmId)
 
 
 @given(st.integers(0, 2**60 - 1))
 def test_every_code_is_six_words_that_check_each_other(number: int) -> None:
-    words = spell(private._checked(number))
-    if is_spoken(private._checked(number)):
+    words = words_from_number(private._checked(number))
+    if is_invite_number(private._checked(number)):
         return  # one of 131,072 says an invite
     assert check_words(words) == words
     assert len(words.split()) == 6
@@ -37,7 +44,7 @@ def test_words_in_the_wrong_field_are_told_where_they_belong() -> None:
     with pytest.raises(PrivateError, match="are an invite"):
         check_words(spoken)
     with pytest.raises(InviteError, match="private swarm"):
-        where(WORDS)
+        invite_from_text(WORDS)
 
 
 def test_codes_are_never_the_same() -> None:
@@ -70,7 +77,7 @@ def test_one_wrong_word_of_the_list_is_found_63_times_of_64() -> None:
 )
 def test_what_is_no_code_is_refused_without_repeating_it(text: str, word: str) -> None:
     with pytest.raises(PrivateError, match=word) as caught:
-        unlock(text)
+        private_swarm_from_text(text)
     assert all(one not in str(caught.value) for one in ("abuse", "flie", KEY))
 
 

@@ -27,10 +27,10 @@ def both(secret: bytes = SECRET, other: bytes = SECRET) -> tuple[Initiator, Resp
 
 
 def lines(client: Initiator, relay: Responder) -> tuple[tuple[Cipher, Cipher], tuple[Cipher, Cipher]]:
-    relay.hear(client.say())
-    bound = relay.answer()
-    message, theirs = relay.seal(b"hello")
-    heard, payload, ours = client.hear(message)
+    relay.read_message(client.write_message())
+    bound = relay.begin_answer()
+    message, theirs = relay.finish_answer(b"hello")
+    heard, payload, ours = client.read_message(message)
     assert (heard, payload) == (bound, b"hello")
     return ours, theirs
 
@@ -43,12 +43,12 @@ def test_the_published_vector() -> None:
         SECRET, b"John Galt", bytes.fromhex("bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b")
     )
     (first, first_sealed), (second, second_sealed), *rest = VECTOR
-    assert client.say(first).hex() == first_sealed
-    assert relay.hear(bytes.fromhex(first_sealed)) == first
-    relay.answer()
-    message, theirs = relay.seal(second)
+    assert client.write_message(first).hex() == first_sealed
+    assert relay.read_message(bytes.fromhex(first_sealed)) == first
+    relay.begin_answer()
+    message, theirs = relay.finish_answer(second)
     assert message.hex() == second_sealed
-    _, heard, ours = client.hear(message)
+    _, heard, ours = client.read_message(message)
     assert heard == second
     assert client.hash.hex() == "f4d03dc34495c95729ea6de9e1b59004b59733102488b3e24bc441e0be208eaf"
     assert client.hash == relay.hash
@@ -61,25 +61,25 @@ def test_the_published_vector() -> None:
 def test_who_does_not_know_the_secret_is_not_heard() -> None:
     client, relay = both(other=bytes(32))
     with pytest.raises(NoiseError):
-        relay.hear(client.say())
+        relay.read_message(client.write_message())
     client, relay = both()
     stranger = Responder(bytes(32), b"p")
-    stranger._theirs = client.say()[:32]
-    stranger.answer()
+    stranger._theirs = client.write_message()[:32]
+    stranger.begin_answer()
     with pytest.raises(NoiseError):
-        client.hear(stranger.seal(b"hello")[0])
+        client.read_message(stranger.finish_answer(b"hello")[0])
     with pytest.raises(NoiseError):
-        Responder(SECRET, b"another prologue").hear(client.say())
+        Responder(SECRET, b"another prologue").read_message(client.write_message())
 
 
 @pytest.mark.parametrize("message", [b"", b"x" * 31, bytes(OPENING), bytes(32) + b"x" * 16])
 def test_what_is_no_message_of_the_handshake(message: bytes) -> None:
     for one, other in (both(), both()):
         with pytest.raises(NoiseError):
-            other.hear(message)
-        one.say()
+            other.read_message(message)
+        one.write_message()
         with pytest.raises(NoiseError):
-            one.hear(message)
+            one.read_message(message)
 
 
 def test_nothing_can_be_changed_repeated_left_out_or_turned_round() -> None:

@@ -128,14 +128,14 @@ def test_both_sides_say_and_hear_what_the_framework_says(
     """Our initiator with its responder, our responder with its initiator, and messages in any order."""
     client, relay = Initiator(psk, prologue, one), Responder(psk, prologue, other)
     theirs = HandshakeState(prologue, psk, other)
-    assert theirs.read(client.say(payloads[0])) == payloads[0]
-    bound, payload, ours = client.hear(theirs.write(payloads[1]))
+    assert theirs.read(client.write_message(payloads[0])) == payloads[0]
+    bound, payload, ours = client.read_message(theirs.write(payloads[1]))
     assert payload == payloads[1] and client.hash == theirs.h
 
     spoken = HandshakeState(prologue, psk, one)
-    assert relay.hear(spoken.write(payloads[0])) == payloads[0]
-    assert relay.answer() == bound, "both sides are bound to the same"
-    message, answered = relay.seal(payloads[1])
+    assert relay.read_message(spoken.write(payloads[0])) == payloads[0]
+    assert relay.begin_answer() == bound, "both sides are bound to the same"
+    message, answered = relay.finish_answer(payloads[1])
     assert spoken.read(message) == payloads[1] and relay.hash == spoken.h == client.hash
 
     (out, back), (heard, said) = theirs.split(), spoken.split()
@@ -150,10 +150,10 @@ def test_both_sides_say_and_hear_what_the_framework_says(
 
 def test_neither_side_hears_itself() -> None:
     client, relay = Initiator(bytes(32), b""), Responder(bytes(32), b"")
-    relay.hear(client.say())
-    relay.answer()
-    message, theirs = relay.seal(b"")
-    _, _, ours = client.hear(message)
+    relay.read_message(client.write_message())
+    relay.begin_answer()
+    message, theirs = relay.finish_answer(b"")
+    _, _, ours = client.read_message(message)
     for sender, receiver in (ours, theirs):
         with pytest.raises(NoiseError):
             receiver.decrypt(sender.encrypt(b"mirrored"))
@@ -170,13 +170,13 @@ def test_a_key_that_shares_nothing_is_refused_by_both(point: str, high: int) -> 
     spoken.mix_hash(bytes(raw))
     spoken.mix_key(bytes(raw))
     relay = Responder(bytes(32), b"p")
-    relay.hear(bytes(raw) + spoken.cipher.encrypt(spoken.h, b""))
+    relay.read_message(bytes(raw) + spoken.cipher.encrypt(spoken.h, b""))
     with pytest.raises(NoiseError):
-        relay.answer()
+        relay.begin_answer()
     client = Initiator(bytes(32), b"p")
-    client.say()
+    client.write_message()
     with pytest.raises(NoiseError):
-        client.hear(bytes(raw) + bytes(16))
+        client.read_message(bytes(raw) + bytes(16))
 
 
 def test_the_last_number_is_never_used() -> None:

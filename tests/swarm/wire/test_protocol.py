@@ -27,7 +27,7 @@ FROM_CLIENT = [
     protocol.Auth(pk=ID, sig=SIG, proto="1.1", caps=("zlib",), client="shoal/0.1", pow="ff", invite="a.b-c_d"),
     protocol.Pub(id=ID, pk=ID, sig=SIG, body="{}", enc="zlib"),
     protocol.Sample(rid=1, k=8, families=("gcd",), max_age_s=60, per_key_cap=1),
-    protocol.Recall(rid=2, k=8, tasks=(protocol.Wanted(family="gcd", level=0, seed=5, index=1),)),
+    protocol.Recall(rid=2, k=8, tasks=(protocol.WantedQuestions(family="gcd", level=0, seed=5, index=1),)),
     protocol.Erase(),
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
@@ -88,9 +88,9 @@ def test_a_published_envelope_reaches_the_reader_as_it_was_sealed(body: Body) ->
     batch = decode_relay_frame(frame)
     assert isinstance(batch, protocol.SampleReply)
     good, bad, again = batch.items
-    assert frames.item(good) == frames.item(again) == sealed
-    assert refused(frames.item, bytes(bad)).flaw == Flaw.WRONG_SHAPE
-    assert unseal(frames.item(good), "example-swarm") == body
+    assert frames.decode_envelope(good) == frames.decode_envelope(again) == sealed
+    assert refused(frames.decode_envelope, bytes(bad)).flaw == Flaw.WRONG_SHAPE
+    assert unseal(frames.decode_envelope(good), "example-swarm") == body
 
 
 def test_a_relay_refuses_what_it_does_not_know_and_a_client_passes_over_it() -> None:
@@ -147,8 +147,8 @@ def test_sizes_are_checked_first() -> None:
     assert refused(decode_relay_frame, b" " * (BATCH_FRAME + 1)).flaw == Flaw.TOO_LARGE
     padded = b'{"t":"notice","msg":"x"' + b" " * FRAME_BYTES + b"}"
     assert refused(decode_relay_frame, padded).flaw == Flaw.TOO_LARGE
-    assert refused(frames.item, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
-    assert refused(frames.info, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(frames.decode_envelope, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(frames.decode_info, b" " * (FRAME_BYTES + 1)).flaw == Flaw.TOO_LARGE
     quotes = protocol.Pub(id=ID, pk=ID, sig=SIG, body='"' * FRAME_BYTES)
     assert refused(to_frame, quotes).flaw == Flaw.TOO_LARGE  # type: ignore[arg-type]
 
@@ -203,9 +203,9 @@ def test_work_is_done_where_it_is_asked_for() -> None:
 
 
 def test_the_highest_common_version_is_spoken() -> None:
-    assert protocol.agree(("3.0", "1.1", "1.0")) == "1.1"
+    assert protocol.highest_common_version(("3.0", "1.1", "1.0")) == "1.1"
     with pytest.raises(Refused) as refusal:
-        protocol.agree(("1.0", "2.0"))
+        protocol.highest_common_version(("1.0", "2.0"))
     assert refusal.value.code == Code.UNSUPPORTED
 
 
@@ -237,7 +237,7 @@ _frames = [to_frame(one) for one in (*FROM_CLIENT, *FROM_RELAY)]
 
 def _reads_or_refuses(frame: bytes) -> None:
     """The property: a message or a Refused with a sentence, never another exception."""
-    for read in (from_client, decode_relay_frame, frames.item, frames.info):
+    for read in (from_client, decode_relay_frame, frames.decode_envelope, frames.decode_info):
         try:
             message = read(frame)
         except Refused as refusal:
@@ -298,5 +298,6 @@ def test_what_a_text_says_is_no_key(text: str) -> None:
     twice = to_frame(pub)[:-1] + b',"enc":"plain"}'
     assert refused(from_client, twice).flaw == Flaw.NOT_JSON
     assert (
-        refused(frames.item, msgspec.json.encode(pub.envelope())[:-1] + b',"body":"x"}').flaw == Flaw.NOT_JSON
+        refused(frames.decode_envelope, msgspec.json.encode(pub.envelope())[:-1] + b',"body":"x"}').flaw
+        == Flaw.NOT_JSON
     )

@@ -83,10 +83,10 @@ def test_the_sealed_line() -> None:
     prologue = b"shoal-private-line-v1\0private-ae2kktxb43fggys7"
     client = noise.Initiator(bytes.fromhex(key), prologue, b"\x01" * 32)
     relay = noise.Responder(bytes.fromhex(key), prologue, b"\x02" * 32)
-    assert client.say().hex() == first
-    assert relay.hear(bytes.fromhex(first)) == b"" and relay.answer().hex() == bound
-    assert relay.seal(b"{}")[0].hex() == second
-    opened, hello, line = client.hear(bytes.fromhex(second))
+    assert client.write_message().hex() == first
+    assert relay.read_message(bytes.fromhex(first)) == b"" and relay.begin_answer().hex() == bound
+    assert relay.finish_answer(b"{}")[0].hex() == second
+    opened, hello, line = client.read_message(bytes.fromhex(second))
     assert (opened.hex(), hello) == (bound, b"{}")
     assert line[1].decrypt(bytes.fromhex(notice)) == b'{"t":"notice","msg":"hi"}'
     assert Private(bytes.fromhex(key)).prologue == prologue and len(first) == 2 * noise.OPENING

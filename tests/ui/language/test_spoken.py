@@ -19,7 +19,7 @@ from app.node.record.errors import disk_full_sentence
 from app.node.record.reasons import Reason
 from app.node.trainer import link
 from app.sapo.asking import Way
-from app.swarm.invite.invite import InviteError, where
+from app.swarm.invite.invite import InviteError, invite_from_text
 from app.ui.language import translating
 from app.ui.language.texts import SPOKEN_FILE, translated
 
@@ -85,7 +85,7 @@ def said() -> Iterator[str]:
     yield healing.placement_sentence(Placement(way=Way(name="plain"), families={}))
     for text in ("", "x y", "shoal://join/", "http://a", "ws://a:0", "mailto:a"):
         with pytest.raises(InviteError) as wrong:
-            where(text)
+            invite_from_text(text)
         yield str(wrong.value)
 
 

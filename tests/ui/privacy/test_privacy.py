@@ -18,7 +18,7 @@ from app.swarm.identity.identity import node_name
 from app.swarm.wire import protocol
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import LineMessage
+from app.swarm.wire.limits import LoggedMessage
 from app.swarm.wire.protocol import Pub, SampleReply
 from app.ui.frame.frame import Actions
 from app.ui.privacy.live import Live
@@ -50,7 +50,7 @@ def envelope(answers: int = 8, enc: Encoding = "plain", length: int = 40):  # ty
     return seal(body, SEED, enc)
 
 
-def told(*frames: tuple[bool, bytes]) -> tuple[LineMessage, ...]:
+def told(*frames: tuple[bool, bytes]) -> tuple[LoggedMessage, ...]:
     ledger = Ledger()
     for outgoing, frame in frames:
         (ledger.record_sent if outgoing else ledger.record_received)(frame)
@@ -70,7 +70,7 @@ def test_every_message_of_the_protocol_is_told_in_plain_words() -> None:
         if not one.__name__.startswith("_")
     }
     for kind, outgoing in kinds.items():
-        said = meaning(LineMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text="{}"))
+        said = meaning(LoggedMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text="{}"))
         assert said != kind and " " in said, kind
     assert {"recall", "taught"} <= kinds.keys()
 
@@ -95,11 +95,11 @@ def test_of_a_long_batch_the_beginning_is_read() -> None:
 @given(st.text(max_size=300), st.sampled_from(["pub", "batch", "sample"]), st.booleans())
 def test_no_text_breaks_the_reading(text: str, kind: str, outgoing: bool) -> None:
     for whole in (text, f'{{"t":"{kind}","items":[{text}', '{"items":[' + "[" * 90_000, f'{{"body":{text}}}'):
-        for group in groups(LineMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text=whole)):
+        for group in groups(LoggedMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text=whole)):
             assert len(group.completions_G) == len(group.rewards_G)
 
 
-def exchanged(*messages: LineMessage) -> View:
+def exchanged(*messages: LoggedMessage) -> View:
     return views.learning(solo=False, swarm=views.swarm(3, messages=messages))
 
 

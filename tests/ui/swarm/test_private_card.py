@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.swarm.invite.invite import where
+from app.swarm.invite.invite import invite_from_text
 from app.swarm.invite.private import check_words
 from app.ui.frame.frame import Actions
 from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
@@ -56,7 +56,7 @@ def test_one_field_takes_an_invite_as_six_words_too(
     page = SwarmPage(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
-    invite = where("192.168.1.20:8777")
+    invite = invite_from_text("192.168.1.20:8777")
     page._alone._address.setText(invite.words() or "")
     page._alone._join()
     assert asked == [("join", invite.link())]
