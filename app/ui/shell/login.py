@@ -29,10 +29,10 @@ class AutostartSwitch:
     def starts_from_here(self) -> bool:
         """Whether the entry starts the window of this data folder."""
         try:
-            command = self._system.command() or []
+            command = self._system.command()
         except AutostartError:
             return False
-        return "--home" not in command or str(self._home) in command
+        return command is not None and ("--home" not in command or str(self._home) in command)
 
     def turn(self, on: bool) -> None:
         """Turns starting at login on or off. Raises AutostartError."""
