@@ -30,11 +30,14 @@ class BatchLimits:
     checkpointing: bool = False
 
     @classmethod
-    def fitting(cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int) -> BatchLimits:
-        """Returns limits for which activations use half of the free memory; layers are recomputed if 1024
-        tokens do not fit otherwise. The `token_bytes` are bytes per token without and with recomputing.
+    def for_memory(
+        cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int
+    ) -> BatchLimits:
+        """Returns limits for which activations use at most half of the free memory. Layers are recomputed if
+        fewer than 1024 tokens (or `most`) fit otherwise. The `token_bytes` are bytes per token without and with
+        recomputing.
 
-        >>> BatchLimits.fitting(4 * 2**20, 2048, 1024, 128), BatchLimits.fitting(2**20, 2048, 1024, 128)
+        >>> BatchLimits.for_memory(4 * 2**20, 2048, 1024, 128), BatchLimits.for_memory(2**20, 2048, 1024, 128)
         (BatchLimits(tokens=2048, checkpointing=False), BatchLimits(tokens=2048, checkpointing=True))
         """
         tokens = int(free_bytes * 0.5 / token_bytes)
@@ -55,14 +58,16 @@ class BatchLimits:
 
 
 @dataclass(frozen=True)
-class MemoryErrors:
-    """Recovers from out-of-memory errors. `ran_out` recognises the engine's errors, `release` frees its cached
-    memory."""
+class MemoryRecovery:
+    """Retries work after out-of-memory errors. `ran_out` recognises the engine's errors, `release` frees its
+    cached memory."""
 
     ran_out: Callable[[Exception], bool]
     release: Callable[[], None]
 
-    def learning(self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]) -> Done:
+    def retry_learning(
+        self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]
+    ) -> Done:
         """Runs `work`, and retries it with lower limits when memory runs out; `notice` gets a sentence each
         time. Raises EngineError when the limits cannot be lowered further."""
         while True:
@@ -79,7 +84,7 @@ class MemoryErrors:
                 notice(sentence)
             self.release()
 
-    def sampling(
+    def retry_sampling(
         self, work: Callable[[slice], None], prompts: int, at_once: int, n: int, max_tokens: int
     ) -> int:
         """Runs `work` on slices of the prompts, at first `at_once` prompts, half as many whenever memory runs
@@ -131,15 +136,15 @@ def step_stats(
     )
 
 
-def scored(
+def logprobs_in_micro_batches(
     sequences_S: Sequence[tuple[Tokens, Tokens]],
     tokens: int,
     logprobs: Callable[[list[tuple[Tokens, Tokens]], list[int]], list[float]],
     shared: bool = True,
 ) -> list[list[float]]:
     """Returns the log-probabilities of every completion's tokens, computed in micro-batches. `logprobs`
-    computes those of some sequences, the tokens of all their completions in one list. `shared` as in
-    `micro_batches`."""
+    computes those of one micro-batch from its sequences and their completions' tokens in one list. `shared` as
+    in `micro_batches`."""
     results: list[list[float]] = [[] for _ in sequences_S]
     filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
     for piece in micro_batches([sequences_S[index] for index in filled], tokens, shared):

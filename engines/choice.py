@@ -1,5 +1,5 @@
 """Chooses the engine and number format for a computer and a model, and says why the others were not chosen.
-Pure functions.
+Stores the results of trials.
 
 Rules in order of weight: MLX on Apple Silicon and PyTorch on an NVIDIA card are far faster than everything else
 there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed costs exceed its
@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import MB, HardwareFacts, fast_halves
+from engines.facts import MB, HardwareFacts, has_native_bf16
 from engines.files import read_json, write_json
 
 LARGE = 100_000_000
@@ -90,7 +90,7 @@ def choose(
         engine=engine_of(way),
         way=way,
         reason=reason,
-        dtype=dtype(way, facts, size),
+        dtype=expected_dtype(way, facts, size),
         needs_mb=needs_mb(way, facts, size),
         free_mb=_room_mb(way, facts),
         engines=told,
@@ -122,7 +122,7 @@ def judge(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) 
 
 
 def cuda_problem(facts: HardwareFacts) -> str:
-    """Returns a sentence why torch cannot use an NVIDIA card, "" if it can."""
+    """Returns a sentence that says why torch cannot use an NVIDIA card, "" if it can."""
     if facts.driver_problem:
         return facts.driver_problem
     if not facts.cards:
@@ -154,7 +154,7 @@ def mps_problem(facts: HardwareFacts) -> str:
 
 
 def llamacpp_problem(facts: HardwareFacts) -> str:
-    """Returns a sentence why llama.cpp cannot run here, "" if it can."""
+    """Returns a sentence that says why llama.cpp cannot run here, "" if it can."""
     if facts.system == "linux" and facts.glibc and _pair(facts.glibc) < (2, 28):
         return f"llama.cpp needs glibc 2.28 and this system has {facts.glibc}: use a newer system."
     return ""
@@ -181,7 +181,7 @@ def needs_mb(way: str, facts: HardwareFacts, size: ModelSize) -> int:
     its own, MLX needs none."""
     if not way:
         return 0
-    bytes_each = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}[dtype(way, facts, size)]
+    bytes_each = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}[expected_dtype(way, facts, size)]
     in_llama = SAMPLER_BYTES[sampler_kind(size.parameters)]
     sampling = {"llamacpp": in_llama, "mlx": 0.0}.get(way, bytes_each)
     return round(size.parameters * (bytes_each + sampling) / MB)
@@ -202,7 +202,7 @@ def sampler_kind(parameters: int) -> Kind:
     return "f16" if parameters <= F16_MAX_PARAMETERS else "q8_0"
 
 
-def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
+def expected_dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
     """Returns the expected number format of the learner's weights; the engine measures before it decides."""
     if not way:
         return ""
@@ -211,7 +211,7 @@ def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
     if way == "mlx":
         return "bfloat16" if facts.apple_silicon else "float32"
     large = way != "torch-mps" and size.parameters >= LARGE // 2
-    return "bfloat16" if large and fast_halves(facts.features) else "float32"
+    return "bfloat16" if large and has_native_bf16(facts.features) else "float32"
 
 
 def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> list[str]:
@@ -322,7 +322,7 @@ class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):
     trials: dict[str, Trial]
 
 
-def key(fingerprint: str, facts: HardwareFacts) -> str:
+def trial_key(fingerprint: str, facts: HardwareFacts) -> str:
     """Returns 16 hexadecimal digits that identify the model (`fingerprint` from engines.models.folder), this
     hardware and these package versions."""
     parts = (
@@ -339,13 +339,13 @@ def key(fingerprint: str, facts: HardwareFacts) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def recall(home: Path, key: str) -> dict[str, Trial]:
+def load_trials(home: Path, key: str) -> dict[str, Trial]:
     """Returns the stored trials by engine; empty if nothing was measured."""
     kept = _read(home).get(key)
     return kept.trials if kept else {}
 
 
-def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
+def save_trials(home: Path, key: str, trials: dict[str, Trial]) -> None:
     """Stores trials under this key, replacing older ones of the same engines. Raises OSError."""
     known = _read(home)
     before = known.get(key)

@@ -148,8 +148,8 @@ class EngineOptions(TypedDict, total=False):
 
 
 class Decoder(Protocol):
-    """Several answers in progress, one row each, whose tokens the caller samples: for requests that each have
-    their own temperature, length and end. Logits are fp32 on the processor, (R, V)."""
+    """Several answers in progress, one row each. The caller samples their tokens, so every request can have its
+    own temperature, length and end. Logits are fp32 on the processor, (R, V)."""
 
     rows: int
     """Maximum number of rows."""
@@ -176,8 +176,8 @@ class Engine(Protocol):
     info: EngineInfo
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        """Tokenizes foreign text: the prompt through the chat template, the completion as plain text, and the
-        end token if `finished`."""
+        """Tokenizes text that was not sampled here: the prompt through the chat template, the completion as
+        plain text, and the end token if `finished`."""
         ...
 
     def sample(

@@ -26,7 +26,7 @@ from engines.remedy import repair
 class EngineEntry(NamedTuple):
     title: str
     package: str
-    """The module with `open_engine` and, if it cannot run everywhere, `available`."""
+    """The module with `open_engine` and, if it cannot run everywhere, `why_unavailable`."""
     library: str
     """The library that the package needs: checking that it exists takes a millisecond, importing the package a
     second."""
@@ -48,12 +48,12 @@ MB = 2**20
 
 def free_ram() -> int:
     """Returns the bytes an engine may use now: 70 % of the free memory, so that other programs keep some."""
-    return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
+    return int(min(psutil.virtual_memory().available, container_memory_left()) * 0.7)
 
 
-def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Returns the bytes left under this control group's limit, which psutil does not see; 2**62 if there is no
-    limit."""
+def container_memory_left(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Returns the bytes left under this container's memory limit (control group), which psutil does not see;
+    2**62 if there is no limit."""
     try:
         limit = (root / "memory.max").read_text().strip()
         used = (root / "memory.current").read_text().strip()
@@ -134,7 +134,7 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather() -> HardwareFacts:
-    """Collects the facts."""
+    """Collects the facts of this computer."""
     cards, driver, problem = _nvidia()
     return HardwareFacts(
         system=sys.platform,
@@ -143,7 +143,7 @@ def gather() -> HardwareFacts:
         cores=cores(),
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
-        free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
+        free_mb=min(psutil.virtual_memory().available, container_memory_left()) // MB,
         glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
         cards=cards,
         driver=driver,
@@ -169,8 +169,9 @@ def cores() -> int:
     return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
 
 
-def isa() -> str:
-    """Returns the value of SHOAL_BENCH_ISA, "avx2" or "". Raises EngineError for any other value."""
+def forced_instruction_set() -> str:
+    """Returns "avx2" if SHOAL_BENCH_ISA is that, "" if it is empty or not set. Raises EngineError for any other
+    value."""
     if (found := os.environ.get(ISA, "")) not in ("", "avx2"):
         raise EngineError(f"{ISA} is {found!r}, and knows avx2 alone: set that, or leave it out.")
     return found
@@ -179,14 +180,14 @@ def isa() -> str:
 def engine_variables() -> dict[str, str]:
     """Returns the environment variables of every process that computes, to be set before it loads torch, numpy
     or llama.cpp: how threads wait, and the instruction set if SHOAL_BENCH_ISA names one."""
-    if not isa():
+    if not forced_instruction_set():
         return dict(_WAITING)
     built = Path(sys.prefix) / AVX2_BUILD
     return {**_WAITING, **_AS_AVX2, **({"LLAMA_CPP_LIB_PATH": str(built)} if built.is_dir() else {})}
 
 
 def set_engine_variables() -> None:
-    """Sets them in this process, except for how threads wait where the owner has set that."""
+    """Sets `engine_variables` in this process. Those for how threads wait are kept if they are set already."""
     for name, value in engine_variables().items():
         if name not in _WAITING or name not in os.environ:
             os.environ[name] = value
@@ -194,7 +195,7 @@ def set_engine_variables() -> None:
 
 def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
     """Returns the processor features among FEATURES; `masked` leaves out those that SHOAL_BENCH_ISA forbids."""
-    hidden = _NEWER if masked and isa() else ()
+    hidden = _NEWER if masked and forced_instruction_set() else ()
     words: set[str] = set()
     if sys.platform == "linux":
         try:
@@ -213,7 +214,7 @@ def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tupl
     return tuple(name for name in FEATURES if name in words and not (hidden and name.startswith(hidden)))
 
 
-def fast_halves(features: Sequence[str]) -> bool:
+def has_native_bf16(features: Sequence[str]) -> bool:
     """Returns whether a processor with these features computes in bf16 natively; others emulate it, some ten
     times slower."""
     return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(features)

@@ -66,7 +66,7 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Writes the whole file in one step and creates its folders; `private` makes it readable by the owner only.
+    """Replaces the whole file in one step and creates its folders. `private`: only the owner may read it.
     Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as fresh:
@@ -135,7 +135,7 @@ DISK_SPARE = 500 * 10**6
 """Bytes of disk space that downloads must leave free: a full disk stops other programs too."""
 
 
-def free(path: Path) -> int:
+def free_bytes(path: Path) -> int:
     """Returns the bytes free on the disk that holds `path`, or will hold it. Raises OSError."""
     while not path.exists():
         path = path.parent
@@ -143,7 +143,9 @@ def free(path: Path) -> int:
 
 
 @contextlib.contextmanager
-def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambda: None) -> Iterator[int]:
+def exclusive_lock(
+    path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambda: None
+) -> Iterator[int]:
     """Holds an exclusive lock on the file `path` and yields its descriptor; the system releases the lock
     however the process ends. A child that inherits the descriptor (POSIX) keeps the lock until it has ended
     too. `waiting` is called once if another process holds the lock. Raises LockHeldError if it still does after
@@ -167,13 +169,13 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
 
 
 @contextlib.contextmanager
-def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
+def folder_lock(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
     """Holds a lock on `partial`, a folder that is being filled. Yields False if another process still holds it
     after `wait_s`. The system releases the lock however the process ends."""
     partial.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(alone(lock_of(partial), wait_s))
+            stack.enter_context(exclusive_lock(lock_of(partial), wait_s))
         except LockHeldError:
             yield False
             return
@@ -233,7 +235,7 @@ def in_bytes(count: float) -> str:
     return f"{value:,.{0 if unit == 'B' else 1}f} {unit}"
 
 
-def own_corner() -> Path:
+def user_temp_folder() -> Path:
     """Returns this user's private folder in the system's temporary folder, for programs without a data
     folder."""
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"

@@ -19,7 +19,7 @@ from engines.contract import Engine, EngineError, EngineOptions
 from engines.facts import ENGINES
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
-from engines.sound import sound
+from engines.sound import explaining_model_errors
 
 AUTO = "auto"
 
@@ -33,23 +33,23 @@ BUILD_STATUS_FILE = "shoal-llamacpp.says"
 failure."""
 
 
-def available(name: str) -> str:
-    """Returns "" if the engine of that name can run here, else a sentence that says why not and what to do.
-    Loads the engine's library, but no model. Raises EngineError for an unknown name."""
+def why_unavailable(name: str) -> str:
+    """Returns one sentence that says why this engine cannot run here and what to do; "" if it can. Loads the
+    engine's library, but no model. Raises EngineError for an unknown name."""
     _check(name)
-    if reason := missing(name):
+    if reason := why_not_installed(name):
         return reason
     try:
         package = _package(name)
         # The torch engine runs wherever its package loads.
-        return str(package.available()) if hasattr(package, "available") else ""
+        return str(package.why_unavailable()) if hasattr(package, "why_unavailable") else ""
     except Exception as error:  # a library that is half there, or built for another processor, raises anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
         return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair(name)}."
 
 
-def missing(name: str) -> str:
-    """Like `available`, but only checks that the engine's library is installed, without loading it."""
+def why_not_installed(name: str) -> str:
+    """Like `why_unavailable`, but only checks that the engine's library is installed, without loading it."""
     if importlib.util.find_spec(ENGINES[name].library) is not None:
         return ""
     match name:
@@ -74,10 +74,10 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
 
     Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen
     automatically is, and its `notes` say so."""
-    with sound(model):
+    with explaining_model_errors(model):
         if name == AUTO:
             return _open_chosen(model, seed, options)
-        if reason := available(name):
+        if reason := why_unavailable(name):
             raise EngineError(reason)
         engine: Engine = _package(name).open_engine(model, seed=seed, **options)
         return engine
@@ -87,11 +87,11 @@ def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine
     """Opens the best engine; if that fails, the next."""
     problems: dict[str, str] = {}
     while True:
-        engine = choice(model, lambda name: problems.get(name) or missing(name)).engine or "torch"
+        engine = choice(model, lambda name: problems.get(name) or why_not_installed(name)).engine or "torch"
         if engine in problems:
             raise EngineError(problems[engine])
         try:
-            if reason := available(engine):
+            if reason := why_unavailable(engine):
                 raise EngineError(reason)
             opened: Engine = _package(engine).open_engine(model, seed=seed, **options)
         except EngineError as error:
@@ -105,7 +105,7 @@ def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine
 
 
 def choice(
-    model: str | Path, problem: Callable[[str], str] = available, home: Path | None = None
+    model: str | Path, problem: Callable[[str], str] = why_unavailable, home: Path | None = None
 ) -> EngineChoice:
     """Returns which engine suits this computer and a model, by the rules and by measured trials. Raises
     EngineError for a model that cannot be read."""
@@ -113,13 +113,12 @@ def choice(
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     facts = computer.gather()
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))
-    known = trials.recall(home, trials.key(fingerprint(folder), facts)) if home else {}
+    known = trials.load_trials(home, trials.trial_key(fingerprint(folder), facts)) if home else {}
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
 
 
 def bf16_is_faster() -> bool:
-    """Returns whether torch is faster in bf16 than in fp32 here, as its engine measures it; if not, bf16 is
-    emulated."""
+    """Returns whether torch measured bf16 as faster than fp32 on this processor; if not, bf16 is emulated."""
     return bool(importlib.import_module("engines.torch_lora.network.device").bf16_is_faster(1))
 
 
@@ -127,8 +126,8 @@ _LLAMACPP = ("AVX512_BF16", "AVX512", "AVX2", "AVX", "NEON")
 
 
 def instructions() -> dict[str, str]:
-    """Returns the instruction set that each loaded library uses, by the library's own name; for llama.cpp the
-    most advanced one it was built with."""
+    """Returns the instruction set that each loaded library uses, by engine name. For llama.cpp it is the most
+    advanced one it was built with."""
     said = {}
     if torch := sys.modules.get("torch"):
         bf16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # oneDNN's, by which bf16 is multiplied
@@ -139,11 +138,11 @@ def instructions() -> dict[str, str]:
     return said
 
 
-def prepare(name: str) -> None:
-    """Imports what opening that engine will most likely need, which takes seconds that can overlap with other
+def preload(name: str) -> None:
+    """Imports what opening that engine will most likely need. This takes seconds and can overlap with other
     work."""
     if name == AUTO:
-        name = "mlx" if sys.platform == "darwin" and not missing("mlx") else "torch"
+        name = "mlx" if sys.platform == "darwin" and not why_not_installed("mlx") else "torch"
     importlib.import_module(ENGINES.get(name, ENGINES["torch"]).package)
 
 

@@ -26,8 +26,9 @@ def installed() -> bool:
     return bool(getattr(sys, "frozen", False)) or packed()
 
 
-def name() -> str:
-    """Returns the command without this copy's location, for texts that other people read too."""
+def short_command() -> str:
+    """Returns the command that starts Shoal, without its path on this computer, for texts that other people
+    read too."""
     return "shoal" if installed() else "./shoal"
 
 
@@ -35,17 +36,18 @@ def command(words: str = "") -> str:
     """Returns a command to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" in an installed
     app."""
     own = os.environ.get(COMMAND_ENV, "") if installed() else ""
-    return f"{own or name()} {words}".rstrip()
+    return f"{own or short_command()} {words}".rstrip()
 
 
 def repair(engine: str = "", note: str = "") -> str:
-    """Returns how to repair an engine, for the middle of a sentence; `note` is appended if the set-up repairs
-    it."""
+    """Returns a phrase that says how to repair an engine, for the middle of a sentence; `note` is appended if
+    the set-up repairs it."""
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"
 
 
 def reinstall(note: str = "") -> str:
-    """Returns how to repair the application itself, for the middle of a sentence; `note` as in `repair`."""
+    """Returns a phrase that says how to repair the application itself, for the middle of a sentence; `note` as
+    in `repair`."""
     return "install Shoal again" if installed() else f"run {command('setup')}{note}"

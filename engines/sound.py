@@ -35,7 +35,7 @@ _LONGEST = 120
 
 
 @contextmanager
-def sound(model: str | Path) -> Iterator[None]:
+def explaining_model_errors(model: str | Path) -> Iterator[None]:
     """Raises EngineError if the model's own content makes the block fail, with the details on standard error.
     Errors that are not the model's fault pass through."""
     name = Path(model).name
@@ -44,7 +44,7 @@ def sound(model: str | Path) -> Iterator[None]:
     except EngineError:
         raise
     except BaseException as error:
-        if of_memory(error):
+        if is_out_of_memory(error):
             raise EngineError(
                 f"{name} doesn't fit into memory: close other programs or choose a smaller model."
             ) from error
@@ -59,10 +59,10 @@ def sound(model: str | Path) -> Iterator[None]:
         ) from error
 
 
-def of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Returns whether memory could not be allocated, which may also be caused by a size in a broken file.
 
-    >>> of_memory(MemoryError()), of_memory(RuntimeError("a and b have other shapes"))
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("a and b have other shapes"))
     (True, False)
     """
     if isinstance(error, MemoryError):
@@ -80,7 +80,7 @@ def _of_data(error: BaseException) -> bool:
     return kind is Exception or kind.__name__ == "PanicException" or kind.__module__.startswith(_READERS)
 
 
-def within(seconds: float, work: Callable[[], _Result]) -> _Result:
+def call_with_timeout(seconds: float, work: Callable[[], _Result]) -> _Result:
     """Returns what `work` returns, or raises what it raises. Raises TimeoutError after `seconds`; `work` then
     continues in a thread that ends with the process."""
     done: list[_Result] = []

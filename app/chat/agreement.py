@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from app.chat.learned import SafePoints
+from app.chat.learned import Checkpoints
 from app.chat.puzzles import draw_several
 from app.chat.talking import OpenEngine
 from app.models.export import BASE_FILE, LORA_FILE, MODEL_FILE
@@ -39,16 +39,16 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     different: list[tuple[str, str, str]]
 
     @property
-    def same(self) -> bool:
+    def within_tolerance(self) -> bool:
         """Whether at most _APART answers differ."""
         return self.equal >= self.puzzles - _APART
 
 
-def agreement(model: str, home: Path, exported: Path, open_engine: OpenEngine) -> Agreement:
-    """Asks both models the same puzzles and compares the answers. `exported` is a folder with a GGUF model, or
-    with a base and an adapter. Raises EngineError."""
+def compare_answers(model: str, home: Path, exported: Path, open_engine: OpenEngine) -> Agreement:
+    """Gives both models the same puzzles and compares their answers. `exported` is a folder with a GGUF model,
+    or with a base and an adapter. Raises EngineError."""
     folder = locate(model, home)
-    settings, learned = read_settings(folder), SafePoints(home, folder)
+    settings, learned = read_settings(folder), Checkpoints(home, folder)
     engine = open_engine(folder, learned.rank())
     state = learned.refresh(engine, None)
     way = state.way if state is not None else asking.TAGGED

@@ -63,7 +63,7 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
 
 def _work(chat: Chat, line: bytes, stopped: set[int], channel: BinaryIO) -> None:
     try:
-        request = messages.request(line)
+        request = messages.read_request(line)
     except messages.ChatMessageError as error:
         _send(channel, messages.ChatFailed(number=0, sentence=str(error)))
         return
@@ -77,7 +77,7 @@ def _work(chat: Chat, line: bytes, stopped: set[int], channel: BinaryIO) -> None
         return request.number not in stopped
 
     try:
-        for reply in chat.do(request, tell):
+        for reply in chat.handle(request, tell):
             _send(channel, reply)
     except BrokenPipeError:
         raise
@@ -110,7 +110,7 @@ def _listen(source: BinaryIO, lines: queue.SimpleQueue[bytes], stopped: set[int]
 def _stop(line: bytes) -> int | None:
     """Returns the number of the request to stop, None for any other line."""
     try:
-        request = messages.request(line)
+        request = messages.read_request(line)
     except messages.ChatMessageError:
         return None  # answered in its turn
     return request.number if isinstance(request, messages.StopRequest) else None

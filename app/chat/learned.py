@@ -1,7 +1,6 @@
 """Finds and loads the newest checkpoint of a model in the data folder.
 
-Read-only, and without the folder's lock: a node may replace the files meanwhile, and then they are looked up
-again."""
+Only reads, and takes no lock on the folder. If a node replaces the files meanwhile, it looks them up again."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class _Rank(msgspec.Struct):
     r: int
 
 
-class SafePoints:
+class Checkpoints:
     """The checkpoints of one model below the data folder `home`."""
 
     def __init__(self, home: Path, model: Path) -> None:
@@ -45,8 +44,8 @@ class SafePoints:
         return None
 
     def refresh(self, engine: Engine, known: NodeState | None) -> NodeState | None:
-        """Loads the adapter of the newest complete checkpoint into the engine and returns its state; `known` if
-        that has not changed, None if no checkpoint exists. Raises AdapterError."""
+        """Loads the adapter of the newest complete checkpoint into the engine and returns that checkpoint's
+        state. Returns `known` if it is loaded already, None if no checkpoint exists. Raises AdapterError."""
         refusal: Exception | None = None
         for _ in range(READ_ATTEMPTS):
             refusal = None

@@ -1,7 +1,7 @@
 """Messages between a chat process and its client, as typed JSON lines of limited size; and the score of a race.
 
-Every request has a number, which its replies repeat; ChatDone or ChatFailed is the last of them. ModelOpened
-comes first of all and answers no request."""
+Every request has a number, and its replies repeat it; the last of them is ChatDone or ChatFailed. ModelOpened
+comes before all replies and answers no request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 5
 _CHANCE = 0.05
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class RaceScore(msgspec.Struct, frozen=True, kw_only=True):
     """Score of a race. `before` and `after` count puzzles solved by the base and by the trained model; `won`
     were solved only by the trained model, `lost` only by the base model."""
 
@@ -37,13 +37,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     won: int = 0
     lost: int = 0
 
-    def plus(self, before: bool, after: bool) -> Result:
+    def plus(self, before: bool, after: bool) -> RaceScore:
         """Returns the score with one more puzzle.
 
-        >>> Result().plus(False, True).plus(True, True)
-        Result(puzzles=2, before=1, after=2, won=1, lost=0)
+        >>> RaceScore().plus(False, True).plus(True, True)
+        RaceScore(puzzles=2, before=1, after=2, won=1, lost=0)
         """
-        return Result(
+        return RaceScore(
             puzzles=self.puzzles + 1,
             before=self.before + before,
             after=self.after + after,
@@ -57,19 +57,19 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return self.after - self.before
 
     @property
-    def error(self) -> float:
+    def standard_error(self) -> float:
         """Standard error of the lead, in puzzles: that of a sum of paired differences.
 
-        >>> round(Result(puzzles=20, before=4, after=10, won=7, lost=1).error, 2)
+        >>> round(RaceScore(puzzles=20, before=4, after=10, won=7, lost=1).standard_error, 2)
         2.49
         """
         return math.sqrt(max(0.0, self.won + self.lost - self.lead**2 / max(1, self.puzzles)))
 
     @property
-    def chance(self) -> float:
+    def p_value(self) -> float:
         """Probability that two equal models differ at least this much: the exact sign test, two-sided.
 
-        >>> Result(won=6, lost=0).chance, Result(won=3, lost=3).chance
+        >>> RaceScore(won=6, lost=0).p_value, RaceScore(won=3, lost=3).p_value
         (0.03125, 1.0)
         """
         apart, least = self.won + self.lost, min(self.won, self.lost)
@@ -77,9 +77,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return min(1.0, 2 * tail)
 
     @property
-    def sure(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the difference is significant at the 5 % level."""
-        return self.chance <= _CHANCE
+        return self.p_value <= _CHANCE
 
 
 MAX_LINE = 2**18
@@ -299,12 +299,12 @@ def to_line(message: Request | Reply) -> bytes:
     return msgspec.json.encode(message) + b"\n"
 
 
-def request(line: bytes) -> Request:
+def read_request(line: bytes) -> Request:
     """Decodes a request. Raises ChatMessageError."""
     return _read(_requests, line)
 
 
-def reply(line: bytes) -> Reply:
+def read_reply(line: bytes) -> Reply:
     """Decodes a reply. Raises ChatMessageError."""
     return _read(_replies, line)
 

@@ -37,7 +37,7 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
         return self.question.text
 
     @property
-    def for_people(self) -> str:
+    def text_for_people(self) -> str:
         """The text without the request to think aloud, which is meant for models."""
         return _ALOUD.sub("", self.text)
 
@@ -70,9 +70,9 @@ def draw(
     rng: random.Random | None = None,
     unseen: bool = True,
 ) -> Puzzle:
-    """Draws a puzzle. Without a `family` one of the `usual` families is chosen, without a `level` the family's
-    level in `usual` (0 if it has none). `unseen`: a held-out puzzle, otherwise one for practice; after _TRIES
-    draws it returns whichever came last. Raises QuestionError for an unknown family or level."""
+    """Draws a puzzle. Without a `family` one of the `usual` families is chosen; without a `level` the family's
+    level in `usual`, or 0. `unseen`: a held-out puzzle, otherwise one for practice; if none is found in _TRIES
+    draws, the last one drawn is returned. Raises QuestionError for an unknown family or level."""
     rng = rng or random.SystemRandom()
     name = family or rng.choice(sorted(usual or FAMILIES))
     if name not in FAMILIES:
@@ -105,13 +105,13 @@ def draw_several(levels: Mapping[str, int], count: int, rng: random.Random) -> l
     return list(found.values())
 
 
-def looks_like_one(text: str, families: Iterable[str]) -> bool:
+def looks_like_puzzle(text: str, families: Iterable[str]) -> bool:
     """Guesses whether a person's text is a puzzle: it contains a digit, or begins like a puzzle of one of
     `families`.
 
-    >>> looks_like_one("What is 4 + 3?", ()), looks_like_one("Hello, how are you?", ("gcd", "spell_backward"))
+    >>> looks_like_puzzle("What is 4 + 3?", ()), looks_like_puzzle("Hello, how are you?", ("gcd",))
     (True, False)
-    >>> looks_like_one("spell this word backward: sun", ("gcd", "spell_backward"))
+    >>> looks_like_puzzle("spell this word backward: sun", ("gcd", "spell_backward"))
     True
     """
     if any(char.isdigit() for char in text):
@@ -124,7 +124,7 @@ def _beginning(text: str) -> list[str]:
     return text.casefold().split()[:3]
 
 
-class Verdicts:
+class AnswerScorer:
     """Scores answers in a sandbox process, started at the first answer."""
 
     def __init__(self) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.chat import messages
-from app.chat.learned import SafePoints
+from app.chat.learned import Checkpoints
 from app.chat.messages import MAX_TEXT, Side, sides_of
-from app.chat.puzzles import Puzzle, Verdicts, draw, draw_several, looks_like_one
+from app.chat.puzzles import AnswerScorer, Puzzle, draw, draw_several, looks_like_puzzle
 from app.common.files import unwritable
 from app.common.text import safe
 from app.models.shelf import locate
@@ -58,7 +58,7 @@ class Chat:
         folder = locate(model, home)
         settings = read_settings(folder)
         self._name = folder.name if Path(model).expanduser().is_dir() else model
-        self._home, self._learned = home, SafePoints(home, folder)
+        self._home, self._learned = home, Checkpoints(home, folder)
         self._engine = open_engine(folder, self._learned.rank())
         self._state: NodeState | None = None
         self._families = dict(settings.families)
@@ -68,7 +68,7 @@ class Chat:
         self._puzzles: dict[int, Puzzle] = {}
         self._offered: dict[int, str] = {}
         """Puzzle id to the text that may be trained on if the user agrees."""
-        self._verdicts = Verdicts()
+        self._verdicts = AnswerScorer()
         self._refresh()
 
     def opened(self) -> messages.ModelOpened:
@@ -79,7 +79,7 @@ class Chat:
     def close(self) -> None:
         self._verdicts.close()
 
-    def do(self, request: messages.Request, tell: Tell) -> Iterator[messages.Reply]:
+    def handle(self, request: messages.Request, tell: Tell) -> Iterator[messages.Reply]:
         """Carries out a request and yields its replies, each as soon as it is known."""
         number = request.number
         try:
@@ -123,7 +123,7 @@ class Chat:
         text, talks = request.text.strip(), self._engine.info.talks
         if not text or len(text) > MAX_TEXT:
             raise ChatError(f"A question has 1 to {MAX_TEXT} characters: ask another one.")
-        if not talks and not looks_like_one(text, self._levels()):
+        if not talks and not looks_like_puzzle(text, self._levels()):
             yield messages.OnlyPuzzles(number=request.number)
             return
         self._refresh()

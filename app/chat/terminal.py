@@ -21,8 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, Result, Said, Side, Sides, sides_of
-from app.chat.puzzles import Puzzle, Verdicts, draw
+from app.chat.messages import MAX_TEXT, RaceScore, Said, Side, Sides, sides_of
+from app.chat.puzzles import AnswerScorer, Puzzle, draw
 from app.chat.talking import Chat, ChatError
 from app.common.text import safe
 from app.models import catalogue
@@ -48,7 +48,7 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
     """Reads and answers lines until the input ends. Returns the exit code. Raises EngineError if the model
     cannot be opened."""
     console = console or Console()
-    with busy(console, "Loading the model"):
+    with spinner(console, "Loading the model"):
         chat = open_chat()
     asks = source.isatty() and console.is_terminal
     try:
@@ -151,27 +151,27 @@ class _Talk:
 
         def picture() -> RenderableType | None:
             shown = growing or said
-            return answers(said, self._console.width, growing, self._console.height) if shown else None
+            return answer_panels(said, self._console.width, growing, self._console.height) if shown else None
 
-        with busy(self._console, "Answering", picture), interruptible(self._asks) as stop:
+        with spinner(self._console, "Answering", picture), interruptible(self._asks) as stop:
 
             def tell(side: Side, text: str) -> bool:
                 growing[side] = text
                 return not stop.is_set()
 
-            for reply in self._chat.do(request, tell):
+            for reply in self._chat.handle(request, tell):
                 if isinstance(reply, Said):
                     growing.pop(reply.side, None)
                     said.append(reply)
                     if len(said) < len(sides_of(self._sides)) and not reply.stopped:
                         continue  # the other one stands beside it
                 if said:
-                    self._console.print(answers(said, self._console.width))
+                    self._console.print(answer_panels(said, self._console.width))
                     said.clear()
                 match reply:
                     case messages.PuzzleDrawn():
                         drawn = reply
-                        self._console.print(puzzle(reply))
+                        self._console.print(puzzle_panel(reply))
                     case messages.Solution():
                         self._console.print(Text.assemble((" right: ", "bright_black"), reply.text))
                     case messages.OnlyPuzzles():
@@ -222,14 +222,14 @@ def greeting(opened: messages.ModelOpened) -> RenderableType:
     return Group(line, Text(hint, style="bright_black"))
 
 
-def puzzle(drawn: messages.PuzzleDrawn) -> RenderableType:
+def puzzle_panel(drawn: messages.PuzzleDrawn) -> RenderableType:
     title = f"{drawn.title}, level {drawn.level + 1} of {drawn.levels}"
     if drawn.unseen:
         title += ", never trained on"
     return Panel(Text(drawn.text), title=title, title_align="left", border_style="bright_black")
 
 
-def answers(
+def answer_panels(
     said: list[Said], width: int, growing: dict[Side, str] | None = None, height: int = 0
 ) -> RenderableType:
     """Lays out finished and growing answers; growing ones show their last lines, so that all fit into `height`
@@ -270,11 +270,11 @@ def _answer(said: Said) -> Panel:
 
 
 @contextlib.contextmanager
-def busy(
+def spinner(
     console: Console, what: str, growing: Callable[[], RenderableType | None] = lambda: None
 ) -> Iterator[None]:
-    """Shows a spinner with `what` and the elapsed seconds while the block runs, or the picture from `growing`
-    once there is one."""
+    """While the block runs, shows a spinner with `what` and the elapsed seconds, or the result of `growing`
+    once that is not None."""
     if not console.is_terminal:
         yield
         return
@@ -299,13 +299,13 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
     """Asks puzzles on the terminal until `count` are answered or the input ends; without a `family`, from those
     of the starter model. Returns the exit code. Raises QuestionError and SandboxError."""
     usual: Mapping[str, int] = read_settings(locate("starter")).families or dict.fromkeys(FAMILIES, 0)
-    verdicts, right, answered = Verdicts(), 0, 0
+    verdicts, right, answered = AnswerScorer(), 0, 0
     asks = source.isatty() and console.is_terminal
     try:
         if asks:
             console.print(Text("Type the answer. Enter skips a puzzle, /quit leaves.", style="bright_black"))
         while count is None or answered < count:
-            with busy(console, "Making a puzzle"):
+            with spinner(console, "Making a puzzle"):
                 puzzle = draw(family, level, usual)
             _show(puzzle, console)
             answer = _typed_answer(asks, source)
@@ -314,7 +314,7 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
             if answer in _SKIP:
                 console.print(Text(f"skipped; the answer is {safe(puzzle.solution)}", style="bright_black"))
                 continue
-            with busy(console, "Judging"):
+            with spinner(console, "Judging"):
                 solved = verdicts.solved(puzzle, answer)
             right, answered = right + solved, answered + 1
             if solved:
@@ -332,7 +332,7 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
 def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
-    console.print(Text(safe(puzzle.for_people)))
+    console.print(Text(safe(puzzle.text_for_people)))
 
 
 def _typed_answer(asks: bool, source: TextIO) -> str | None:
@@ -349,10 +349,10 @@ def _typed_answer(asks: bool, source: TextIO) -> str | None:
 def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, out: BinaryIO) -> int:
     """Runs a race and prints each puzzle, then the score; without a console, writes JSON lines to `out`.
     Returns the exit code. Raises ChatError."""
-    result = Result()
+    result = RaceScore()
     if console is not None:
         console.print(Text("  before  after", style="bright_black"))
-    for reply in chat.do(messages.Race(number=1, puzzles=puzzles, seed=seed), lambda side, text: True):
+    for reply in chat.handle(messages.Race(number=1, puzzles=puzzles, seed=seed), lambda side, text: True):
         match reply:
             case messages.Lap():
                 result = result.plus(reply.before.solved, reply.after.solved)
@@ -365,21 +365,26 @@ def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, ou
     if console is not None:
         console.print(Text(summary(result)))
     else:
-        told = {"type": "race", **msgspec.to_builtins(result), "error": result.error, "chance": result.chance}
+        told = {
+            "type": "race",
+            **msgspec.to_builtins(result),
+            "error": result.standard_error,
+            "chance": result.p_value,
+        }
         out.write(msgspec.json.encode(told) + b"\n")
     out.flush()
     return 0
 
 
-def summary(result: Result) -> str:
+def summary(result: RaceScore) -> str:
     """Returns the score of a race as a sentence.
-    >>> summary(Result(puzzles=20, before=4, after=10, won=7, lost=1))
+    >>> summary(RaceScore(puzzles=20, before=4, after=10, won=7, lost=1))
     'After solves 10 of 20, before 4: 6 more ± 2.5. That could still be chance: 100 puzzles tell more.'
     """
     more = "more" if result.lead >= 0 else "fewer"
     said = f"After solves {result.after} of {result.puzzles}, before {result.before}: "
-    said += f"{abs(result.lead)} {more} ± {result.error:.1f}."
-    return said if result.sure else said + " That could still be chance: 100 puzzles tell more."
+    said += f"{abs(result.lead)} {more} ± {result.standard_error:.1f}."
+    return said if result.is_significant else said + " That could still be chance: 100 puzzles tell more."
 
 
 def _line(lap: messages.Lap) -> Text:

@@ -205,7 +205,7 @@ def overview(everything: bool = False) -> str:
 
 def _rows(rows: list[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in rows)
-    return [f"  {remedy.name()} {name:<{width}}  {text}".rstrip() for name, text in rows]
+    return [f"  {remedy.short_command()} {name:<{width}}  {text}".rstrip() for name, text in rows]
 
 
 def sentence(error: Exception) -> str:

@@ -23,8 +23,8 @@ from app.node.rules.orders import Moment
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
 from engines import opening
-from engines.choice import EngineVerdict, Trial, key, recall
-from engines.facts import ENGINES, ISA, HardwareFacts, gather, isa, package_version
+from engines.choice import EngineVerdict, Trial, load_trials, trial_key
+from engines.facts import ENGINES, ISA, HardwareFacts, forced_instruction_set, gather, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -123,7 +123,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         dtype=choice.dtype,
         needs_mb=choice.needs_mb,
         engines=list(choice.engines),
-        trials=recall(place, key(fingerprint(folder), facts)),
+        trials=load_trials(place, trial_key(fingerprint(folder), facts)),
         cpu=_cpu(facts),
         gpu=[{"name": card.name, "memory_mb": card.memory_mb, "free_mb": card.free_mb} for card in facts.cards],
         driver=facts.driver,
@@ -155,7 +155,7 @@ def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
         "instructions": [
             f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
         ],
-        "isa": isa(),
+        "isa": forced_instruction_set(),
     }
 
 
@@ -167,7 +167,7 @@ def _memory() -> dict[str, int]:
 
 
 def _disk(folder: Path) -> dict[str, str | int]:
-    return {"home": str(folder), "free_mb": files.free(folder) // MB}
+    return {"home": str(folder), "free_mb": files.free_bytes(folder) // MB}
 
 
 def _identity(place: Path) -> dict[str, str]:

@@ -101,16 +101,16 @@ def main(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
     """Compares the exported model's answers with the original's. Returns 1 if they differ, else 0."""
-    from app.chat.agreement import agreement
+    from app.chat.agreement import compare_answers
     from engines import opening
     from engines.contract import Engine
 
     def open_engine(model: Path, rank: int | None) -> Engine:
         return opening.open_engine(opening.AUTO, model, rank=rank)
 
-    found = agreement(args.model, home, exported, open_engine)
+    found = compare_answers(args.model, home, exported, open_engine)
     said = f"The exported model answers {found.equal} of {found.puzzles} new puzzles exactly as it does here."
-    if not found.same:
+    if not found.within_tolerance:
         _, ours, theirs = found.different[0]
         said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
     if args.json:
@@ -118,7 +118,7 @@ def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
         print(json.dumps(told), flush=True)
     else:
         say(said)
-    return 0 if found.same else 1
+    return 0 if found.within_tolerance else 1
 
 
 def _puzzles(args: argparse.Namespace) -> int:
@@ -138,7 +138,7 @@ def _puzzles(args: argparse.Namespace) -> int:
 
 
 def _summary(done: object) -> str:
-    from app.models.found import lm_studio
+    from app.models.found import lm_studio_folder
     from app.node.models.exporting import ExportDone
 
     assert isinstance(done, ExportDone)
@@ -146,7 +146,7 @@ def _summary(done: object) -> str:
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
     lines += [f"For Ollama: {done.command}"] if done.command else []
-    studio = lm_studio()
+    studio = lm_studio_folder()
     if done.format == "merged-gguf" and studio is not None:
         lines.append(f"For LM Studio: move that folder into {studio / 'shoal'}.")
     return "\n".join(lines)

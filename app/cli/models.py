@@ -224,7 +224,7 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
     with report_failure(args.json, EngineError, model=args.model):
         if not file.is_file():
             raise EngineError(f"There is no file {file}: check its name.")
-        path = GgufShelf(home).take(file, tell)
+        path = GgufShelf(home).convert(file, tell)
     if args.json:
         json_line(DownloadDone(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
     else:

@@ -160,7 +160,7 @@ def _standing() -> PackStatus:
         packs=packs,
         offers=offers,
         newer=newer(offers, place.current(root).current),
-        free=files.free(root),
+        free=files.free_bytes(root),
         problem=problem,
     )
 

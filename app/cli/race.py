@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from app.chat.learned import SafePoints
+    from app.chat.learned import Checkpoints
     from app.chat.talking import NOTHING_TO_RACE, Chat, ChatError
     from app.chat.terminal import race
     from app.common.home import home
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     data = home(args.home)
     os.environ["SHOAL_HOME"] = str(data)
     solo.refuse_network()
-    learns = SafePoints(data, locate(args.model, home=data))
+    learns = Checkpoints(data, locate(args.model, home=data))
     if learns.rank() is None:  # before an engine is loaded, which takes seconds
         raise ChatError(NOTHING_TO_RACE)
 

@@ -70,7 +70,7 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
     threads = int(told) if told.isdecimal() else None
 
     def open_engine(model: Path, rank: int | None) -> Engine:
-        if args.engine == opening.AUTO and opening.choice(model, opening.missing).way == "torch-cpu":
+        if args.engine == opening.AUTO and opening.choice(model, opening.why_not_installed).way == "torch-cpu":
             # torch learns better with a tiny model, and llama.cpp answers one question in half its time
             with contextlib.suppress(EngineError):
                 return opening.open_engine("llamacpp", model, rank=rank, threads=threads)

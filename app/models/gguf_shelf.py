@@ -1,8 +1,8 @@
 """The model folders converted from GGUF files: HOME/hub/gguf/NAME-DIGEST, each converted once.
 
 `gguf.json` (Origin) beside the model's files records the source file. The same file under another name is not
-converted again; a changed file is noticed by its size and time, then by its digest. A folder gets its name only
-when it is complete; what a killed process left is removed by the next conversion."""
+converted again. A change of the file is noticed by its size and time, then by its digest. A folder gets its
+name only when it is complete; the next conversion removes what a killed process left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import DISK_SPARE, discard, held, in_bytes, size_on_disk, write_json
+from engines.files import DISK_SPARE, discard, folder_lock, in_bytes, size_on_disk, write_json
 
 if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan
@@ -44,7 +44,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
 
 
-class MadeModel(msgspec.Struct, frozen=True, kw_only=True):
+class ConvertedModel(msgspec.Struct, frozen=True, kw_only=True):
     """A converted model folder and its source file."""
 
     folder: Path
@@ -66,16 +66,16 @@ class GgufShelf:
     def __init__(self, home: Path) -> None:
         self.root = home / HUB_FOLDER / FOLDER
 
-    def made(self) -> list[MadeModel]:
+    def converted_models(self) -> list[ConvertedModel]:
         """Returns all converted models, sorted by name."""
         return sorted(self._made(), key=lambda one: one.folder.name)
 
-    def _made(self) -> Iterator[MadeModel]:
+    def _made(self) -> Iterator[ConvertedModel]:
         for note in self.root.glob(f"[!.]*/{ORIGIN}"):
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 origin = msgspec.json.decode(note.read_bytes(), type=Origin)
                 if origin.version == VERSION and (note.parent / "config.json").is_file():
-                    yield MadeModel(folder=note.parent, origin=origin)
+                    yield ConvertedModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:
         """Returns the folder converted from `file`, even if the file no longer exists; None if it was never
@@ -86,7 +86,7 @@ class GgufShelf:
                 return one.folder
         return None
 
-    def take(self, file: Path, tell: Callable[[float], None] | None = None) -> Path:
+    def convert(self, file: Path, tell: Callable[[float], None] | None = None) -> Path:
         """Returns the folder converted from a file, converting it first if needed; `tell` is called with the
         share done. Raises EngineError, one sentence, and leaves nothing behind then."""
         path = file.expanduser().absolute()
@@ -96,14 +96,14 @@ class GgufShelf:
 
         plan = UnpackPlan(path)
         try:
-            return self._take(path, plan, tell)
+            return self._convert(path, plan, tell)
         except OSError as error:
             raise EngineError(
                 f"{plan.title} couldn't be added into {self.root} ({error.strerror or error}): free some "
                 "space, or check that it can be read."
             ) from error
 
-    def _take(self, path: Path, plan: UnpackPlan, tell: Callable[[float], None] | None) -> Path:
+    def _convert(self, path: Path, plan: UnpackPlan, tell: Callable[[float], None] | None) -> Path:
         before = path.stat()
         digest = _digest(path)
         origin = Origin(
@@ -120,7 +120,7 @@ class GgufShelf:
                 return one.folder
         folder = self.root / f"{readable}-{digest[:12]}"
         making = self.root / f"{_MAKING}{folder.name}"
-        with held(making, wait_s=3600.0):
+        with folder_lock(making, wait_s=3600.0):
             if found := self.find(path):
                 shutil.rmtree(making, ignore_errors=True)  # another process has just made it
                 return found
@@ -158,7 +158,7 @@ class GgufShelf:
         shutil.rmtree(making, ignore_errors=True)
         for left in self.root.glob(f"{_MAKING}*"):
             if left.is_dir() and left != making:
-                with held(left) as ours:
+                with folder_lock(left) as ours:
                     if ours:
                         shutil.rmtree(left, ignore_errors=True)
 

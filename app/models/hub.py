@@ -92,7 +92,7 @@ def file_url(endpoint: str, id: str, commit: str, file: str) -> str:
     return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
 
 
-def read(host: str, id: str, description: bytes) -> DownloadPlan:
+def parse_description(host: str, id: str, description: bytes) -> DownloadPlan:
     """Decodes a model's description into the files to download. Raises HubError."""
     try:
         found = msgspec.json.decode(description, type=_Description)
@@ -103,16 +103,17 @@ def read(host: str, id: str, description: bytes) -> DownloadPlan:
     if not re.fullmatch(r"[0-9a-f]{40}", found.sha):
         raise HubError(f"{host} doesn't say which version of {id} it has: check the mirror.")
     names = [one.rfilename for one in found.siblings]
-    wanted = needed(names)
+    wanted = needed_files(names)
     pieces = [one.piece for one in found.siblings if one.rfilename in wanted]
     check(id, names, pieces)
     return DownloadPlan(id=id, commit=found.sha, pieces=tuple(sorted(pieces, key=lambda piece: piece.size)))
 
 
-def needed(names: list[str]) -> set[str]:
-    """Returns the files of a repository that an engine reads, all in its top folder.
+def needed_files(names: list[str]) -> set[str]:
+    """Returns which files of a repository to download: those that an engine reads, and licences; all in its top
+    folder.
 
-    >>> sorted(needed(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
+    >>> sorted(needed_files(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
     ['config.json', 'model.safetensors']
     """
     older = set() if "tokenizer.json" in names else _OLDER
@@ -158,8 +159,8 @@ def checked_endpoint(endpoint: str) -> str:
 
 
 def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
-    """Returns a sentence for an HTTP status of the hub; "" if the general one will do. `code` is the hub's own
-    error word."""
+    """Returns a sentence for an HTTP status of the hub; "" if the general one is good enough. `code` is the
+    hub's own error word."""
     gated, page = code == "GatedRepo", f"huggingface.co/{id}"
     if status == 401 and signed_in:
         return f"{host} doesn't know the access token: make a new one and save it again."
@@ -197,9 +198,9 @@ class Hub:
             (description,) = fetch.download_contents(
                 [(asked, MAX_DESCRIPTION_BYTES)], patience, waiting, self.headers
             )
-        return read(self.host, id, description)
+        return parse_description(self.host, id, description)
 
-    def bring(
+    def download(
         self,
         plan: DownloadPlan,
         to: Path,

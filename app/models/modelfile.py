@@ -48,7 +48,7 @@ class TemplateTurns:
         )
 
 
-def turns(tokenizer: ChatTokenizer) -> TemplateTurns:
+def template_turns(tokenizer: ChatTokenizer) -> TemplateTurns:
     """Derives the fixed strings from a model's chat template. Raises EngineError if the template refuses or
     changes the texts it is given."""
     alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
@@ -91,7 +91,7 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
     return rendered.removeprefix(bos) if added else rendered
 
 
-def write(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
+def modelfile_text(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
     """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both as paths
     beside it. `system` is the system message used in training; left out if the template has none."""
     tokenizer = ChatTokenizer(model)
@@ -100,7 +100,7 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
     if adapter is not None:
         lines.append(f"ADAPTER {adapter}")
     try:
-        found = turns(tokenizer)
+        found = template_turns(tokenizer)
     except EngineError:
         pass  # Ollama then uses the chat template in the GGUF file
     else:

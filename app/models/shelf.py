@@ -1,11 +1,11 @@
 """Stores downloaded models in HOME/hub, laid out as Hugging Face's own cache, so that its tools read it too.
 
-HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, whole and checked
-HUB/models--Owner--Name/refs/main           which of them counts
+HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, complete and verified
+HUB/models--Owner--Name/refs/main           the COMMIT in use
 HUB/models--Owner--Name/source.json         where it came from (ModelSource)
-HUB/.partial/Owner--Name/                   what is under way or was cut short (UnfinishedDownload)
-HUB/gguf/NAME-DIGEST/                       made of a GGUF file of the owner's (gguf_shelf)
-HUB/folders.json                            folders elsewhere that the owner chose as models"""
+HUB/.partial/Owner--Name/                   a download in progress or interrupted (UnfinishedDownload)
+HUB/gguf/NAME-DIGEST/                       converted from a GGUF file of the user's (gguf_shelf)
+HUB/folders.json                            folders elsewhere that the user added as models"""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ import msgspec
 from app.models.catalogue import STARTER, full_name
 from app.models.gguf_shelf import HUB_FOLDER, GgufShelf, is_gguf
 from engines.contract import EngineError
-from engines.files import discard, free, held, lock_of, own_corner, read_json, size_on_disk, write_json
+from engines.files import (
+    discard,
+    folder_lock,
+    free_bytes,
+    lock_of,
+    read_json,
+    size_on_disk,
+    user_temp_folder,
+    write_json,
+)
 from engines.remedy import command
 
 PARTIAL = ".partial"
@@ -53,7 +62,7 @@ class UnfinishedDownload(msgspec.Struct, frozen=True, kw_only=True):
 
 class InstalledModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model on this computer: its name for `locate`, its folder, its bytes on disk. `local`: the folder, or
-    the GGUF file it was converted from, is the user's own."""
+    the GGUF file that it was converted from, belongs to the user."""
 
     name: str
     folder: str
@@ -81,17 +90,17 @@ class Shelf:
         self.home = home
         self.root = home / HUB_FOLDER
 
-    def place(self, id: str) -> Path:
+    def model_folder(self, id: str) -> Path:
         """Returns the folder of a hub model, which need not exist."""
         return self.root / f"models--{_flat(id)}"
 
-    def partial(self, id: str) -> Path:
+    def partial_folder(self, id: str) -> Path:
         """Returns the folder of a model's unfinished download, which need not exist."""
         return self.root / PARTIAL / _flat(id)
 
     def find(self, id: str) -> Path | None:
         """Returns the folder of a downloaded model, None if it is not here."""
-        place = self.place(id)
+        place = self.model_folder(id)
         try:
             commit = (place / "refs" / "main").read_text("ascii").strip()
         except (OSError, UnicodeDecodeError):
@@ -100,7 +109,7 @@ class Shelf:
         return folder if commit.isalnum() and (folder / "config.json").is_file() else None
 
     def source(self, id: str) -> ModelSource | None:
-        return read_json(self.place(id) / SOURCE, ModelSource)
+        return read_json(self.model_folder(id) / SOURCE, ModelSource)
 
     def installed(self) -> list[InstalledModel]:
         """Returns the downloaded models by name, then those converted from GGUF files, then the user's own
@@ -115,7 +124,7 @@ class Shelf:
                         name=id, folder=str(folder), bytes=size_on_disk(place), source=self.source(id)
                     )
                 )
-        for one in GgufShelf(self.home).made():
+        for one in GgufShelf(self.home).converted_models():
             found.append(
                 InstalledModel(
                     name=one.origin.path,
@@ -142,7 +151,7 @@ class Shelf:
                     have=sum(file.stat().st_size for file in _files(place / "files")),
                     total=state.total,
                     sentence=state.sentence,
-                    running=busy(place),
+                    running=is_downloading(place),
                 )
             )
         return found
@@ -163,19 +172,19 @@ class Shelf:
         return path
 
     def remove(self, name: str) -> int:
-        """Deletes a downloaded or converted model with its partial files, or unregisters a folder of the
-        user's, which itself stays. Returns the bytes freed. Raises EngineError if there is no such model, or
-        while it is being downloaded."""
+        """Deletes a downloaded or converted model with its partial files, or unregisters a user's folder
+        without deleting it. Returns the bytes freed. Raises EngineError if there is no such model, or while it
+        is being downloaded."""
         folder = Path(name).expanduser()
         freed_of_file = GgufShelf(self.home).remove(name)
         if freed_of_file is not None:
             return freed_of_file
         if folder.is_absolute() or "/" not in name:
             return self._forget(folder)
-        place, partial = self.place(name), self.partial(name)
+        place, partial = self.model_folder(name), self.partial_folder(name)
         if not place.is_dir() and not partial.is_dir():
             raise EngineError(f"{name} isn't on this computer: {command('models')} lists what is.")
-        if busy(partial):
+        if is_downloading(partial):
             raise EngineError(f"{name} is being downloaded right now: cancel that first.")
         freed = 0
         for path in (place, partial):
@@ -193,22 +202,22 @@ class Shelf:
 
     def tidy(self, id: str) -> None:
         """Deletes a published model's partial files and its earlier versions."""
-        discard(self.partial(id))
+        discard(self.partial_folder(id))
         folder = self.find(id)
-        for other in self.place(id).glob("snapshots/*") if folder is not None else ():
+        for other in self.model_folder(id).glob("snapshots/*") if folder is not None else ():
             if other != folder:
                 discard(other)
 
-    def free(self) -> int:
+    def free_bytes(self) -> int:
         """Returns the bytes free on the disk that holds the models."""
-        return free(self.root)
+        return free_bytes(self.root)
 
 
-def busy(partial: Path) -> bool:
+def is_downloading(partial: Path) -> bool:
     """Returns whether a process is downloading into the folder `partial` now."""
     if not lock_of(partial).exists() or not partial.is_dir():
         return False
-    with held(partial) as ours:
+    with folder_lock(partial) as ours:
         return not ours
 
 
@@ -236,10 +245,9 @@ def locate(
     model: str | Path, home: Path | None = None, tell: Callable[[float], None] | None = None, make: bool = True
 ) -> Path:
     """Returns the folder of a model: "starter", a folder's path, a GGUF file, or a hub name (or short name of
-    the catalogue), looked up in the data folder `home`, in SHOAL_HOME, and then in Hugging Face's own cache.
-    For a GGUF file it is the folder converted from it, converted now if needed, and `tell` is called with the
-    share done; with `make` off, only an existing conversion counts. Raises EngineError, one sentence, if there
-    is no such model."""
+    the catalogue), looked up in the data folder `home`, in SHOAL_HOME, and then in Hugging Face's own cache. A
+    GGUF file is converted first if needed, with calls of `tell` with the share done; with `make` off, only an
+    existing conversion counts. Raises EngineError, one sentence, if there is no such model."""
     name = str(model)
     if name == STARTER:
         return starter_folder()
@@ -267,7 +275,7 @@ def starter_folder() -> Path:
 
 def _of_file(file: Path, home: Path | None, tell: Callable[[float], None] | None, make: bool) -> Path:
     named = os.environ.get("SHOAL_HOME")
-    shelf = GgufShelf(home or (Path(named).expanduser() if named else own_corner()))
+    shelf = GgufShelf(home or (Path(named).expanduser() if named else user_temp_folder()))
     found = shelf.find(file)
     if found is not None:
         return found
@@ -275,7 +283,7 @@ def _of_file(file: Path, home: Path | None, tell: Callable[[float], None] | None
         raise EngineError(f"There is no file {file}: check its name.")
     if not make:
         raise EngineError(f"{file.name} hasn't been added yet: run {command(f'models get {file}')}.")
-    return shelf.take(file, tell)
+    return shelf.convert(file, tell)
 
 
 def _fetched(name: str, home: Path | None) -> Path | None:

@@ -88,7 +88,7 @@ class Answer:
         if found:
             self.text, self.reason = self.text[: min(found)], "stop"
 
-    def news(self, now: float) -> Iterator[Reply]:
+    def due_messages(self, now: float) -> Iterator[Reply]:
         """Yields the message that is due now, if any: Ended, or a Piece when streaming."""
         number, index = self.start.number, self.index
         if self.reason:
@@ -122,9 +122,9 @@ def _begun(text: str, stops: Sequence[str]) -> int:
 
 
 class Batch:
-    """Generates several requests together on one engine. `context`: context length in tokens. `refresh()`:
-    loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt. `grammar`: compiles GBNF text
-    into a grammar in its initial state."""
+    """Generates answers to several requests together on one engine. `context`: context length in tokens.
+    `refresh()`: loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt. `grammar`:
+    compiles GBNF text into a grammar in its initial state."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class Batch:
             one.add(
                 token, None if one.start.logprobs is None else self._choice(token, logits_V, one.start.logprobs)
             )
-            told += one.news(now)
+            told += one.due_messages(now)
         self._leave()
         return told
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from app.chat.learned import SafePoints
+from app.chat.learned import Checkpoints
 from app.models.shelf import locate
 from app.node.record.state import NodeState
 from app.node.trainer.messages import own_standard_streams, send
@@ -41,7 +41,7 @@ class ServedModel:
         opened = open_folder(folder)
         shape = read_architecture(opened.config)
         self.context = shape.context if shape is not None else _READS
-        self._learned = SafePoints(home, folder)
+        self._learned = Checkpoints(home, folder)
         self._tokenizer = ChatTokenizer(opened)
         self._most_text = self.context * max(map(len, self._tokenizer.library.get_vocab()))
         self.engine = open_engine(folder, self._learned.rank())

@@ -1,7 +1,7 @@
 """Messages between the server and the process with the model, as typed JSON lines of limited size.
 
-A request has a number, and each of its answers an index. The last message about a request is Refused, or one
-Ended for every index; after Drop none is sent."""
+A request has a number, and each of its answers an index. A request ends with Refused, or with one Ended for
+every index; after Drop no message about it is sent."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class BusyError(Exception):
 
 
 class ModelError(Exception):
-    """The request has no answer; the sentence says why. `code` is OpenAI's error code; `fault`: the error is
-    the server's, not the request's."""
+    """The request failed; the message is one sentence that says why. `code` is OpenAI's error code; `fault`:
+    the error is the server's, not the request's."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.sentence)

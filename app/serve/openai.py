@@ -126,7 +126,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
         try:
             if self.structured_outputs is not None:
                 param = "structured_outputs"
-                return schema.choice(self.structured_outputs.choice)
+                return schema.one_of_texts(self.structured_outputs.choice)
             if form is None or form.type == "text":
                 return ""
             if form.type == "json_object":
@@ -188,7 +188,7 @@ class TextRequest(_Common, frozen=True, kw_only=True):
 Asked = ChatRequest | TextRequest
 
 
-def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
+def parse_request(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
     """Decodes a request body. Raises RequestError."""
     try:
         return msgspec.json.decode(body, type=kind)
@@ -219,7 +219,7 @@ class ResponseWriter:
     def began(self, began: Began) -> None:
         self._prompt_tokens = began.tokens
 
-    def whole(self, replies: Sequence[Piece | Ended]) -> bytes:
+    def full_response(self, replies: Sequence[Piece | Ended]) -> bytes:
         """Returns the response without streaming: all answers in one object."""
         ends = sorted((one for one in replies if isinstance(one, Ended)), key=lambda one: one.index)
         self._tokens = sum(one.tokens for one in ends)
@@ -240,7 +240,7 @@ class ResponseWriter:
         return msgspec.json.encode({**self._head, "object": kind, "choices": choices, "usage": self._usage()})
 
     def chunk(self, piece: Piece | Ended) -> bytes:
-        """Returns one or two events of a stream."""
+        """Returns a stream event for the new text, and one for the end of the answer if it has ended."""
         ended = piece if isinstance(piece, Ended) else None
         events = b""
         if piece.text or piece.logprobs or not ended:
@@ -264,7 +264,7 @@ class ResponseWriter:
         choice["finish_reason"] = reason
         return self._line([choice], None)
 
-    def last(self) -> bytes:
+    def stream_end(self) -> bytes:
         """Returns the end of a stream, with the token counts if the request wants them."""
         return (self._line([], self._usage()) if self._usage_wanted else b"") + b"data: [DONE]\n\n"
 

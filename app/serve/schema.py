@@ -59,10 +59,10 @@ class SchemaError(Exception):
     """The schema uses something unsupported; one sentence says what."""
 
 
-def choice(texts: Sequence[str]) -> str:
+def one_of_texts(texts: Sequence[str]) -> str:
     """Returns a grammar that allows only these texts. Raises SchemaError.
 
-    >>> choice(["yes", "no"])
+    >>> one_of_texts(["yes", "no"])
     'root ::= "yes" | "no"\\n'
     """
     if not 0 < len(texts) <= MAX_CHOICES or not all(texts):
@@ -76,6 +76,7 @@ def any_object() -> str:
 
 
 def grammar(schema: object) -> str:
+    """Compiles a JSON schema to a grammar. Raises SchemaError."""
     made = _Rules(schema)
     root, _ = made.rule(schema, 0)
     if made.refers_to_itself and made.splits:

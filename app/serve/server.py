@@ -148,7 +148,7 @@ class Server:
                 body = await request.read()
         except TimeoutError:
             raise RequestError(408, "The request took too long to come.") from None
-        asked = openai.read(body, kind)
+        asked = openai.parse_request(body, kind)
         self._known(asked.model)
         replies = self._model.ask(asked.start())
         try:
@@ -158,7 +158,7 @@ class Server:
                 answering.began(began)  # type: ignore[arg-type]
                 if not asked.stream:
                     answers = [reply async for reply in replies if not isinstance(reply, openai.Began)]
-                    return web.Response(body=answering.whole(answers), content_type="application/json")
+                    return web.Response(body=answering.full_response(answers), content_type="application/json")
                 return await _stream(request, answering, replies)
         except BusyError:
             raise RequestError(
@@ -188,7 +188,7 @@ async def _stream(
             async for reply in replies:
                 if not isinstance(reply, openai.Began):
                     await write(answering.chunk(reply))
-            await write(answering.last())
+            await write(answering.stream_end())
         except ModelError as error:
             await write(b"data: " + RequestError(503, str(error), code=error.code).body() + b"\n\n")
     except (TimeoutError, ConnectionError):

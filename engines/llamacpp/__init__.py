@@ -11,6 +11,6 @@ from engines.facts import set_engine_variables
 set_engine_variables()  # before torch is imported
 
 from engines.llamacpp.engine import LlamaEngine, open_engine  # noqa: E402
-from engines.llamacpp.model import available  # noqa: E402
+from engines.llamacpp.model import why_unavailable  # noqa: E402
 
-__all__ = ["LlamaEngine", "available", "open_engine"]
+__all__ = ["LlamaEngine", "open_engine", "why_unavailable"]

@@ -11,8 +11,8 @@ import torch
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
-from engines.llamacpp.follower import ContextProvider, follow
-from engines.llamacpp.model import MAX_SEQUENCES, available, computes_bf16
+from engines.llamacpp.follower import ContextProvider, open_provider
+from engines.llamacpp.model import MAX_SEQUENCES, computes_bf16, why_unavailable
 from engines.llamacpp.sampler import LlamaDecoder, sample
 from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import gguf, tensors
@@ -36,7 +36,7 @@ class LlamaEngine(TorchEngine):
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        tokens_P = self._base.text.read(prompts_P, n, max_tokens)
+        tokens_P = self._base.text.tokenize_prompts(prompts_P, n, max_tokens)
         if not tokens_P:
             return []
         tokens = max(map(len, tokens_P)) + max_tokens
@@ -44,7 +44,7 @@ class LlamaEngine(TorchEngine):
         context = self._follower.context(rows, tokens, None if plain else self._adapter)
         drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
         found = sample(context, tokens_P, drawn, sorted(self._base.text.stops), self._base.network.vocabulary)
-        return self._base.text.write(found)
+        return self._base.text.completions(found)
 
     def answer(
         self,
@@ -56,13 +56,13 @@ class LlamaEngine(TorchEngine):
         plain: bool = False,
         temperature: float = 1.0,
     ) -> Completion:
-        text, tokens_P = self._base.text, self._base.text.read([prompt], 1, max_tokens)
+        text, tokens_P = self._base.text, self._base.text.tokenize_prompts([prompt], 1, max_tokens)
         tokens = len(tokens_P[0]) + max_tokens
         context = self._follower.context(self._rows(1, tokens), tokens, None if plain else self._adapter)
         drawn = quantiles(seed, 1, 1, max_tokens).numpy()
         stops, vocabulary = sorted(text.stops), self._base.network.vocabulary
-        found = sample(context, tokens_P, drawn, stops, vocabulary, temperature, text.told(heard))
-        return text.write(found)[0][0]
+        found = sample(context, tokens_P, drawn, stops, vocabulary, temperature, text.token_callback(heard))
+        return text.completions(found)[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> LlamaDecoder:
         fitting = self._rows(rows, tokens)
@@ -89,7 +89,7 @@ def open_engine(
 ) -> LlamaEngine:
     """Opens the engine, like `engines.torch_lora.open_engine`, on the processor only. `kind` is the sampler's
     number format, by default chosen by the model's size. Raises EngineError."""
-    if reason := available():
+    if reason := why_unavailable():
         raise EngineError(reason)
     device = options.get("device", "auto")
     if device not in ("auto", "cpu"):
@@ -105,4 +105,4 @@ def open_engine(
     base = Base(folder.path, sampler_bytes=int(parameters * SAMPLER_BYTES[chosen]), **options)
     if kind is None and chosen == "f16" and base.network.dtype is torch.bfloat16 and computes_bf16():
         chosen = "bf16"  # the learner's own weights, a third faster than f16 (LOG.md)
-    return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)
+    return LlamaEngine(base, open_provider(base, shape, chosen), chosen, seed)

@@ -61,15 +61,15 @@ class _Node(ctypes.Structure):
     )
 
 
-def known() -> bool:
+def has_known_layout() -> bool:
     """Returns whether the installed version of llama.cpp has a known tensor layout."""
     import llama_cpp
 
     return llama_cpp.__version__ in KNOWN_VERSIONS
 
 
-def collector(wanted: Collection[str], found: Found) -> Any:
-    """Returns an evaluation callback that puts views of the wanted weights' bytes into `found`. Must live as
+def weight_collector(wanted: Collection[str], found: Found) -> Any:
+    """Returns an evaluation callback that puts views of the wanted weights' bytes into `found`. Must be kept as
     long as its context."""
     ggml = _ggml()
 
@@ -136,7 +136,7 @@ class GrowingContext:
         self._threads = threads
         self._held: Context | None = None
 
-    def beside(self, model: LlamaModel) -> GrowingContext:
+    def for_model(self, model: LlamaModel) -> GrowingContext:
         """Returns a context for another model of the same shape."""
         return GrowingContext(model, self._shape, self._exact, self._threads)
 
@@ -175,13 +175,13 @@ class SideAdapter:
             self._swap(context, adapter)
         wanted = None if adapter is None else self._loaded
         if context.adapter is not wanted:
-            context.adapt(wanted)
+            context.set_adapter(wanted)
         return context
 
     def _swap(self, context: Context, adapter: Adapter) -> None:
         """Replaces the loaded adapter. The old one is removed first; if loading fails, the base has no
         adapter."""
-        context.adapt(None)
+        context.set_adapter(None)
         self._follows = None
         if self._loaded is not None:
             self._loaded.close()
@@ -221,7 +221,7 @@ class MergedAdapter:
     def context(self, rows: int, tokens: int, adapter: Adapter | None) -> Context:
         if adapter is None:
             if self._plain is None:
-                self._plain = self._room.beside(LlamaModel(self._plain_file))
+                self._plain = self._room.for_model(LlamaModel(self._plain_file))
             return self._plain.context(rows, tokens)
         context = self._room.context(rows, tokens)
         if not _current(self._follows, adapter):
@@ -229,19 +229,19 @@ class MergedAdapter:
             for layer, weight in self._network.merged(adapter):
                 name = f"{layer}.weight"
                 ordered = interleaved(weight, self._names.heads(name))  # type: ignore[arg-type]
-                store(ordered, self._weights[self._names.target(name) or name])  # type: ignore[arg-type]
+                store_weight(ordered, self._weights[self._names.target(name) or name])  # type: ignore[arg-type]
             context.clear()  # what was read, was read by the weights before
             self._follows = (adapter, adapter.version)
         return context
 
 
-def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
+def store_weight(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
     """Writes an fp32 matrix into one of llama.cpp's tensors, converted to the tensor's number format.
 
     q8_0 is blocks of 32: a scale in fp16, the largest magnitude / 127, and 32 signed bytes (ggml-quants.c).
 
     >>> held = torch.zeros(34, dtype=torch.uint8)
-    >>> store(torch.tensor([[0.0, -2.54] + [1.27] * 30]), held)
+    >>> store_weight(torch.tensor([[0.0, -2.54] + [1.27] * 30]), held)
     >>> round(held[:2].view(torch.float16).item(), 3), held[2:5].view(torch.int8).tolist()
     (0.02, [0, -127, 64])
     """
@@ -280,12 +280,12 @@ def _dither(size: int) -> torch.Tensor:
     return torch.randint(2**16, (size,), dtype=torch.int32, generator=torch.Generator().manual_seed(size))
 
 
-def follow(base: Base, shape: Architecture, kind: Kind) -> ContextProvider:
-    """Opens the converted model, converting it first if needed, and returns the provider of its contexts. A
-    file that llama.cpp refuses is converted once more; raises EngineError if that does not help."""
+def open_provider(base: Base, shape: Architecture, kind: Kind) -> ContextProvider:
+    """Opens the converted model, converting it first if needed, and returns the provider of its contexts. If
+    llama.cpp refuses the file, it is converted once more. Raises EngineError if that does not help."""
     exact, threads = kind == "f32", base.placement.threads
     path = gguf.cached(base.folder.path, kind)
-    writable = known() and isinstance(base.network, NativeNetwork)
+    writable = has_known_layout() and isinstance(base.network, NativeNetwork)
     try:
         model = LlamaModel(path, writable)
     except EngineError:
@@ -312,7 +312,7 @@ def _weights(model: LlamaModel, path: Path, threads: int) -> dict[str, torch.Ten
         for block, block_bytes in (format.GGML_QUANT_SIZES[kind],)
     }
     found: Found = {}
-    watch = collector(wanted, found)
+    watch = weight_collector(wanted, found)
     context = Context(model, 1, 1, threads, exact=False, watch=watch)
     context.read([0], [0])
     context.close()

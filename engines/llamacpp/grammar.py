@@ -1,4 +1,4 @@
-"""llama.cpp's grammars (GBNF): which tokens may come next in a text that must follow one.
+"""llama.cpp's grammars (GBNF): which tokens may come next in a text that must follow a grammar.
 
 Only the vocabulary is loaded, so a grammar can be used with the logits of any engine."""
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import EngineError
-from engines.llamacpp.model import available, library
+from engines.llamacpp.model import library, why_unavailable
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
 
@@ -27,7 +27,7 @@ class Grammars:
     missing or tokenizes differently from this model."""
 
     def __init__(self, folder: Path) -> None:
-        if reason := available():
+        if reason := why_unavailable():
             raise EngineError(f"Answers of a given form need llama.cpp: {reason}")
         llama = library()
         with tempfile.TemporaryDirectory(prefix="shoal-words-") as place:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError, progress
-from engines.facts import FEATURES, ISA, features, isa
+from engines.facts import FEATURES, ISA, features, forced_instruction_set
 from engines.remedy import command, installed, packed, repair
 
 # llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
@@ -35,9 +35,9 @@ _ERROR = 4
 """Log level of errors; 5 continues the previous line, 1 to 3 are for developers."""
 
 
-def available() -> str:
-    """Returns "" if llama.cpp can run, else one sentence that says why not and what to do. The build in an
-    engine pack needs AVX2; a checkout's build needs the processor it was built on, and the checkout may have
+def why_unavailable() -> str:
+    """Returns one sentence that says why llama.cpp cannot run here and what to do; "" if it can. The build in
+    an engine pack needs AVX2; a checkout's build needs the processor it was built on, and the checkout may have
     been moved to another computer."""
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
@@ -56,10 +56,10 @@ def available() -> str:
         said = " ".join(str(error).split())[:200]
         how = command("pack repair" if installed() else "setup --engine llamacpp")
         return f"llama.cpp doesn't load here ({said}): install it again with {how}."
-    if isa() and b"AVX512 = 1" in library().llama_print_system_info():
+    if forced_instruction_set() and b"AVX512 = 1" in library().llama_print_system_info():
         return (
-            f"llama.cpp was built with AVX-512 here, which {ISA}={isa()} can't switch off: build one for AVX2 "
-            f"beside it with {command('setup --avx2')}."
+            f"llama.cpp was built with AVX-512 here, which {ISA}={forced_instruction_set()} can't switch off: "
+            f"build one for AVX2 beside it with {command('setup --avx2')}."
         )
     return ""
 
@@ -224,7 +224,7 @@ class Context:
             logits=ctypes.cast(self._outputs.ctypes.data, kinds["logits"]),
         )
 
-    def adapt(self, adapter: LoadedAdapter | None) -> None:
+    def set_adapter(self, adapter: LoadedAdapter | None) -> None:
         """Uses this adapter, or none, from now on, and clears the KV cache. Raises AdapterError."""
         llama = library()
         self.clear()
@@ -238,12 +238,12 @@ class Context:
         self.adapter = adapter  # must not be freed while it is in use
 
     def clear(self) -> None:
-        """Forgets everything that was read. The memory is not zeroed: for half a gigabyte that would take
+        """Forgets everything that was read. Does not zero the memory: for half a gigabyte that would take
         longer than an answer."""
         library().llama_memory_clear(self._memory, False)
         self._held = []
 
-    def leave_prompt(self) -> None:
+    def forget_rows(self) -> None:
         """Forgets the rows, but not the prompt that was read last."""
         for sequence in range(self.sequences):
             library().llama_memory_seq_rm(self._memory, sequence, -1, -1)

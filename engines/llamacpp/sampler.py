@@ -24,8 +24,8 @@ BLOCK = 512
 
 
 class TokenSampler:
-    """Samples tokens from logits at temperature 1. Reuses its buffers: allocating them at each step costs as
-    much as the sums."""
+    """Samples tokens from logits at temperature 1. Reuses its buffers: allocating them at each step would take
+    as long as the computation."""
 
     def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
@@ -83,10 +83,10 @@ class QuestionRows:
     count: int
 
 
-def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
+def split_questions(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
     """Yields every question's `n` completions, split if there are more than `places` sequences.
 
-    >>> [(piece.question, piece.first, piece.count) for piece in pieces(2, 3, 2)]
+    >>> [(piece.question, piece.first, piece.count) for piece in split_questions(2, 3, 2)]
     [(0, 0, 2), (0, 2, 1), (1, 3, 2), (1, 5, 1)]
     """
     for question in range(questions):
@@ -95,8 +95,8 @@ def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
 
 
 class DecoderRows:
-    """The rows in progress: index of the completion, position of the token fed next, and that token. Row r is
-    in sequence r."""
+    """The rows in progress, row r in sequence r. For each: the index of its completion, the token fed next, and
+    that token's position."""
 
     def __init__(self) -> None:
         self.completion_R = np.zeros(0, np.int64)
@@ -182,7 +182,7 @@ def sample(
     logits are not finite or llama.cpp fails."""
     prompts, n, max_tokens = uniforms_PGT.shape
     uniforms_CT = uniforms_PGT.reshape(prompts * n, max_tokens)
-    waiting = deque(pieces(prompts, n, context.sequences))
+    waiting = deque(split_questions(prompts, n, context.sequences))
     rows, record, drawer = (
         DecoderRows(),
         SampledSoFar(prompts * n, max_tokens, stops, vocabulary),
@@ -230,7 +230,7 @@ class LlamaDecoder:
     def __init__(self, context: Context) -> None:
         self._context, self.rows = context, context.sequences
         self._position_R = np.zeros(0, np.int64)
-        context.leave_prompt()
+        context.forget_rows()
 
     def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[np.float32]:
         logits: list[NDArray[np.float32]] = []

@@ -1,8 +1,8 @@
 """The engine for Apple Silicon: MLX samples and trains on the GPU, in the computer's main memory.
 
 mlx-lm provides the layers of Qwen2, Qwen3 and Llama and its LoRA layer; sampling, the loss and the checkpoint
-files are ours. On Linux the same code runs on the processor, for tests: available() returns "" there, but the
-engine is never chosen automatically."""
+files are ours. On Linux the same code runs on the processor, for tests: why_unavailable() returns "" there, but
+the engine is never chosen automatically."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from engines.remedy import repair
 if TYPE_CHECKING:
     from engines.mlx_lora.engine import MlxEngine
 
-__all__ = ["available", "open_engine"]
+__all__ = ["open_engine", "why_unavailable"]
 
 
-def available() -> str:
-    """Returns "" if MLX can run here, else one sentence that says why not and what to do. Imports mlx, loads no
-    model."""
+def why_unavailable() -> str:
+    """Returns one sentence that says why MLX cannot run here and what to do; "" if it can. Imports mlx, loads
+    no model."""
     if sys.platform == "darwin" and platform.machine() != "arm64":
         return "MLX needs a Mac with Apple Silicon, and this one has an Intel processor: choose another engine."
     if sys.platform not in ("darwin", "linux"):

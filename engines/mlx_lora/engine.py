@@ -22,7 +22,7 @@ from engines.contract import (
 from engines.facts import MB
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.learner import Learner, measured_limits
-from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
+from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, limit_memory
 from engines.mlx_lora.sampler import MlxDecoder, Request, Rollout, sample
 from engines.models.folder import (
     KNOWN_TYPES,
@@ -63,7 +63,7 @@ class MlxEngine:
                 f"{self._folder.name} needs {parameters * dtype.size // MB} MB and {budget // MB} MB are free: "
                 "close other programs or choose a smaller model."
             )
-        keep_to(budget, self._on_gpu)
+        limit_memory(budget, self._on_gpu)
         self._text = ModelText(ChatTokenizer(self._folder), self._folder.name, shape.context)
         rank = (
             options.get("rank")
@@ -100,7 +100,7 @@ class MlxEngine:
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        tokens_P = self._text.read(prompts_P, n, max_tokens)
+        tokens_P = self._text.tokenize_prompts(prompts_P, n, max_tokens)
         longest = max(map(len, tokens_P), default=0)
         decoder = self._network.plain if plain else self._adapted()
         row_bytes = self._network.row_bytes(longest + max_tokens) * n
@@ -109,7 +109,7 @@ class MlxEngine:
         found, used = sample(request, lambda: Rollout(self._network, decoder), fitting, self._on_gpu)
         if used < fitting:
             self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")
-        return self._text.write(found)
+        return self._text.completions(found)
 
     def answer(
         self,
@@ -121,11 +121,13 @@ class MlxEngine:
         plain: bool = False,
         temperature: float = 1.0,
     ) -> Completion:
-        tokens_P = self._text.read([prompt], 1, max_tokens)
+        tokens_P = self._text.tokenize_prompts([prompt], 1, max_tokens)
         decoder = self._network.plain if plain else self._adapted()
-        request = Request(tokens_P, 1, max_tokens, seed, self._text.stops, temperature, self._text.told(heard))
+        request = Request(
+            tokens_P, 1, max_tokens, seed, self._text.stops, temperature, self._text.token_callback(heard)
+        )
         found, _ = sample(request, lambda: Rollout(self._network, decoder), 1, self._on_gpu)
-        return self._text.write(found)[0][0]
+        return self._text.completions(found)[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> MlxDecoder:
         decoder = self._network.plain if plain else self._adapted()

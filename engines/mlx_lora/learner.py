@@ -26,8 +26,8 @@ from engines.batches import (
     check_finite,
     check_tokens,
     logit_chunks,
+    logprobs_in_micro_batches,
     micro_batches,
-    scored,
     step_stats,
     weighted_rows,
 )
@@ -126,8 +126,8 @@ def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, int], np.dty
 
 @dataclass(frozen=True)
 class Targets:
-    """Per predicted token: id, weight, and log-probabilities before the step and of the sampler, NaN where not
-    given."""
+    """Per predicted token: its id, its weight, and its log-probabilities before the step and under the sampler,
+    NaN where not given."""
 
     tokens_C: mx.array
     weights_C: mx.array
@@ -239,7 +239,7 @@ def measured_limits(network: Network, free_bytes: int, on_gpu: bool) -> BatchLim
     """Returns the limits of a micro-batch for this much free memory."""
     most = MAX_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
-    return BatchLimits.fitting(free_bytes, most, kept, recomputed)
+    return BatchLimits.for_memory(free_bytes, most, kept, recomputed)
 
 
 class SharedPromptCache:
@@ -272,7 +272,7 @@ class Learner:
         rows = weighted_rows(batch, self._network.shape.vocabulary)
         if not rows:
             return NO_STEP
-        loss, gradient, apart, pieces = MEMORY.learning(
+        loss, gradient, apart, pieces = MEMORY.retry_learning(
             lambda: self._gather(adapter, rows, batch), self.limits, self._notice
         )
         norm: Any = mx.linalg.norm(gradient).item()
@@ -291,7 +291,9 @@ class Learner:
             out: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
             return list(out)
 
-        return MEMORY.learning(lambda: scored(pairs_S, self.limits.tokens, found), self.limits, self._notice)
+        return MEMORY.retry_learning(
+            lambda: logprobs_in_micro_batches(pairs_S, self.limits.tokens, found), self.limits, self._notice
+        )
 
     def _gather(
         self, adapter: Adapter, rows: Sequence[Row], batch: Batch

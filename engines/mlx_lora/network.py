@@ -14,7 +14,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
-from engines.batches import MemoryErrors
+from engines.batches import MemoryRecovery
 from engines.contract import EngineError
 from engines.facts import free_ram
 from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
@@ -53,8 +53,8 @@ _LINEARS = (
 
 
 class Network:
-    """A frozen model. `plain` is the base alone, `learner` the same arrays with LoRA layers. `places` lists the
-    adapted layers; `bind` and `merged` set the adapter's values."""
+    """A frozen model. `plain` is the base alone, `learner` the same arrays with LoRA layers, listed in
+    `places`. `bind` sets their values; `merged` returns a decoder with an adapter merged in."""
 
     def __init__(self, folder: Folder, shape: Architecture, dtype: mx.Dtype, rank: int) -> None:
         self.shape = shape
@@ -247,7 +247,7 @@ def free_memory(on_gpu: bool) -> int:
     return max(0, min(int(most) - mx.get_active_memory(), free_ram() + mx.get_cache_memory()))
 
 
-def keep_to(budget_bytes: int, on_gpu: bool) -> None:
+def limit_memory(budget_bytes: int, on_gpu: bool) -> None:
     """Limits MLX's memory and its cache of freed memory; on a Mac the model's weights are wired into memory."""
     mx.set_memory_limit(budget_bytes)
     mx.set_cache_limit(max(2**26, budget_bytes // 8))
@@ -267,4 +267,4 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(said in str(error) for said in _SAID)
 
 
-MEMORY = MemoryErrors(is_out_of_memory, release)
+MEMORY = MemoryRecovery(is_out_of_memory, release)

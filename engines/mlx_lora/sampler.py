@@ -171,7 +171,7 @@ def sample(
     def run(part: slice) -> None:
         results.extend(_run(request.prompts_P[part], uniforms_PGT[part], request, rollout(), on_gpu))
 
-    used = MEMORY.sampling(run, len(request.prompts_P), prompts_per_pass, request.n, request.max_tokens)
+    used = MEMORY.retry_sampling(run, len(request.prompts_P), prompts_per_pass, request.n, request.max_tokens)
     return results, used
 
 

@@ -77,10 +77,10 @@ def read_json(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def own_file(folder: Path, file: Path) -> Path:
+def checked_model_file(folder: Path, file: Path) -> Path:
     """Returns `file` if its content is in the model folder, or in the same model of Hugging Face's cache, whose
-    folders consist of links. Raises EngineError for a link to anywhere else, because a copy would then include
-    another file of this computer."""
+    folders consist of links. Raises EngineError for a link to anywhere else, so that no copy includes another
+    file of this computer."""
     snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
     root = folder.parent.parent if snapshot else folder
     if not file.resolve().is_relative_to(root.resolve()):

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from engines.contract import Completion, EngineError, Heard, Messages, TokenSequence, TooLongError
 from engines.models.folder import Folder, read_json
 from engines.models.template import ChatTemplate
-from engines.sound import within
+from engines.sound import call_with_timeout
 
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
 """Files of older tokenizers; without any of them, transformers would make up an empty tokenizer instead of
@@ -30,9 +30,10 @@ _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "c
 
 class ChatTokenizer:
     """Tokenizer and chat template of a model folder. `stops` are the tokens that end a sampled completion,
-    `end` the one added to finished foreign text. `template` is the chat template's text, None without one.
-    `talks`: the template includes earlier turns, so a conversation is possible. `opening` are the tokens that
-    the tokenizer itself puts before a text; prompts of a model without a template begin with them."""
+    `end` the one appended to a finished completion from elsewhere. `template` is the chat template's text, None
+    without one. `talks`: the template includes earlier turns, so a conversation is possible. `opening` are the
+    tokens that the tokenizer itself puts before a text; prompts of a model without a template begin with
+    them."""
 
     def __init__(self, folder: Folder) -> None:
         settings = _optional(folder, "tokenizer_config.json")
@@ -84,10 +85,10 @@ class ChatTokenizer:
         added = list(takewhile(lambda one: one[1], zip(encoded.ids, encoded.special_tokens_mask, strict=True)))
         return [id for id, _ in added] if len(added) < len(encoded.ids) else []
 
-    def pauses(self) -> frozenset[int]:
-        """Returns the tokens that end with a blank line, for a model without a template; else none. The plain
-        template puts a blank line after each message, so an answer ends there: such models seldom give the end
-        token."""
+    def blank_line_tokens(self) -> frozenset[int]:
+        """Returns the tokens whose text ends with a blank line; none if the model has a template. The plain
+        template puts a blank line after each message, so one also ends an answer: models without a template
+        seldom give the end token."""
         if self.template:
             return frozenset()
         ids = range(self._tokenizer.get_vocab_size(with_added_tokens=True))
@@ -99,8 +100,8 @@ class ChatTokenizer:
         template that takes too long, or refuses every prompt."""
         trial = [{"role": "system", "content": "ping"}, {"role": "user", "content": "pong"}]
         try:
-            within(TRIAL_S, lambda: self.prompt(trial))
-            return within(TRIAL_S, self._shows_what_was_said)
+            call_with_timeout(TRIAL_S, lambda: self.prompt(trial))
+            return call_with_timeout(TRIAL_S, self._shows_what_was_said)
         except TimeoutError as error:
             raise EngineError(
                 f"The chat template of {self._name} takes longer than {TRIAL_S:.0f} seconds for one prompt: "
@@ -172,8 +173,8 @@ class ChatTokenizer:
             raise jinja2.TemplateError(f"{type(error).__name__}: {str(error)[:_LONGEST]}") from error
 
     def completion(self, text: str, finished: bool) -> list[int]:
-        """Tokenizes foreign text. Text that spells a control token stays text, or is left out by tokenizers
-        that know it as a word."""
+        """Tokenizes a text that was not sampled here. Text that spells a control token stays text, or is left
+        out by tokenizers that know it as a word."""
         self._tokenizer.encode_special_tokens = True
         try:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -250,7 +251,7 @@ class ModelText:
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:
         self._tokenizer, self._name, self._context = tokenizer, name, context
-        self.stops, self.talks = tokenizer.stops | tokenizer.pauses(), tokenizer.talks
+        self.stops, self.talks = tokenizer.stops | tokenizer.blank_line_tokens(), tokenizer.talks
 
     def prompt(self, prompt: Messages) -> list[int]:
         return self._tokenizer.prompt(prompt)
@@ -261,7 +262,7 @@ class ModelText:
             completion_T=self._tokenizer.completion(completion, finished),
         )
 
-    def read(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
+    def tokenize_prompts(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
         """Tokenizes prompts. Raises EngineError if prompt and answer exceed the context."""
         if n < 1 or max_tokens < 1:
             raise EngineError(
@@ -276,16 +277,17 @@ class ModelText:
             )
         return tokens_P
 
-    def told(self, heard: Heard) -> Told:
-        """Wraps `heard` for tokens: decodes an answer's tokens, holding back an incomplete UTF-8 character."""
+    def token_callback(self, heard: Heard) -> Told:
+        """Returns a callback for tokens that passes their text on to `heard`, holding back an incomplete UTF-8
+        character."""
 
         def tell(tokens_T: list[int]) -> bool:
             return heard(self._tokenizer.texts([tokens_T])[0].rstrip("\ufffd"))
 
         return tell
 
-    def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
-        """Returns sampled tokens as completions with their text, decoded without the end token."""
+    def completions(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
+        """Converts sampled tokens to completions. Their text is decoded without the end token."""
         answers = [ids[:-1] if finished else ids for group in groups_P for ids, _, finished in group]
         texts = iter(self._tokenizer.texts(answers))
         return [

@@ -23,7 +23,14 @@ from engines.models.tokens import ChatTokenizer, ModelText, Sampled
 from engines.torch_lora.learner import Learner, measured_limits
 from engines.torch_lora.network import adapter as adapter_files
 from engines.torch_lora.network.adapter import Adapter
-from engines.torch_lora.network.device import MB, SMALL, DeviceBudget, free_memory, is_out_of_memory, place
+from engines.torch_lora.network.device import (
+    MB,
+    SMALL,
+    DeviceBudget,
+    free_memory,
+    is_out_of_memory,
+    prepare_device,
+)
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.network import Network, Rollout
 from engines.torch_lora.sampler import Request, TorchDecoder, sample
@@ -48,7 +55,7 @@ class Base:
         path = Path(model)
         self.folder = open_folder(path)
         parameters = count_parameters(self.folder)
-        self.placement: DeviceBudget = place(parameters, device, threads, thread_share)
+        self.placement: DeviceBudget = prepare_device(parameters, device, threads, thread_share)
         on_cpu = self.placement.device.type == "cpu"
         self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
         self.notes: list[str] = []
@@ -127,7 +134,7 @@ class Base:
     ) -> list[list[list[Completion]]]:
         """Samples completions, returned as [node][prompt][completion], all adapters in one pass if memory
         allows. `plain` ignores the adapter and samples from the base model; give one adapter then."""
-        tokens_NP = [self.text.read(prompts, n, max_tokens) for prompts in prompts_NP]
+        tokens_NP = [self.text.tokenize_prompts(prompts, n, max_tokens) for prompts in prompts_NP]
         found: list[list[list[Sampled]]] = []
         together = self.network.nodes_per_pass(free_memory(self.placement.device))
         for first in range(0, len(adapters_N), together):
@@ -135,7 +142,7 @@ class Base:
             found += self._sample_together(
                 adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain
             )
-        return [self.text.write(groups) for groups in found]
+        return [self.text.completions(groups) for groups in found]
 
     def _sample_together(
         self,
@@ -172,7 +179,7 @@ class Base:
 
 
 class OnBase:
-    """Common part of an engine and a swarm over one base. `notes` holds sentences for the user."""
+    """What an engine and a swarm over one base have in common. `notes` holds sentences for the user."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
@@ -212,10 +219,10 @@ class TorchEngine(OnBase):
         temperature: float = 1.0,
     ) -> Completion:
         text = self._base.text
-        tokens_P, stops = text.read([prompt], 1, max_tokens), sorted(text.stops)
-        request = Request([tokens_P], 1, max_tokens, [seed], stops, temperature, text.told(heard))
+        tokens_P, stops = text.tokenize_prompts([prompt], 1, max_tokens), sorted(text.stops)
+        request = Request([tokens_P], 1, max_tokens, [seed], stops, temperature, text.token_callback(heard))
         found, _ = sample(request, lambda: self._rollout(plain), self._base.placement.device, 1)
-        return text.write(found[0])[0][0]
+        return text.completions(found[0])[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
         free = int(free_memory(self._base.placement.device) * 0.5)
@@ -275,7 +282,7 @@ class TorchSwarm(OnBase):
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.learner.score(self._adapters_N[node], sequences_S)
 
-    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probs under the base model: a fresh adapter has no effect."""
         return self._base.learner.score(self._base.new_adapter(0), sequences_S)
 
@@ -288,9 +295,9 @@ class TorchSwarm(OnBase):
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
 
-    def begin_anew(self, node: int) -> None:
+    def reset_optimizer(self, node: int) -> None:
         """Resets a node's optimiser and keeps its adapter."""
-        self._adapters_N[node].begin_anew()
+        self._adapters_N[node].reset_optimizer()
 
     def reset(self, seeds_N: Sequence[int]) -> None:
         """Replaces all adapters by fresh ones, for the next run on the same base."""

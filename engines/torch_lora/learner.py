@@ -17,8 +17,8 @@ from engines.batches import (
     Tokens,
     check_finite,
     check_tokens,
+    logprobs_in_micro_batches,
     micro_batches,
-    scored,
     step_stats,
     weighted_rows,
 )
@@ -26,7 +26,7 @@ from engines.contract import Batch, EngineError, Row, StepStats, TokenSequence, 
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network.network import Network
-from engines.torch_lora.sampler import memory
+from engines.torch_lora.sampler import memory_recovery
 
 CLIP_NORM = 1.0
 
@@ -48,7 +48,7 @@ def measured_limits(network: Network, free_bytes: int) -> BatchLimits:
     half as much memory as the weights."""
     token_bytes = network.token_bytes(checkpointing=False)
     most, recomputed = MAX_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
-    limits = BatchLimits.fitting(free_bytes, most, token_bytes, recomputed)
+    limits = BatchLimits.for_memory(free_bytes, most, token_bytes, recomputed)
     if network.device.type == "cpu" and not limits.checkpointing:
         allowed = max(MIN_BYTES, int(network.weight_bytes * MAX_SHARE))
         limits.tokens = min(limits.tokens, max(256, allowed // token_bytes))
@@ -69,7 +69,7 @@ class Learner:
         rows = weighted_rows(batch, self.network.vocabulary)
         if not rows:
             return NO_STEP
-        loss, apart, pieces = memory(self.network.device).learning(
+        loss, apart, pieces = memory_recovery(self.network.device).retry_learning(
             lambda: self._gather_gradient(adapter, rows, batch), self.limits, self._notice
         )
         norm = float(adapter.gradients.norm())
@@ -92,8 +92,10 @@ class Learner:
             out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
             return out
 
-        return memory(network.device).learning(
-            lambda: scored(pairs_S, self.limits.tokens, found, network.shares_prompts(False)),
+        return memory_recovery(network.device).retry_learning(
+            lambda: logprobs_in_micro_batches(
+                pairs_S, self.limits.tokens, found, network.shares_prompts(False)
+            ),
             self.limits,
             self._notice,
         )

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from engines.batches import MemoryErrors
+from engines.batches import MemoryRecovery
 from engines.contract import EngineError, progress
 from engines.models.tokens import Sampled, Told
-from engines.torch_lora.network.adapter import fold
+from engines.torch_lora.network.adapter import fold_seed
 from engines.torch_lora.network.device import is_out_of_memory
 from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.network import Rollout
@@ -61,22 +61,24 @@ def sample(
             result += found
 
     most = max(map(len, request.prompts_NP), default=0)
-    return results, memory(device).sampling(run, most, prompts_per_pass, request.n, request.max_tokens)
+    return results, memory_recovery(device).retry_sampling(
+        run, most, prompts_per_pass, request.n, request.max_tokens
+    )
 
 
-def memory(device: torch.device) -> MemoryErrors:
+def memory_recovery(device: torch.device) -> MemoryRecovery:
     def release() -> None:
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
-    return MemoryErrors(is_out_of_memory, release)
+    return MemoryRecovery(is_out_of_memory, release)
 
 
 def quantiles(seed: int, prompts: int, n: int, max_tokens: int) -> torch.Tensor:
     """Returns the quantile in [0, 1) of every token, (P, G, T): fp64 values that are exact in fp32 and never
     round up to 1."""
-    generator = torch.Generator().manual_seed(fold(seed))
+    generator = torch.Generator().manual_seed(fold_seed(seed))
     drawn = torch.rand(prompts, n, max_tokens, dtype=torch.float64, generator=generator)
     return drawn.float().clamp_(max=1 - 2**-24).double()
 

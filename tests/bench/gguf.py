@@ -193,9 +193,9 @@ def _summed(columns: Array) -> dict[str, Any]:
 
 
 def _llama() -> Any:
-    from engines.opening import available
+    from engines.opening import why_unavailable
 
-    if reason := available("llamacpp"):
+    if reason := why_unavailable("llamacpp"):
         raise BenchError(reason)
     import llama_cpp
 

@@ -17,7 +17,7 @@ from app.bench import BenchError
 from app.bench.engine import apart, learner, round, sampler, shapes
 from app.bench.engine.apart import CandidateFigures
 from engines.facts import ISA
-from engines.opening import available
+from engines.opening import why_unavailable
 
 ROOT = Path(__file__).parents[2]
 TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--threads=1")
@@ -25,7 +25,7 @@ TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--
 
 def _llamacpp() -> str:
     try:
-        return available("llamacpp")
+        return why_unavailable("llamacpp")
     except ImportError as error:
         return str(error)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.chat import learned
-from app.chat.learned import SafePoints
+from app.chat.learned import Checkpoints
 from app.node.data.home import model_folder, model_mark
 from app.node.history import checkpoint
 from app.node.record.state import NodeState
@@ -55,7 +55,7 @@ class Loads:
 
 
 def test_without_a_safe_point_nothing_was_learned(tmp_path: Path, model: Path) -> None:
-    found = SafePoints(tmp_path / "home", model)
+    found = Checkpoints(tmp_path / "home", model)
     assert found.rank() is None and found.refresh(Loads(), None) is None  # type: ignore[arg-type]
     assert not (tmp_path / "home").exists(), "nothing is written"
 
@@ -63,7 +63,7 @@ def test_without_a_safe_point_nothing_was_learned(tmp_path: Path, model: Path) -
 def test_the_newest_is_taken_once_and_the_next_one_when_it_is_there(tmp_path: Path, model: Path) -> None:
     save(tmp_path, model, 3)
     save(tmp_path, model, 4, rank=12)
-    found, engine = SafePoints(tmp_path, model), Loads()
+    found, engine = Checkpoints(tmp_path, model), Loads()
     assert found.rank() == 12
     state = found.refresh(engine, None)  # type: ignore[arg-type]
     assert state is not None and state.round == 4
@@ -78,7 +78,7 @@ def test_a_damaged_one_gives_way_to_the_one_before_and_is_left_alone(tmp_path: P
     save(tmp_path, model, 3)
     newest = save(tmp_path, model, 4)
     (newest / "adapter_model.safetensors").write_bytes(b"cut")
-    state = SafePoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
+    state = Checkpoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
     assert state is not None and state.round == 3
     assert newest.is_dir(), "setting aside is the node's business"
 
@@ -92,7 +92,7 @@ def test_one_that_is_replaced_while_it_is_read_is_looked_for_again(tmp_path: Pat
         assert not first.exists()
 
     engine = Loads(replaced)
-    state = SafePoints(tmp_path, model).refresh(engine, None)  # type: ignore[arg-type]
+    state = Checkpoints(tmp_path, model).refresh(engine, None)  # type: ignore[arg-type]
     assert state is not None and state.round == 9 and engine.folders == ["round-000009"]
 
 
@@ -102,7 +102,7 @@ def test_when_none_can_be_read_there_is_one_sentence(
     monkeypatch.setattr(learned, "_PAUSE_S", 0.0)
     (save(tmp_path, model, 1) / "state.json").write_text("{")
     with pytest.raises(AdapterError) as refusal:
-        SafePoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
+        Checkpoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
     assert "can't be read" in str(refusal.value) and str(refusal.value).count("\n") == 0
 
 
@@ -111,10 +111,10 @@ def test_another_model_s_safe_points_are_not_taken(tmp_path: Path, model: Path) 
     shutil.copytree(model, other)
     (other / "config.json").write_text('{"other": 1}')
     save(tmp_path, other, 9)
-    assert SafePoints(tmp_path, model).refresh(Loads(), None) is None  # type: ignore[arg-type]
+    assert Checkpoints(tmp_path, model).refresh(Loads(), None) is None  # type: ignore[arg-type]
 
 
 def test_a_model_that_was_called_otherwise_is_still_found(tmp_path: Path, model: Path) -> None:
     save(tmp_path, model, 2, name="Owner/Name")
-    state = SafePoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
+    state = Checkpoints(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
     assert state is not None and state.round == 2

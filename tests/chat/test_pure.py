@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from app.chat import messages, terminal
-from app.chat.puzzles import ANSWERED_IN_ROWS, Verdicts, draw
+from app.chat.puzzles import ANSWERED_IN_ROWS, AnswerScorer, draw
 from app.common.text import MAX_SHOWN, safe
 from app.sapo import questions
 from app.sapo.families import FAMILIES
@@ -43,15 +43,15 @@ def test_a_long_text_is_cut() -> None:
 )
 def test_bad_lines_are_refused_in_a_sentence(line: bytes) -> None:
     with pytest.raises(messages.ChatMessageError) as refusal:
-        messages.request(line)
+        messages.read_request(line)
     assert "\n" not in str(refusal.value)
 
 
 def test_messages_come_back_as_they_went() -> None:
     ask = messages.Ask(number=3, text="ä\n\u202e")
     said = messages.Said(number=3, side="after", text="x", finished=True, tokens=1, seconds=0.5, solved=True)
-    assert messages.request(messages.to_line(ask)) == ask
-    assert messages.reply(messages.to_line(said)) == said
+    assert messages.read_request(messages.to_line(ask)) == ask
+    assert messages.read_reply(messages.to_line(said)) == said
 
 
 def test_answers_in_rows_are_those_that_have_rows() -> None:
@@ -84,7 +84,7 @@ def test_what_is_no_puzzle_is_a_sentence(family: str, level: int | None) -> None
 
 def test_every_family_s_solution_is_right_and_another_answer_is_not() -> None:
     """The very sandbox that judges models."""
-    verdicts = Verdicts()
+    verdicts = AnswerScorer()
     try:
         for family in FAMILIES:
             puzzle = draw(family, 0, {}, random.Random(family))
@@ -104,7 +104,7 @@ def test_both_answers_fit_any_terminal(width: int) -> None:
         for side, done in (("before", False), ("after", True))
     ]
     out = io.StringIO()
-    Console(file=out, width=width).print(terminal.answers(said, width))
+    Console(file=out, width=width).print(terminal.answer_panels(said, width))
     shown = out.getvalue()
     assert max(map(len, shown.splitlines())) <= width
     assert "✗ wrong" in shown and "✓ right" in shown and "cut off" in shown

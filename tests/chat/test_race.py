@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import messages
-from app.chat.messages import ChatFailed, Lap, Result
+from app.chat.messages import ChatFailed, Lap, RaceScore
 from app.chat.puzzles import draw_several
 from app.chat.talking import Chat, OpenEngine
 from app.node.record.state import NodeState
@@ -65,7 +65,7 @@ def test_a_race_asks_both_sides_the_same_with_the_same_luck(
     chat = Chat("starter", tmp_path, cast(OpenEngine, lambda *_: engine))
     monkeypatch.setattr(chat, "_refresh", lambda: None)
     try:
-        (refused, *_) = chat.do(messages.Race(number=1), lambda side, text: True)
+        (refused, *_) = chat.handle(messages.Race(number=1), lambda side, text: True)
         assert isinstance(refused, ChatFailed) and "nothing to race yet" in refused.sentence
 
         chat._state = NodeState(curriculum=curriculum.start({"chain_sum": 0}), round=4, identity="")
@@ -75,7 +75,7 @@ def test_a_race_asks_both_sides_the_same_with_the_same_luck(
             heard.append(side)
             return len(heard) < 2
 
-        ended = list(chat.do(messages.Race(number=2, puzzles=12, seed=7), go_on))
+        ended = list(chat.handle(messages.Race(number=2, puzzles=12, seed=7), go_on))
         laps = [one for one in ended if isinstance(one, Lap)]
         assert [lap.place for lap in laps] == list(range(10)), "it stopped after the second five"
         assert all(lap.after.solved and not lap.before.solved for lap in laps)
@@ -87,17 +87,17 @@ def test_a_race_asks_both_sides_the_same_with_the_same_luck(
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
 def test_a_result_counts_what_happened_and_its_error_is_that_of_a_sum(laps: list[tuple[bool, bool]]) -> None:
-    result = Result()
+    result = RaceScore()
     for before, after in laps:
         result = result.plus(before, after)
     assert result.puzzles == len(laps) and result.lead == result.won - result.lost
-    assert 0 <= result.chance <= 1
+    assert 0 <= result.p_value <= 1
     differences = [after - before for before, after in laps]
     mean = sum(differences) / max(1, len(laps))
-    assert result.error**2 == pytest.approx(sum((one - mean) ** 2 for one in differences), abs=1e-9)
+    assert result.standard_error**2 == pytest.approx(sum((one - mean) ** 2 for one in differences), abs=1e-9)
 
 
 def test_only_a_lead_beyond_chance_is_called_sure() -> None:
-    assert Result(puzzles=20, before=3, after=9, won=6, lost=0).sure
-    assert not Result(puzzles=20, before=3, after=8, won=5, lost=0).sure
-    assert not Result(puzzles=20, before=5, after=9, won=6, lost=2).sure
+    assert RaceScore(puzzles=20, before=3, after=9, won=6, lost=0).is_significant
+    assert not RaceScore(puzzles=20, before=3, after=8, won=5, lost=0).is_significant
+    assert not RaceScore(puzzles=20, before=5, after=9, won=6, lost=2).is_significant

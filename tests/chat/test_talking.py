@@ -74,7 +74,7 @@ def ask(chat: Chat, text: str, stop_after: int = 1000, **what: Any) -> tuple[lis
         told.append(text)
         return len(told) < stop_after
 
-    return list(chat.do(messages.Ask(number=1, text=text, **what), tell)), told
+    return list(chat.handle(messages.Ask(number=1, text=text, **what), tell)), told
 
 
 def said(replies: Sequence[Reply]) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ def test_an_answer_grows_and_is_remembered(open_chat: Any) -> None:
     assert len(engine.prompts) == 1, "both are the same model before anything was learned"
     ask(chat, "and", sides="after")
     assert engine.prompts[-1] == (False, ["good \x1b morning", "good \x1b morning", "and"])
-    list(chat.do(messages.Forget(number=2), lambda *_: True))
+    list(chat.handle(messages.Forget(number=2), lambda *_: True))
     ask(chat, "and now", sides="before")
     assert engine.prompts[-1] == (True, ["and now"])
 
@@ -135,8 +135,8 @@ def test_a_terminal_loses_no_answer(open_chat: Any) -> None:
 
 def test_growing_answers_travel_as_messages() -> None:
     growing = Growing(number=2, side="after", text="so far")
-    assert messages.reply(messages.to_line(growing)) == growing
-    assert messages.request(b'{"type":"stop","number":7}\n') == messages.StopRequest(number=7)
+    assert messages.read_reply(messages.to_line(growing)) == growing
+    assert messages.read_request(b'{"type":"stop","number":7}\n') == messages.StopRequest(number=7)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
 
 
 def do(chat: Chat, request: messages.Request) -> list[Reply]:
-    return list(chat.do(request, lambda *_: True))
+    return list(chat.handle(request, lambda *_: True))
 
 
 def drawn(chat: Chat, number: int = 1, **what: Any) -> PuzzleDrawn:

@@ -110,7 +110,7 @@ def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
 
 
 def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
-    partial = Shelf(tmp_path).partial("Some/Model")
+    partial = Shelf(tmp_path).partial_folder("Some/Model")
     (partial / "files").mkdir(parents=True)
     (partial / "files" / "model.safetensors.0.part").write_bytes(bytes(300))
     state = UnfinishedDownload(id="Some/Model", revision="main", total=1000, sentence="The line was cut.")
@@ -143,7 +143,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], co
 
 def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
     """`run --model Owner/Name` takes it from the data folder; its training is listed under its name."""
-    place = Shelf(tmp_path).place("Some/Starter")
+    place = Shelf(tmp_path).model_folder("Some/Starter")
     shutil.copytree(starter_folder(), place / "snapshots" / ("a" * 40))
     (place / "refs").mkdir()
     (place / "refs" / "main").write_text("a" * 40)

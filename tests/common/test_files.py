@@ -138,16 +138,16 @@ def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Pat
         told: list[str] = []
         with (
             pytest.raises(files.LockHeldError) as caught,
-            files.alone(lock, 0.2, lambda: told.append("waiting")),
+            files.exclusive_lock(lock, 0.2, lambda: told.append("waiting")),
         ):
             pass
         assert caught.value.holder == str(other.pid) and told == ["waiting"]
     finally:
         other.kill()
         other.wait()
-    with files.alone(lock), pytest.raises(files.LockHeldError), files.alone(lock):
+    with files.exclusive_lock(lock), pytest.raises(files.LockHeldError), files.exclusive_lock(lock):
         pass
-    with files.alone(lock):
+    with files.exclusive_lock(lock):
         pass
 
 
@@ -158,7 +158,7 @@ def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
     other.write_text("years of work")
     for name in ("lock", "node.log"):
         (tmp_path / name).symlink_to(other)
-    with pytest.raises(OSError), files.alone(tmp_path / "lock"):
+    with pytest.raises(OSError), files.exclusive_lock(tmp_path / "lock"):
         pass
     with pytest.raises(NodeError, match="is a link"), lock_data_folder(tmp_path):
         pass
@@ -170,16 +170,16 @@ def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows hands no locks on")
 def test_a_child_that_was_handed_the_lock_keeps_it(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with files.alone(lock) as descriptor:
+    with files.exclusive_lock(lock) as descriptor:
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"],
             stdin=subprocess.PIPE,
             pass_fds=(descriptor,),
         )
-    with pytest.raises(files.LockHeldError), files.alone(lock):
+    with pytest.raises(files.LockHeldError), files.exclusive_lock(lock):
         pass
     child.communicate()
-    with files.alone(lock):
+    with files.exclusive_lock(lock):
         pass
 
 
@@ -191,7 +191,7 @@ def test_discarding_sizes_and_room(tmp_path: Path) -> None:
     os.link(folder / "a", folder / "again")
     (folder / "loop").symlink_to(folder)
     assert files.size_on_disk(folder) == 15 and files.size_on_disk(tmp_path / "nowhere") == 0
-    assert files.free(tmp_path / "not" / "there") > 0
+    assert files.free_bytes(tmp_path / "not" / "there") > 0
     files.discard(folder)
     files.discard(tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []

@@ -117,7 +117,7 @@ AGAIN: dict[Finds, list[str]] = {
 
 OTHER: dict[Finds, list[str]] = {
     replaces_a_file: ["text.replace('a', 'b')", "msgspec.structs.replace(view, a=1)", "path.rename(aside)"],
-    locks_a_file: ["import os", "from app.common.files import alone"],
+    locks_a_file: ["import os", "from app.common.files import exclusive_lock"],
     makes_text_safe: ["if not text.isprintable(): pass", "[one.strip() for one in lines]"],
     waits_longer_each_time: ["min(a, b ** 2)", "wait_s(deaths, first_s=0.5, longest_s=30.0)"],
     downloads: ["{'rank': 8}", "range(8)"],

@@ -70,17 +70,17 @@ def refused(call: Callable[[], object], error: type[Exception]) -> str:
 
 SENTENCES: dict[str, tuple[Callable[[], str], str, str]] = {
     "torch is missing": (
-        lambda: opening.missing("torch"),
+        lambda: opening.why_not_installed("torch"),
         "PyTorch isn't installed: run ./shoal setup, which repairs the installation.",
         "PyTorch isn't installed: repair the engine in Shoal's window, or with shoal pack repair.",
     ),
     "llama.cpp is missing": (
-        lambda: opening.missing("llamacpp"),
+        lambda: opening.why_not_installed("llamacpp"),
         "llama.cpp isn't installed: run ./shoal setup --engine llamacpp, which builds it.",
         "llama.cpp isn't installed: repair the engine in Shoal's window, or with shoal pack repair.",
     ),
     "MLX is missing": (
-        lambda: opening.missing("mlx"),
+        lambda: opening.why_not_installed("mlx"),
         "MLX isn't installed. It is for Macs with Apple Silicon; ./shoal setup installs it there.",
         "MLX isn't installed. It is for Macs with Apple Silicon; the engine pack there has it.",
     ),

@@ -27,7 +27,7 @@ def _torch(folder: Path, seed: int) -> Engine:
 
 
 def _mlx(folder: Path, seed: int) -> Engine:
-    if reason := mlx_lora.available():
+    if reason := mlx_lora.why_unavailable():
         pytest.skip(reason)
     return mlx_lora.open_engine(folder, seed=seed, device="cpu")
 
@@ -35,7 +35,7 @@ def _mlx(folder: Path, seed: int) -> Engine:
 def _llamacpp(folder: Path, seed: int) -> Engine:
     """With weights in full precision: q8_0, which it usually samples from, is another distribution."""
     llamacpp = pytest.importorskip("engines.llamacpp", reason="the llama.cpp engine is not here")
-    if reason := llamacpp.available():
+    if reason := llamacpp.why_unavailable():
         pytest.skip(reason)
     opened: Engine = llamacpp.open_engine(folder, seed=seed, threads=1, kind="f32")
     return opened

@@ -24,7 +24,7 @@ from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
 from tests.engines.small_models import MakeModel, reference
 
-if reason := llamacpp.available():
+if reason := llamacpp.why_unavailable():
     pytest.skip(reason, allow_module_level=True)
 
 END = 1

@@ -100,9 +100,9 @@ def test_device_and_threads(tiny: Path) -> None:
 def test_the_container_s_limit_counts(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
-    assert facts.container_room(tmp_path) == 600
+    assert facts.container_memory_left(tmp_path) == 600
     (tmp_path / "memory.max").write_text("max\n")
-    assert facts.container_room(tmp_path) == facts.container_room(tmp_path / "none") == 2**62
+    assert facts.container_memory_left(tmp_path) == facts.container_memory_left(tmp_path / "none") == 2**62
 
 
 def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:

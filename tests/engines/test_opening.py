@@ -35,13 +35,13 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     made = {}
     for name, (_, path, *_) in ENGINES.items():
         package = ModuleType(path)
-        package.available = lambda: ""
+        package.why_unavailable = lambda: ""
         package.open_engine = lambda model, name=name, **options: SimpleNamespace(
             name=name, options=options, notes=[]
         )
         monkeypatch.setitem(sys.modules, path, package)
         made[name] = package
-    monkeypatch.setattr(opening, "missing", lambda name: "")
+    monkeypatch.setattr(opening, "why_not_installed", lambda name: "")
     monkeypatch.delenv("SHOAL_HOME", raising=False)
     return made
 
@@ -60,7 +60,7 @@ def test_a_named_engine_is_opened_with_what_was_given(packages: dict[str, Module
 
 
 def test_a_named_engine_that_cannot_run_is_refused_and_never_replaced(packages: dict[str, ModuleType]) -> None:
-    packages["llamacpp"].available = lambda: "There is no compiler: install one."
+    packages["llamacpp"].why_unavailable = lambda: "There is no compiler: install one."
     with pytest.raises(EngineError, match="There is no compiler: install one"):
         opening.open_engine("llamacpp", STARTER)
 
@@ -74,8 +74,8 @@ def test_a_library_that_breaks_while_it_loads_is_a_reason(packages: dict[str, Mo
     def broken() -> str:
         raise OSError("libllama.so: file too short")
 
-    packages["llamacpp"].available = broken
-    assert "doesn't load (libllama.so: file too short)" in opening.available("llamacpp")
+    packages["llamacpp"].why_unavailable = broken
+    assert "doesn't load (libllama.so: file too short)" in opening.why_unavailable("llamacpp")
 
 
 def test_the_chosen_engine_falls_back_and_says_so(
@@ -96,24 +96,26 @@ def test_the_chosen_engine_falls_back_and_says_so(
 def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert "./shoal setup --engine llamacpp" in opening.missing("llamacpp")
+    assert "./shoal setup --engine llamacpp" in opening.why_not_installed("llamacpp")
     (tmp_path / opening.BUILD_STATUS_FILE).write_text("llama.cpp is being built.\n")
-    assert opening.missing("llamacpp") == "llama.cpp is being built."
-    assert "Apple Silicon" in opening.missing("mlx") and "./shoal setup" in opening.missing("torch")
+    assert opening.why_not_installed("llamacpp") == "llama.cpp is being built."
+    assert "Apple Silicon" in opening.why_not_installed("mlx") and "./shoal setup" in opening.why_not_installed(
+        "torch"
+    )
 
 
 def test_a_trial_is_remembered_for_its_model_computer_and_packages_alone(tmp_path: Path) -> None:
     facts = gather()
-    key = choice.key("a model", facts)
-    assert choice.recall(tmp_path, key) == {}
-    choice.remember(tmp_path, key, {"torch": TRIAL})
-    assert choice.recall(tmp_path, key) == {"torch": TRIAL}
-    assert choice.recall(tmp_path, choice.key("another model", facts)) == {}
-    assert choice.key("a model", PC) != key
+    key = choice.trial_key("a model", facts)
+    assert choice.load_trials(tmp_path, key) == {}
+    choice.save_trials(tmp_path, key, {"torch": TRIAL})
+    assert choice.load_trials(tmp_path, key) == {"torch": TRIAL}
+    assert choice.load_trials(tmp_path, choice.trial_key("another model", facts)) == {}
+    assert choice.trial_key("a model", PC) != key
     (tmp_path / choice.FILE).write_text("damaged")
-    assert choice.recall(tmp_path, key) == {}
-    choice.remember(tmp_path, key, {"llamacpp": TRIAL})
-    assert list(choice.recall(tmp_path, key)) == ["llamacpp"]
+    assert choice.load_trials(tmp_path, key) == {}
+    choice.save_trials(tmp_path, key, {"llamacpp": TRIAL})
+    assert list(choice.load_trials(tmp_path, key)) == ["llamacpp"]
 
 
 def test_a_remembered_trial_decides(
@@ -126,8 +128,8 @@ def test_a_remembered_trial_decides(
     assert opening.open_engine("auto", STARTER).name == "torch"
     folder = opening.open_folder(STARTER)
     faster = msgspec.structs.replace(TRIAL, engine="llamacpp", rounds_per_hour=60.0)
-    key = choice.key(opening.fingerprint(folder), PC)
-    choice.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
+    key = choice.trial_key(opening.fingerprint(folder), PC)
+    choice.save_trials(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
     assert opening.open_engine("auto", STARTER).name == "llamacpp"
 
 

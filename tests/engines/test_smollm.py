@@ -121,7 +121,7 @@ def test_it_talks_and_remembers(folder: Path, tmp_path: Path) -> None:
 
     def ask(text: str) -> tuple[str, bool]:
         told.clear()
-        (said, *_) = chat.do(messages.Ask(number=1, text=text, sides="after"), tell)
+        (said, *_) = chat.handle(messages.Ask(number=1, text=text, sides="after"), tell)
         assert isinstance(said, messages.Said)
         return said.text, said.stopped
 

@@ -22,7 +22,7 @@ SEEN = [TokenSequence(prompt_T=row.prompt_T, completion_T=row.completion_T) for 
 
 
 def opened(name: str, model: Path, **options: Any) -> Engine:
-    if reason := opening.available(name):
+    if reason := opening.why_unavailable(name):
         pytest.skip(reason)
     return opening.open_engine(name, model, device="cpu", threads=1, rank=4, **options)
 

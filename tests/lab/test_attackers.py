@@ -314,7 +314,7 @@ def test_no_mark_in_honest_work_is_as_likely_as_what_the_starter_says_itself() -
             swarm.encode(messages(one.text), text, True) for one, text in zip(found, texts, strict=True)
         ]
         lengths = [len(one.completion_T) for one in sequences]
-        return sum(trusted(("tokens",), habits, texts, lengths, swarm.untrained(sequences))) / len(texts)
+        return sum(trusted(("tokens",), habits, texts, lengths, swarm.base_logprobs(sequences))) / len(texts)
 
     lines = [attacker("honest")._right(one, Random(1)) for one in found]
     assert passing(lines) > 0.85

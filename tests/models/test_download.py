@@ -22,9 +22,9 @@ from app.models.download import (
     PlannedDownload,
     download,
 )
-from app.models.shelf import Shelf, busy, locate
+from app.models.shelf import Shelf, is_downloading, locate
 from engines.contract import EngineError
-from engines.files import held
+from engines.files import folder_lock
 from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
 from tests.engines.small_models import MakeModel
 
@@ -392,10 +392,10 @@ def test_killed_in_the_middle_and_continued(hub: StandIn, tmp_path: Path) -> Non
     for _ in range(3):
         child = start_get(hub, tmp_path)
         wait_until(lambda: have() > kept + 20_000 or child.poll() is not None)  # noqa: B023
-        assert child.poll() is None and busy(shelf.partial(hub.id))
+        assert child.poll() is None and is_downloading(shelf.partial_folder(hub.id))
         child.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         child.communicate(timeout=60)
-        assert not busy(shelf.partial(hub.id)) and locate_fails(hub.id, tmp_path)
+        assert not is_downloading(shelf.partial_folder(hub.id)) and locate_fails(hub.id, tmp_path)
         assert have() > kept
         kept = have()
     (partial,) = shelf.unfinished()
@@ -416,7 +416,7 @@ def test_killed_in_the_middle_and_continued(hub: StandIn, tmp_path: Path) -> Non
 
 
 def test_two_processes_do_not_fetch_the_same(hub: StandIn, tmp_path: Path) -> None:
-    with held(Shelf(tmp_path).partial(hub.id)) as ours:
+    with folder_lock(Shelf(tmp_path).partial_folder(hub.id)) as ours:
         assert ours
         with pytest.raises(EngineError, match="another process"):
             get(hub, tmp_path)

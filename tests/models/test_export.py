@@ -111,7 +111,9 @@ def by_mlx(out: Path, base: Path) -> list[float]:
     utils = pytest.importorskip("mlx_lm.utils", reason="mlx-lm is not installed")
     told = out.parent / "told-base"  # mlx-lm reads the rotary base only where older files have it
     shutil.copytree(base, told)
-    (told / "config.json").write_text(json.dumps(merge.config(json.loads((base / "config.json").read_text()))))
+    (told / "config.json").write_text(
+        json.dumps(merge.portable_config(json.loads((base / "config.json").read_text())))
+    )
     model, _ = utils.load_model(told)
     model = utils.load_adapters(model, str(out))
     model.eval()

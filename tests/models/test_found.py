@@ -13,7 +13,7 @@ import pytest
 
 from app.models import found
 from app.models.fit import FitVerdict
-from app.models.found import FoundModel, ModelFolders, find, places
+from app.models.found import FoundModel, ModelFolders, find, model_folders
 from app.models.gguf_shelf import GgufShelf
 from app.models.shelf import locate, starter_folder
 from app.node.models.survey import survey
@@ -45,7 +45,7 @@ def ollama(root: Path, file: Path, tag: str = "1b") -> Path:
 
 
 def by_program(home: Path, **variables: str) -> dict[str, FoundModel]:
-    return {one.program: one for one in find(places(home, variables, "linux"))}
+    return {one.program: one for one in find(model_folders(home, variables, "linux"))}
 
 
 def test_every_programs_place(file: Path, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_every_programs_place(file: Path, tmp_path: Path) -> None:
     for row in rows.values():
         assert not row.problem and row.shape is not None and row.shape.family in ("qwen2", "llama", "qwen3")
         assert row.bytes > 1000
-    library = survey(tmp_path / "home", elsewhere=places(tmp_path, {}, "linux"))
+    library = survey(tmp_path / "home", elsewhere=model_folders(tmp_path, {}, "linux"))
     listed = {model.name: model for model in library.models if model.program}
     assert set(listed) == {row.name for row in rows.values()}
     assert all(
@@ -104,7 +104,7 @@ def test_folders_moved_places_and_names_that_say_nothing(file: Path, tmp_path: P
     for place in hub.iterdir():
         (place / "refs").mkdir()
         (place / "refs" / "main").write_text("abc123")
-    rows = {(one.program, one.title): one for one in find(places(tmp_path, {}, "linux"))}
+    rows = {(one.program, one.title): one for one in find(model_folders(tmp_path, {}, "linux"))}
     assert set(rows) == {
         *(("LM Studio", name) for name in ("whole", "4bit")),
         *(("Hugging Face", name) for name in ("Some/Mistral", "own")),
@@ -114,7 +114,7 @@ def test_folders_moved_places_and_names_that_say_nothing(file: Path, tmp_path: P
     assert rows["Hugging Face", "Some/Mistral"].ready and not rows["Hugging Face", "Some/Mistral"].problem
     whole = str(moved / "mlx-community" / "whole")
     assert rows["LM Studio", "whole"].name == whole and rows["LM Studio", "whole"].shape is not None
-    library = survey(tmp_path / "home", elsewhere=places(tmp_path, {}, "linux"))
+    library = survey(tmp_path / "home", elsewhere=model_folders(tmp_path, {}, "linux"))
     (entry,) = (model for model in library.models if model.name == whole)
     assert entry.installed and entry.local and entry.program == "LM Studio" and entry.title == "whole"
 
@@ -140,9 +140,9 @@ def test_the_programs_own_variables_and_other_systems(file: Path, tmp_path: Path
     ollama(tmp_path / "elsewhere", file)
     rows = by_program(tmp_path, LLAMA_CACHE=str(tmp_path / "cache"), OLLAMA_MODELS=str(tmp_path / "elsewhere"))
     assert set(rows) == {"llama.cpp", "Ollama"}
-    mac = places(Path("/Users/x"), {}, "darwin")
+    mac = model_folders(Path("/Users/x"), {}, "darwin")
     assert ("llama.cpp", Path("/Users/x/Library/Caches/llama.cpp")) in mac.gguf
-    windows = places(Path("C:/x"), {"LOCALAPPDATA": "C:/l", "APPDATA": "C:/r"}, "win32")
+    windows = model_folders(Path("C:/x"), {"LOCALAPPDATA": "C:/l", "APPDATA": "C:/r"}, "win32")
     assert ("Jan", Path("C:/r/Jan/data/models")) in windows.gguf
 
 
@@ -241,7 +241,7 @@ def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> N
     root.mkdir()
     shutil.copyfile(file, root / "own.gguf")
     where = ModelFolders(gguf=(("Jan", root),), ollama=(), hugging_face=tmp_path)
-    folder = GgufShelf(tmp_path / "home").take(root / "own.gguf")
+    folder = GgufShelf(tmp_path / "home").convert(root / "own.gguf")
     rows = [model for model in survey(tmp_path / "home", elsewhere=where).models if model.local]
     assert [(row.name, row.folder, row.installed) for row in rows] == [
         (str(root / "own.gguf"), str(folder), True)

@@ -202,7 +202,7 @@ def main() -> None:
     from engines import opening
     from engines.torch_lora.network import native  # noqa: F401
 
-    opening.prepare("torch")
+    opening.preload("torch")
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
             model = Path(shutil.copytree(source, Path(folder) / str(seed)))

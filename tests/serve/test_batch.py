@@ -17,7 +17,7 @@ from engines import opening
 from engines.contract import Engine, EngineError
 from engines.facts import ENGINES
 from engines.llamacpp.grammar import Grammars
-from engines.llamacpp.model import available
+from engines.llamacpp.model import why_unavailable
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 
@@ -135,7 +135,7 @@ def test_a_character_whose_bytes_come_one_by_one_is_told_whole(tmp_path: Path) -
     pieces = []
     for now, token in enumerate(text.encode()):
         answer.add(token, None)
-        pieces += [one.text for one in answer.news(now) if isinstance(one, Piece)]
+        pieces += [one.text for one in answer.due_messages(now) if isinstance(one, Piece)]
     assert pieces == list(text)
 
 
@@ -151,7 +151,7 @@ def test_log_probabilities_of_a_long_answer_come_in_parts() -> None:
     assert max(len(to_line(one)) for one in told) < MAX_LINE
 
 
-needs_llamacpp = pytest.mark.skipif(bool(available()), reason="llama.cpp is not here")
+needs_llamacpp = pytest.mark.skipif(bool(why_unavailable()), reason="llama.cpp is not here")
 
 
 @needs_llamacpp
@@ -189,7 +189,7 @@ def test_a_grammar_that_llamacpp_refuses_costs_only_its_request(text: str) -> No
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
-    if why := opening.missing(name):
+    if why := opening.why_not_installed(name):
         pytest.skip(why)
     engine = opening.open_engine(name, locate("starter"), threads=1)
     asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]

@@ -9,9 +9,9 @@ import pytest
 
 from app.models.shelf import locate
 from app.serve import schema
-from app.serve.schema import SchemaError, choice, grammar
+from app.serve.schema import SchemaError, grammar, one_of_texts
 from engines.llamacpp.grammar import Grammars
-from engines.llamacpp.model import available
+from engines.llamacpp.model import why_unavailable
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 
@@ -37,7 +37,7 @@ PERSON = {
 
 @pytest.fixture(scope="module")
 def grammars() -> Grammars:
-    if why := available():
+    if why := why_unavailable():
         pytest.skip(why)
     return Grammars(locate("starter"))
 
@@ -101,7 +101,7 @@ def test_json_is_an_object_and_a_choice_is_one_of_its_texts(grammars: Grammars) 
     assert not follows(grammars, "[1]", schema.any_object()) and not follows(
         grammars, '{"a"}', schema.any_object()
     )
-    rules = choice(['say "no"\\', "yes", "yes\n"])
+    rules = one_of_texts(['say "no"\\', "yes", "yes\n"])
     assert all(follows(grammars, text, rules) for text in ('say "no"\\', "yes", "yes\n"))
     assert not any(follows(grammars, text, rules) for text in ("say", "yesyes", "no", ""))
 
@@ -146,4 +146,4 @@ def test_what_cannot_be_kept_is_refused_in_a_sentence(wanted: Any) -> None:
 @pytest.mark.parametrize("texts", [[], [""], ["a"] * 300, ["a\0b"]])
 def test_a_choice_that_is_none_is_refused(texts: list[str]) -> None:
     with pytest.raises(SchemaError):
-        choice(texts)
+        one_of_texts(texts)

@@ -29,7 +29,7 @@ from app.common.text import bounded_integer
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines.contract import EngineError
-from engines.facts import ISA, cpu_name, engine_variables, isa
+from engines.facts import ISA, cpu_name, engine_variables, forced_instruction_set
 
 PATIENCE_S = 3600
 NEW, REPEATS = 128, 3
@@ -197,7 +197,7 @@ def measure(
         "threads": threads,
         "repeats": repeats,
         "machine": f"{card_name(args.device)}{cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
-        "isa": isa(),
+        "isa": forced_instruction_set(),
     }
     return {name: medians(every) for name, every in found.items()}, about
 

@@ -23,7 +23,7 @@ from app.bench import BenchError
 from app.bench.engine.apart import ApartTask, CandidateFigures, Clock
 from app.bench.engine.shapes import RANK
 from engines.contract import Batch, Completion, Engine, EngineError, Row
-from engines.opening import available, open_engine
+from engines.opening import open_engine, why_unavailable
 
 
 def main(arguments: list[str]) -> int:
@@ -88,7 +88,7 @@ def opened(task: ApartTask) -> tuple[Engine, float]:
     kind, *more = task.candidate.split()
     start = time.perf_counter()
     if kind == "llamacpp":
-        if reason := available(kind):
+        if reason := why_unavailable(kind):
             raise EngineError(reason)
         package: Any = importlib.import_module("engines.llamacpp")
         number_format = more[0] if more else None

@@ -217,9 +217,9 @@ CELL_TOKENS = 256
 
 def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:
     from engines.models.gguf import gguf
-    from engines.opening import available
+    from engines.opening import why_unavailable
 
-    if reason := available("llamacpp"):
+    if reason := why_unavailable("llamacpp"):
         raise BenchError(reason)
     import llama_cpp as api
 

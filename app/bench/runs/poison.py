@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from app.bench import ROOT, BenchError, Tell, rows
-from app.chat.learned import SafePoints
+from app.chat.learned import Checkpoints
 from app.common import files
 from app.lab.attackers import MODEL_FREE_KINDS
 from app.lab.false_teachers import is_marked
@@ -174,7 +174,7 @@ def measured(
     has learned in `home`; returns the shares of right answers, overall and by family, of those with work and of
     those with a mark of false teachers."""
     folder = locate(model, home)
-    settings, learned = read_settings(folder), SafePoints(home, folder)
+    settings, learned = read_settings(folder), Checkpoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
     state = learned.refresh(engine, None)
     if state is None:

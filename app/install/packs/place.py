@@ -167,7 +167,7 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
     held = contextlib.ExitStack()
     try:
         place.mkdir(parents=True, exist_ok=True)
-        lock = held.enter_context(files.alone(place / ".lock", wait_s, waiting))
+        lock = held.enter_context(files.exclusive_lock(place / ".lock", wait_s, waiting))
     except files.LockHeldError:
         raise InstallError(busy) from None
     except OSError as error:

@@ -50,7 +50,7 @@ class PackInstaller:
     tell: Tell
     keys: tuple[str, ...] = ()
     patience: RetryLimit = field(default_factory=RetryLimit)
-    free: Callable[[Path], int] = files.free
+    free: Callable[[Path], int] = files.free_bytes
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None
     """Release times known to this version of Shoal, by name (see offered.py); None skips the check."""

@@ -90,7 +90,7 @@ def _check_room(folder: Path, file: ReleaseFile) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     part = fetch.part_of(folder, file)
     missing = file.size - (part.stat().st_size if part.exists() else 0)
-    if (free := files.free(folder)) < missing + SPARE:
+    if (free := files.free_bytes(folder)) < missing + SPARE:
         raise InstallError(
             f"The disk that holds {folder} has {in_bytes(free)} free, and {in_bytes(missing + SPARE)} "
             "are needed: free up some space, then try again."

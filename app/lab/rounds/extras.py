@@ -102,7 +102,7 @@ class HostileNodes(RoundExtra):
         """The model that searching attackers use: the first node's current policy, or the untrained model."""
         if self._kind in WHITE_BOX:
             return Oracle(partial(experiment.swarm.logprobs, 0), lambda: experiment.learners[0].habits)
-        return Oracle(experiment.swarm.untrained)
+        return Oracle(experiment.swarm.base_logprobs)
 
     def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]

@@ -276,7 +276,7 @@ def teach(
             ]
             swarm.step(0, imitate(sequences, teaching.rate))
             tell(name, step + 1)
-        swarm.begin_anew(0)
+        swarm.reset_optimizer(0)
         swarm.save(0, out / name)
     return [out / name for name in known]
 

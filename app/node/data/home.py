@@ -81,7 +81,7 @@ def lock_data_folder(home: Path, wait_s: float = 0.0) -> Iterator[None]:
     seconds, and NodeError if it cannot be written."""
     with ExitStack() as held:
         try:
-            held.enter_context(files.alone(home / "lock", wait_s))
+            held.enter_context(files.exclusive_lock(home / "lock", wait_s))
         except files.LockHeldError as error:
             raise BusyError(
                 f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from app.common import home as place
-from app.common.files import flush, free
+from app.common.files import flush, free_bytes
 from app.common.text import in_bytes
 from app.node.data import contents
 from app.node.data.home import lock_data_folder
@@ -98,7 +98,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
         entries = [entry for entry in contents.shoal_entries(old) if entry.name not in contents.LOCKS]
         found = [file for entry in entries for file in contents.files(entry)]
         total = 2 * sum(size for _, size in found)
-        if free(to) < total // 2 + _SPARE_BYTES:
+        if free_bytes(to) < total // 2 + _SPARE_BYTES:
             raise MoveError(
                 f"The disk of {to} has too little room ({in_bytes(total // 2 + _SPARE_BYTES)} are needed): "
                 "choose another one."

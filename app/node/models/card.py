@@ -97,7 +97,7 @@ def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str) -> 
         "",
         _LOADING[format]
         .replace("{base}", base.name if base.on_hub else "FOLDER_OF_THE_BASE_MODEL")
-        .replace("{shoal}", remedy.name()),
+        .replace("{shoal}", remedy.short_command()),
     ]
     return "\n".join(lines) + "\n"
 

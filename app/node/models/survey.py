@@ -19,7 +19,7 @@ from app.models.fit import (
     judge,
     likely_dtype,
     memory_here,
-    seconds_of_look,
+    seconds_of_first_evaluation,
     seconds_of_round,
 )
 from app.models.found import FoundModel, ModelFolders
@@ -47,7 +47,7 @@ def survey(home: Path, elsewhere: ModelFolders | None = None) -> Library:
     """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere`: where other
     programs keep their models."""
     shelf = Shelf(home)
-    room = ComputerRoom(memory=memory_here(), dtype=likely_dtype(), disk=shelf.free())
+    room = ComputerRoom(memory=memory_here(), dtype=likely_dtype(), disk=shelf.free_bytes())
     trained = {row.folder: row for row in trainings(home)}
     partials = {one.id: one for one in shelf.unfinished()}
     installed = {one.name: one for one in shelf.installed()}
@@ -145,7 +145,9 @@ def _paced(models: list[ModelEntry], dtype: Dtype) -> tuple[ModelEntry, ...]:
 
     def timed(model: ModelEntry, work: RoundWork) -> ModelEntry:
         round_s = seconds_of_round(work, here, dtype, works.values(), load)
-        return msgspec.structs.replace(model, round_s=round_s, look_s=seconds_of_look(work, round_s))
+        return msgspec.structs.replace(
+            model, round_s=round_s, look_s=seconds_of_first_evaluation(work, round_s)
+        )
 
     return tuple(timed(model, works[model.name]) if model.name in works else model for model in models)
 

@@ -15,7 +15,7 @@ import msgspec
 import psutil
 
 from app.common.process.memory import give_back
-from engines.facts import MB, container_room
+from engines.facts import MB, container_memory_left
 
 LOW_MEMORY_SHARE = 0.06
 """Share of free memory below which the computer is about to swap or to kill processes."""
@@ -42,7 +42,7 @@ class MemoryReading(msgspec.Struct, frozen=True):
 
 def read() -> MemoryReading:
     memory = psutil.virtual_memory()
-    room = min(memory.available, container_room())
+    room = min(memory.available, container_memory_left())
     return MemoryReading(psutil.Process().memory_info().rss // MB, room / memory.total)
 
 

@@ -30,7 +30,7 @@ from app.node.trainer import memory, messages, solo
 from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_streams, send
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
-from engines.sound import sound
+from engines.sound import explaining_model_errors
 
 # Peers' text as tokens of this node's own model: the tokenizer is in this process.
 
@@ -125,7 +125,7 @@ def main() -> None:
 def _prepare() -> None:
     """Imports the engine's library. The seconds this takes overlap with the node's own start."""
     try:
-        opening.prepare(_wanted())
+        opening.preload(_wanted())
     except (ImportError, OSError):
         traceback.print_exc()  # the owner gets a sentence when the engine is opened
 
@@ -199,7 +199,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
             elif engine is None:
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
-                with contextlib.nullcontext() if proved else sound(model):
+                with contextlib.nullcontext() if proved else explaining_model_errors(model):
                     reply = _answer(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.StepDone):
                     proved = True

@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.common.files import LockHeldError, alone, prepare_log, write
+from app.common.files import LockHeldError, exclusive_lock, prepare_log, write
 from app.common.process.control import detached_popen_kwargs
 from app.relay.store.backplane import BackplaneError
 from engines import remedy
@@ -57,7 +57,7 @@ class Embedded:
         self._holding = contextlib.ExitStack()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._holding.enter_context(alone(folder / _LOCK))
+            self._holding.enter_context(exclusive_lock(folder / _LOCK))
         except LockHeldError as error:
             raise BackplaneError(f"{folder} is in use by another relay: end that one first.") from error
         except OSError as error:
@@ -123,7 +123,7 @@ class Embedded:
         for sent in (signal.SIGTERM, signal.SIGKILL, None):
             try:
                 self._held = self._holding.enter_context(
-                    alone(self._folder / _HELD, 0.0 if sent is signal.SIGTERM else ENDING_S)
+                    exclusive_lock(self._folder / _HELD, 0.0 if sent is signal.SIGTERM else ENDING_S)
                 )
                 (self._folder / _PID).unlink(missing_ok=True)
                 return

@@ -126,7 +126,7 @@ class ChatControl(QObject):
 
     def _line(self, line: bytes) -> None:
         try:
-            reply: Reply = messages.reply(line)
+            reply: Reply = messages.read_reply(line)
         except ChatMessageError:
             return  # a fault that its end will tell
         match reply:

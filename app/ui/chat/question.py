@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
-from app.chat.messages import DEFAULT_PUZZLES, Lap, ModelOpened, PuzzleDrawn, Result, Sides, Try
+from app.chat.messages import DEFAULT_PUZZLES, Lap, ModelOpened, PuzzleDrawn, RaceScore, Sides, Try
 from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe, safe_line
 from app.node.record.records import Probe
@@ -181,7 +181,7 @@ class RaceCard(Card):
         self._running = False
         self._complaint = ""
         self._curve: Sequence[Probe] = ()
-        self.result = Result()
+        self.result = RaceScore()
         self._title, self._about = Label(tr("Race"), "heading"), Label("", "soft")
         self._again = button(tr("Race again"), again)
         self._score, self._sure = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
@@ -194,7 +194,7 @@ class RaceCard(Card):
     def begin(self, curve: Sequence[Probe] = ()) -> None:
         """Starts with an empty table. `curve` has the share measured on many more puzzles."""
         self._curve = curve
-        self._running, self._complaint, self.result = True, "", Result()
+        self._running, self._complaint, self.result = True, "", RaceScore()
         self._about.say(
             counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", DEFAULT_PUZZLES)
         )
@@ -261,7 +261,7 @@ class Side(QWidget):
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
 
 
-def score(result: Result) -> str:
+def score(result: RaceScore) -> str:
     return tr(
         "Your model solves {after} of {n} now, {before} before.",
         after=result.after,
@@ -270,12 +270,12 @@ def score(result: Result) -> str:
     )
 
 
-def significance(result: Result) -> str:
+def significance(result: RaceScore) -> str:
     """Returns a sentence on whether the result is significant, by the exact sign test on the puzzles that only
     one model solved."""
-    if result.sure and result.lead > 0:
+    if result.is_significant and result.lead > 0:
         return tr("Chance hardly explains that: it really learned.")
-    if result.sure:
+    if result.is_significant:
         return tr("Chance hardly explains that. Its newest rounds made it worse on these.")
     if not result.lead:
         return tr("No difference on these.")

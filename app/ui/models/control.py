@@ -16,7 +16,7 @@ import msgspec
 from PySide6.QtCore import QTimer, Signal
 
 from app.common import job
-from app.models.found import lm_studio
+from app.models.found import lm_studio_folder
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.texts import number, percent, tr, translated
@@ -314,7 +314,7 @@ class ModelControl(JobControl[Holdings]):
 
 
 def in_lm_studio(folder: str) -> bool:
-    studio = lm_studio()
+    studio = lm_studio_folder()
     return studio is not None and Path(folder).is_relative_to(studio)
 
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu
 
 from app.models.fit import FitVerdict
-from app.models.found import lm_studio
+from app.models.found import lm_studio_folder
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
@@ -76,7 +76,7 @@ class ModelRow(Card):
             ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
         ):
             menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
-        menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio() is not None))
+        menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio_folder() is not None))
         menu.aboutToShow.connect(lambda: self._ollama.setVisible(which("ollama") is not None))
         self._export.setMenu(menu)
         head = row(self._title, self._chip, gap=10, fill=0)
@@ -225,7 +225,7 @@ class ModelRow(Card):
 
     def _to_studio(self) -> None:
         """Exports to LM Studio's folder for the model: publisher, model, file."""
-        above = lm_studio()
+        above = lm_studio_folder()
         if above is not None and self._model.training is not None:
             self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
-from engines.files import own_corner
+from engines.files import user_temp_folder
 
 _PATIENCE_MS = 1500
 _LONGEST = 4096
@@ -113,7 +113,7 @@ def _names(home: Path) -> Iterator[str]:
     if len(os.fsencode(path)) <= _LONGEST_PATH and _own(path.parent):
         yield str(path)
     with suppress(OSError):
-        if _own(corner := own_corner()):
+        if _own(corner := user_temp_folder()):
             yield str(corner / f"window-{digest}")
 
 

@@ -99,8 +99,8 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
 
 
 def rough_shape(opening: Header, name: str) -> Shape:
-    """Returns the sizes from the start of a header, which does not say whether the head is tied to the
-    embedding: it is assumed not to be. Raises EngineError."""
+    """Returns the sizes from the start of a header. It does not say whether the head is tied to the embedding;
+    that is assumed not to be so. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
     words = opening.values.get(WORDS, 0)
@@ -199,19 +199,19 @@ def _unlike(name: str) -> EngineError:
 
 
 def title(header: Header, path: Path) -> str:
-    """Returns the file's name as the user knows it, or the model's own name if the file is named by a digest,
-    as one short line."""
+    """Returns a short name for display, in one line: the file's own, or the one in its header if the file is
+    named by a digest."""
     said = header.values.get("general.name")
     own = path.suffix.lower() == ".gguf" or not isinstance(said, str)
-    text = named(path) if own else str(said)
+    text = model_stem(path) if own else str(said)
     kept = re.sub(r"[^\w .,:()+-]", "", text).strip()
     return (kept or path.stem)[:60]
 
 
-def named(path: Path) -> str:
+def model_stem(path: Path) -> str:
     """Returns a file's stem, or its folder's name if the file is only called "model", as all of Jan's are.
 
-    >>> named(Path("models/Qwen3-0.6B/model.gguf")), named(Path("models/Qwen3-0.6B-Q8_0.gguf"))
+    >>> model_stem(Path("models/Qwen3-0.6B/model.gguf")), model_stem(Path("models/Qwen3-0.6B-Q8_0.gguf"))
     ('Qwen3-0.6B', 'Qwen3-0.6B-Q8_0')
     """
     return path.parent.name if path.stem.casefold() in ("model", "ggml-model") else path.stem

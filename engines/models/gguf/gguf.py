@@ -20,7 +20,7 @@ import numpy as np
 from gguf.quants import quantize
 
 from engines.contract import EngineError, Kind
-from engines.files import flush, own_corner, replace
+from engines.files import flush, replace, user_temp_folder
 from engines.models.folder import (
     KNOWN_TYPES,
     Architecture,
@@ -151,7 +151,7 @@ def cache_folder() -> Path:
     home = os.environ.get("SHOAL_HOME", "")
     if home:
         return Path(home).expanduser() / "cache" / "gguf"
-    return own_corner() / "gguf"
+    return user_temp_folder() / "gguf"
 
 
 def architecture(model: Folder) -> Architecture:

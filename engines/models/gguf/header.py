@@ -64,8 +64,8 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
 
 
 def glimpse(path: Path) -> Header:
-    """Reads the values before the vocabulary, and the number of its words under WORDS: enough to list a file.
-    Raises EngineError, and FileNotFoundError."""
+    """Reads only the values before the vocabulary, and the number of tokens in it (under WORDS): enough to list
+    a file. Raises EngineError, and FileNotFoundError."""
     try:
         with path.open("rb") as file:
             return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)

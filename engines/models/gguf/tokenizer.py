@@ -203,7 +203,7 @@ class TokenizerFiles:
 def read_tokenizer(header: Header, rows: int, name: str) -> TokenizerFiles:
     """Returns the tokenizer of a GGUF header for an embedding of `rows` rows. Raises EngineError."""
     values = header.values
-    pre = readable(values, name)
+    pre = splitting_rule(values, name)
     tokens, merges = _texts(header, TOKENS), _texts(header, MERGES)
     types: list[Any] = values[TYPES] if isinstance(values.get(TYPES), list) else []
     if not len(tokens) == len(types) == rows or len(set(tokens)) != rows or "" in tokens:
@@ -233,9 +233,9 @@ def read_tokenizer(header: Header, rows: int, name: str) -> TokenizerFiles:
     return TokenizerFiles(files, stops)
 
 
-def readable(values: Mapping[str, Any], name: str, whole: bool = True) -> str:
-    """Returns llama.cpp's name of the splitting rule. Raises EngineError for an unsupported tokenizer, for
-    example SentencePiece's. With `whole` off, `values` may be incomplete and missing keys are accepted."""
+def splitting_rule(values: Mapping[str, Any], name: str, whole: bool = True) -> str:
+    """Returns llama.cpp's name for the rule that splits text. Raises EngineError for an unsupported tokenizer,
+    for example SentencePiece's. With `whole` off, `values` may be incomplete and missing keys are accepted."""
     kind, said = (values.get(f"tokenizer.ggml.{key}", None if whole else known) for key, known in _READ.items())
     if kind != "gpt2":
         raise EngineError(

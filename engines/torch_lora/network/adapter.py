@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from engines.models import lora
 from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER, OPTIMIZER_STATE, OptimizerState
-from engines.torch_lora.network.functions import add_low, parts
+from engines.torch_lora.network.functions import add_lora, parts
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 ALPHA_OVER_RANK = 2.0
@@ -62,7 +62,7 @@ class Adapter:
             value.requires_grad_()
             value.grad = gradient  # autograd adds into this view, so `gradients` is always the whole gradient
         self.pairs = tuple(ProjectionPair(a, b) for a, b in zip(values[::2], values[1::2], strict=True))
-        generator = torch.Generator().manual_seed(fold(seed))
+        generator = torch.Generator().manual_seed(fold_seed(seed))
         with torch.no_grad():
             for projection, pair in zip(self.projections, self.pairs, strict=True):
                 bound = 1 / math.sqrt(projection.width_in)
@@ -95,7 +95,7 @@ class Adapter:
         """Adds a projection's `scale * B A x` to the base's output, without computing `B A`."""
         pair = self.pairs[index]
         low = functional.linear(x_Bi.to(pair.a.dtype), pair.a)
-        add_low(out_Bo, low, pair.b, self.scale, self.projections[index].widths_out)
+        add_lora(out_Bo, low, pair.b, self.scale, self.projections[index].widths_out)
 
     def clear_gradients(self) -> None:
         self.gradients.zero_()
@@ -125,7 +125,7 @@ class Adapter:
         self.steps = steps
         self.version += 1
 
-    def begin_anew(self) -> None:
+    def reset_optimizer(self) -> None:
         """Resets the optimiser to its state before the first step, and keeps the values."""
         self.moments_1.zero_()
         self.moments_2.zero_()
@@ -137,10 +137,10 @@ def _shapes(projection: Projection, rank: int) -> list[tuple[int, int]]:
     return [(len(projection.names) * rank, projection.width_in), (sum(projection.widths_out), rank)]
 
 
-def fold(seed: int) -> int:
+def fold_seed(seed: int) -> int:
     """Folds a seed of any size to 32 bits, because torch's generator silently ignores all bits above them.
 
-    >>> fold(5), fold(5 + 2**40) == fold(5)
+    >>> fold_seed(5), fold_seed(5 + 2**40) == fold_seed(5)
     (5, False)
     """
     seed &= 2**64 - 1

@@ -35,7 +35,7 @@ class DeviceBudget:
     name: str
 
 
-def place(
+def prepare_device(
     parameters: int, device: str = "auto", threads: int | None = None, thread_share: float | None = None
 ) -> DeviceBudget:
     """Chooses device and number format for a model of this size, and sets torch's thread count: `threads`, or a
@@ -82,8 +82,8 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def default_threads(parameters: int, share: float | None = None) -> int:
-    """Returns a share of the physical cores, or without `share` all but one, which is left to the user (but
-    both of two); 1 for tiny models."""
+    """Returns the number of threads to use: `share` of the physical cores, or without it all but one, which is
+    left to the user (but both of two); 1 for tiny models."""
     if parameters < TINY:
         return 1
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
@@ -129,7 +129,7 @@ _BLOCK_ROWS = 200
 
 
 def skinny_is_faster() -> bool:
-    """Returns whether to use `skinny_linear`, which is so if torch was built with MKL. Not timed: on a busy
+    """Returns whether to use `skinny_linear`: if torch was built with MKL. Not timed, because on a busy
     computer the result would vary, and the same seed would not give the same tokens."""
     return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 

@@ -28,7 +28,7 @@ _MAMBA = ("mamba", "mamba2", "falcon_mamba", "falcon_h1", "nemotron_h")
 _IN_EXPERTS = {"gate", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"}
 
 
-def strange(folder: Folder) -> EngineError:
+def unsupported_cache(folder: Folder) -> EngineError:
     """Returns the error for an architecture whose cache Shoal does not understand."""
     family = str(folder.config.get("model_type", "unknown"))[:40]
     return EngineError(
@@ -142,13 +142,13 @@ class TransformersNetwork:
             model.get_output_embeddings().register_forward_pre_hook(self._before_head)
             self._measure(model)
         except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError) as error:
-            raise strange(folder) from error
+            raise unsupported_cache(folder) from error
         except RuntimeError as error:
-            raise (error if is_out_of_memory(error) else strange(folder)) from error
+            raise (error if is_out_of_memory(error) else unsupported_cache(folder)) from error
 
     def bind(self, adapter: Adapter) -> Any:
-        """Puts the model under this adapter and returns it: parameters and gradients become views of the
-        adapter's buffers."""
+        """Makes the model use this adapter, and returns the model: its parameters and gradients become views of
+        the adapter's buffers."""
         for (_, module), pair in zip(self._layers, adapter.pairs, strict=True):
             for parameter, leaf in (
                 (module.lora_A["default"].weight, pair.a),

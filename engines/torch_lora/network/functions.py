@@ -49,7 +49,7 @@ def _norm_gradient(
     return grad.sub_(unit.mul_(along)).mul_(scale).to(x.dtype)
 
 
-def turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+def rotate_halves(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """Rotates the two halves of the last dimension against each other, as Llama and Qwen do."""
     half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
@@ -63,12 +63,12 @@ class _Rotate(Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(cos, sin)
-        return turn(x, cos, sin)
+        return rotate_halves(x, cos, sin)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         cos, sin = ctx.saved_tensors
-        return turn(grads[0], cos, -sin), None, None
+        return rotate_halves(grads[0], cos, -sin), None, None
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ def _lora(
     """Returns the output, and `x A^T` for the backward pass."""
     out = functional.linear(x, weight, bias)
     low = functional.linear(x.to(a.dtype), a)
-    add_low(out, low, b, scale, widths)
+    add_lora(out, low, b, scale, widths)
     return out, low
 
 
@@ -134,7 +134,7 @@ def _input_gradient(
     return grad_x
 
 
-def add_low(
+def add_lora(
     out: torch.Tensor, low: torch.Tensor, b: torch.Tensor, scale: float, widths: tuple[int, ...]
 ) -> None:
     """Adds `scale * low B^T` to the base's output in place, layer by layer of a fused projection."""

@@ -54,7 +54,7 @@ class TokenTargets:
         )
 
 
-def corrected(
+def importance_corrected(
     weights_C: torch.Tensor, logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float
 ) -> torch.Tensor:
     """Returns the weights times min(exp(logp - sampler's), cap); weights of the learner's own tokens stay
@@ -62,7 +62,7 @@ def corrected(
 
     >>> probabilities = torch.tensor([0.5, 0.5, 0.5])
     >>> sampler = torch.tensor([0.8, 0.1, math.nan])
-    >>> corrected(torch.ones(3), probabilities.log(), sampler.log(), 2.0).tolist()
+    >>> importance_corrected(torch.ones(3), probabilities.log(), sampler.log(), 2.0).tolist()
     [0.625, 2.0, 1.0]
     """
     if sampler_C is None:
@@ -91,10 +91,10 @@ def token_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the loss of each token and its derivative with respect to the log-probability, both fp32 (C,).
 
-    Weights are `corrected` first. Without an old log-probability the loss is `-w * logp`. With one it is PPO's
-    `-min(r * w, clip(r) * w)`, r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017,
-    eq. 7; two bounds as in DAPO)."""
-    weights = corrected(targets.weights_C, logp_C, targets.sampler_C, targets.sampler_cap)
+    Weights go through `importance_corrected` first. Without an old log-probability the loss is `-w * logp`.
+    With one it is PPO's `-min(r * w, clip(r) * w)`, r = exp(logp - old), clipped to [1 - below, 1 + above]
+    (Schulman et al. 2017, eq. 7; two bounds as in DAPO)."""
+    weights = importance_corrected(targets.weights_C, logp_C, targets.sampler_C, targets.sampler_cap)
     plain, slope = -weights * logp_C, -weights
     if not bool(targets.has_old_C.any()):
         return plain, slope

@@ -126,9 +126,9 @@ class PlainWeights:
         return out.view(*x_NBi.shape[:2], -1)
 
 
-class BesideWeights:
-    """Multiplies by the base's matrices for all rows at once, and by each adapter's two thin ones for its own
-    rows, in fp32."""
+class UnmergedWeights:
+    """Multiplies all rows at once by the base's matrices, then each adapter's own rows by its A and B, in
+    fp32."""
 
     def __init__(self, weights: Weights, adapters_N: Sequence[Adapter], skinny: bool = False) -> None:
         self.weights = weights

@@ -15,14 +15,14 @@ from engines.torch_lora.network import decoder
 from engines.torch_lora.network.adapter import Adapter, Projection
 from engines.torch_lora.network.decoder import Layer, Linear, Weights, angles, frequencies
 from engines.torch_lora.network.device import TINY, skinny_is_faster
-from engines.torch_lora.network.functions import turn
+from engines.torch_lora.network.functions import rotate_halves
 from engines.torch_lora.network.layout import Tokens, pack
 from engines.torch_lora.network.logprobs import States
 from engines.torch_lora.network.matrices import (
-    BesideWeights,
     Matrices,
     MergedWeights,
     PlainWeights,
+    UnmergedWeights,
     linear,
     merges,
 )
@@ -176,7 +176,7 @@ class DecoderRollout:
                 q = functional.rms_norm(q, (shape.head_dim,), layer.query_norm, shape.eps)
                 k = functional.rms_norm(k, (shape.head_dim,), layer.key_norm, shape.eps)
                 heads = torch.cat([q, k], 2)
-            q, k = torch.split(turn(heads, cos, sin), [shape.heads, shape.kv_heads], 2)
+            q, k = torch.split(rotate_halves(heads, cos, sin), [shape.heads, shape.kv_heads], 2)
             attended = attend(index, q.reshape(*q.shape[:2], queries), k, mixed[..., queries + keys :])
             x_NBd = x_NBd + project(index, 1, attended)
             normed = functional.rms_norm(x_NBd, (shape.hidden,), layer.mlp_norm, shape.eps)
@@ -317,7 +317,7 @@ class NativeNetwork:
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
         if not self._merges:
-            return DecoderRollout(BesideWeights(self._weights, adapters_N, self._skinny))
+            return DecoderRollout(UnmergedWeights(self._weights, adapters_N, self._skinny))
         if self._merged is None or self._merged.nodes != len(adapters_N):
             self._merged = None  # frees the old copies before the new ones are made
             self._merged = MergedWeights(self._weights, len(adapters_N), self._skinny)
@@ -329,7 +329,8 @@ class NativeNetwork:
 
     @torch.inference_mode()
     def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for another program."""
+        """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for llama.cpp's copy of the
+        weights."""
         linears = [one for layer in self._weights.layers for one in layer.linears]
         for index, one in enumerate(linears):
             parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)

@@ -222,7 +222,7 @@ def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) ->
 @pytest.mark.long
 @pytest.mark.parametrize("engine", ["llamacpp", "mlx"])
 def test_every_engine_says_what_torch_has_learned(engine: str, model: Path, tmp_path: Path) -> None:
-    if reason := opening.available(engine):
+    if reason := opening.why_unavailable(engine):
         pytest.skip(reason)
     assert shoal("run", "--solo", "--rounds", "1", *SMALL, "--model", model, "--home", tmp_path).returncode == 0
     chat = Chatting("--model", model, "--home", tmp_path, "--engine", engine)

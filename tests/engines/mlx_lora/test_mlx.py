@@ -19,7 +19,7 @@ from engines import mlx_lora
 from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
 from tests.engines.small_models import MakeModel, reference
 
-if reason := mlx_lora.available():
+if reason := mlx_lora.why_unavailable():
     pytest.skip(reason, allow_module_level=True)
 
 import mlx.core as mx
@@ -446,13 +446,13 @@ def test_devices_and_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_where_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    assert "Apple Silicon" in mlx_lora.available()
+    assert "Apple Silicon" in mlx_lora.why_unavailable()
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    assert "Intel" in mlx_lora.available()
+    assert "Intel" in mlx_lora.why_unavailable()
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "isn't installed" in mlx_lora.available()
+    assert "isn't installed" in mlx_lora.why_unavailable()
 
 
 WORK = (

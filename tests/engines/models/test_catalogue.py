@@ -21,9 +21,9 @@ from app.models.fit import (
     memory_here,
     needs,
 )
-from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, busy
+from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, is_downloading
 from engines.contract import EngineError
-from engines.files import held, write_json
+from engines.files import folder_lock, write_json
 from engines.models.folder import count_parameters, open_folder, read_architecture
 from engines.torch_lora.network.device import SMALL
 from engines.torch_lora.network.matrices import merges
@@ -152,7 +152,7 @@ def test_this_computer(tmp_path: Path) -> None:
 
 
 def fetched(home: Path, tiny: Path, id: str = "Some/Model", commit: str = "0" * 40) -> Path:
-    place = Shelf(home).place(id)
+    place = Shelf(home).model_folder(id)
     folder = place / "snapshots" / commit
     shutil.copytree(tiny, folder)
     (place / "refs").mkdir()
@@ -167,7 +167,7 @@ def fetched(home: Path, tiny: Path, id: str = "Some/Model", commit: str = "0" * 
 
 def test_what_lies_on_the_shelf(tmp_path: Path, tiny: Path) -> None:
     shelf = Shelf(tmp_path / "home")
-    assert shelf.installed() == shelf.unfinished() == shelf.folders() == [] and shelf.free() > 0
+    assert shelf.installed() == shelf.unfinished() == shelf.folders() == [] and shelf.free_bytes() > 0
     folder = fetched(tmp_path / "home", tiny)
     (one,) = shelf.installed()
     assert (one.name, one.folder, one.local) == ("Some/Model", str(folder), False)
@@ -190,16 +190,16 @@ def test_a_folder_of_the_owner_is_kept_whatever_happens(tmp_path: Path, tiny: Pa
 
 def test_what_is_being_fetched_is_not_removed(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
-    partial = shelf.partial("Some/Model")
-    with held(partial) as ours:
-        assert ours and busy(partial)
+    partial = shelf.partial_folder("Some/Model")
+    with folder_lock(partial) as ours:
+        assert ours and is_downloading(partial)
         write_json(partial / "state.json", UnfinishedDownload(id="Some/Model", revision="main", total=10))
         assert shelf.unfinished()[0].running
         with pytest.raises(EngineError, match="cancel that first"):
             shelf.remove("Some/Model")
-        with held(partial) as other:
+        with folder_lock(partial) as other:
             assert not other
-    assert not busy(partial)
+    assert not is_downloading(partial)
     shelf.remove("Some/Model")
     assert shelf.unfinished() == []
 

@@ -156,12 +156,12 @@ def test_one_file_is_taken_over_once(tmp_path: Path) -> None:
     assert locate(tmp_path / "other-name.gguf", home, told.append) == folder and not told
     assert [one.name for one in Shelf(home).installed()] == [str(tmp_path / "other-name.gguf")]
     gguf.write(starter_folder(), tmp_path / "other-name.gguf", "q8_0")  # the file changes
-    changed = shelf.take(tmp_path / "other-name.gguf", told.append)
+    changed = shelf.convert(tmp_path / "other-name.gguf", told.append)
     assert changed != folder and told[-1] == 1.0
-    assert [one.folder for one in shelf.made()] == [changed]
+    assert [one.folder for one in shelf.converted_models()] == [changed]
     (tmp_path / "other-name.gguf").unlink()
     assert locate(tmp_path / "other-name.gguf", home) == changed
-    assert Shelf(home).remove(str(tmp_path / "other-name.gguf")) > 0 and not shelf.made()
+    assert Shelf(home).remove(str(tmp_path / "other-name.gguf")) > 0 and not shelf.converted_models()
     with pytest.raises(EngineError, match="There is no file"):
         locate(tmp_path / "other-name.gguf", home)
     with pytest.raises(EngineError, match="models get"):
@@ -174,12 +174,12 @@ def test_killed_at_any_moment_it_is_made_again(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom app.models.gguf_shelf import GgufShelf\n"
         "def tell(share):\n    if share > float(sys.argv[3]):\n        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "GgufShelf(Path(sys.argv[1])).take(Path(sys.argv[2]), tell)\n"
+        "GgufShelf(Path(sys.argv[1])).convert(Path(sys.argv[2]), tell)\n"
     )
     for share in (0.0, 0.5, 0.99):
         done = subprocess.run([sys.executable, "-c", program, home, file, str(share)], cwd=ROOT, timeout=60)
         assert done.returncode == -9
-        assert not GgufShelf(home).made() and not Shelf(home).installed()
+        assert not GgufShelf(home).converted_models() and not Shelf(home).installed()
     folder = locate(file, home)
     assert weights(folder) and {one.name for one in (home / "hub" / "gguf").iterdir() if one.is_dir()} == {
         folder.name
@@ -191,8 +191,8 @@ def test_no_room_is_said_before_anything_is_written(tmp_path: Path, monkeypatch:
     gguf.write(starter_folder(), file, "f16")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**8))
     with pytest.raises(EngineError, match="free up some space"):
-        GgufShelf(tmp_path / "home").take(file)
-    assert not GgufShelf(tmp_path / "home").made()
+        GgufShelf(tmp_path / "home").convert(file)
+    assert not GgufShelf(tmp_path / "home").converted_models()
 
 
 @pytest.fixture(scope="module")

@@ -62,11 +62,11 @@ def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> Non
     folder = make_speaking(make_model, tmp_path / "model")
     (folder / "chat_template.jinja").write_text(TEMPLATES[name])
     tokenizer = ChatTokenizer(open_folder(folder))
-    found = modelfile.turns(tokenizer)
+    found = modelfile.template_turns(tokenizer)
     template = found.template()
     bare = tokenizer.library.encode("").tokens
     bos = tokenizer.special["bos_token"] if tokenizer.special["bos_token"] in bare else ""
-    words = commands(modelfile.write(open_folder(folder), "./base.gguf", system="Solve it."))
+    words = commands(modelfile.modelfile_text(open_folder(folder), "./base.gguf", system="Solve it."))
     assert set(words) <= {"FROM", "TEMPLATE", "SYSTEM", "PARAMETER"} and words.count("FROM") == 1
 
     def own(*texts: tuple[str, str]) -> str:
@@ -91,13 +91,13 @@ def test_a_first_token_that_no_one_adds_is_written(make_model: MakeModel, tmp_pa
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"bos_token": "<|im_start|>"}))
     (folder / "chat_template.jinja").write_text(CHATML)
-    text = modelfile.write(open_folder(folder), "./base.gguf")
+    text = modelfile.modelfile_text(open_folder(folder), "./base.gguf")
     assert 'TEMPLATE """{{ if .System }}<|im_start|>system' in text and "{{ end }}<|im_start|>user" in text
 
 
 def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:
     folder = open_folder(make_speaking(make_model, tmp_path / "model"))
-    text = modelfile.write(folder, "./base.gguf", adapter="./adapter.gguf", system="Solve it.")
+    text = modelfile.modelfile_text(folder, "./base.gguf", adapter="./adapter.gguf", system="Solve it.")
     lines = text.splitlines()
     assert lines[:2] == ["FROM ./base.gguf", "ADAPTER ./adapter.gguf"]
     assert 'SYSTEM """Solve it."""' in lines and 'PARAMETER stop "<|im_end|>"' in lines
@@ -105,7 +105,7 @@ def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:
 
 
 def test_the_starter_takes_no_system() -> None:
-    text = modelfile.write(open_folder(starter_folder()), "./model.gguf", system="Solve it.")
+    text = modelfile.modelfile_text(open_folder(starter_folder()), "./model.gguf", system="Solve it.")
     assert "SYSTEM" not in text and 'TEMPLATE """{{ .Prompt }}\n{{ .Response }}"""' in text
 
 
@@ -115,7 +115,7 @@ def test_a_template_that_tells_nothing(make_model: MakeModel, tmp_path: Path) ->
     (folder / "chat_template.jinja").write_text(
         "{% for m in messages %}{{ m['content'] | length }}{% endfor %}"
     )
-    text = modelfile.write(open_folder(folder), "./model.gguf", system="Solve it.")
+    text = modelfile.modelfile_text(open_folder(folder), "./model.gguf", system="Solve it.")
     assert "TEMPLATE" not in text and text.startswith("FROM ./model.gguf\n")
 
 
@@ -125,6 +125,6 @@ def test_an_end_token_adds_no_command(make_model: MakeModel, tmp_path: Path) -> 
         if (folder / name).is_file():
             text = (folder / name).read_text("utf-8")
             (folder / name).write_text(text.replace("<|im_end|>", '<|\\"\\nFROM /etc/passwd\\n|>'), "utf-8")
-    text = modelfile.write(open_folder(folder), "./model.gguf", system='"""\nADAPTER /etc/passwd')
+    text = modelfile.modelfile_text(open_folder(folder), "./model.gguf", system='"""\nADAPTER /etc/passwd')
     assert ChatTokenizer(open_folder(folder)).stops and "passwd" not in text.partition("TEMPLATE")[0]
     assert commands(text).count("FROM") == 1 and "ADAPTER" not in commands(text) and "stop" not in text

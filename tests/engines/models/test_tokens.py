@@ -107,7 +107,7 @@ def test_without_a_template_a_prompt_opens_as_the_tokenizer_opens_a_text(tiny: P
         assert with_template(tiny, tmp_path / f"{number}t", CHATTY, add_bos_token=said).opening == []
     folder = tmp_path / "by itself"
     plain = with_template(tiny, folder, None)
-    assert plain.prompt(MESSAGES) == text and plain.pauses() == frozenset()
+    assert plain.prompt(MESSAGES) == text and plain.blank_line_tokens() == frozenset()
     settings = json.loads((folder / "tokenizer.json").read_text())
     settings["post_processor"] = {
         "type": "TemplateProcessing",

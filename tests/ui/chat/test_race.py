@@ -11,7 +11,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.chat import messages
-from app.chat.messages import Result
+from app.chat.messages import RaceScore
 from app.node.record.records import Probe
 from app.ui.chat.control import ChatControl
 from app.ui.chat.page import TryIt
@@ -88,7 +88,7 @@ def test_a_race_of_the_model_before_is_not_shown_as_yours(qtbot: QtBot, page: Tr
 
 
 def test_twenty_puzzles_that_say_little_are_told_beside_what_was_measured_on_many() -> None:
-    close = Result(puzzles=20, before=5, after=10, won=5)
+    close = RaceScore(puzzles=20, before=5, after=10, won=5)
     assert "too few" in significance(close) and "chance" not in significance(close).lower()
     first = Probe(round=0, share=0.23, stderr=0.026, questions=256)
     later = Probe(round=90, share=0.47, stderr=0.031, questions=256)

@@ -37,7 +37,7 @@ def learned(home: Path, model: Path, name: str) -> Path:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """With a model that was downloaded."""
-    place = Shelf(tmp_path).place(NAME)
+    place = Shelf(tmp_path).model_folder(NAME)
     shutil.copytree(starter_folder(), place / "snapshots" / "one")
     write(place / "refs" / "main", b"one")
     return tmp_path
