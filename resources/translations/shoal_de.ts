@@ -8577,8 +8577,8 @@ answer: a*b</translation>
    <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
   </message>
   <message>
-   <source>llama.cpp was built with AVX-512 here, which {ISA}={isa} can't switch off:</source>
-   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA}={isa} nicht abschalten kann:</translation>
+   <source>llama.cpp was built with AVX-512 here, which {ISA}={forced_instruction_set} can't switch off:</source>
+   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA}={forced_instruction_set} nicht abschalten kann:</translation>
   </message>
   <message>
    <source>build one for AVX2 beside it with {command}.</source>
