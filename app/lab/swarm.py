@@ -34,7 +34,7 @@ class LabSwarm(Protocol):
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]: ...
 
-    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Log probs under the untrained base model, which anyone can download."""
         ...
 

@@ -3,8 +3,8 @@
 Whoever imitates a right answer learns all of it: an advertisement, a foreign alphabet, wrong work, a number in
 front. So an answer is taught only with
 
-- no false equation in its work (`app.sapo.reading.expression.miscounts`), and plain characters, or such as its
-  question contains;
+- no false equation in its work (`app.sapo.reading.expression.has_false_equation`), and plain characters, or
+  such as its question contains;
 - words of its own question, of the result that was checked, and words that more than half of the authors write.
   A word of the whole family's questions ("find") is none of its own. Beyond questions these are words of
   calculating (`WORKING_WORDS`), unless most of at least two trusted authors use others;
@@ -28,8 +28,8 @@ from functools import cached_property
 
 from app.learning.choosing import PeerGroup
 from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import ScoredGroup, lone
-from app.sapo.reading.expression import miscounts
+from app.sapo.groups import ScoredGroup, is_single_right_answer
+from app.sapo.reading.expression import has_false_equation
 
 WORKING_WORDS = frozenset(
     re.findall(
@@ -97,7 +97,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
     found = [
         _RightAnswer(group, text, _own_words(group.question, common))
         for group in groups
-        if not lone(group.scored.rewards_G)
+        if not is_single_right_answer(group.scored.rewards_G)
         for text in right_answers(group.scored)
     ]
     by_author: dict[str, list[_RightAnswer]] = {}
@@ -116,7 +116,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
         if (
             len(one.text) <= longest
             and (unworked or shows_work(one.text))
-            and not miscounts(one.text)
+            and not has_false_equation(one.text)
             and set(one.text) <= _PLAIN | set(one.group.question)
             and one.words <= known
             and one.forms <= shared

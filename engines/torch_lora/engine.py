@@ -275,7 +275,7 @@ class TorchSwarm(OnBase):
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.learner.score(self._adapters_N[node], sequences_S)
 
-    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probs under the base model: a fresh adapter has no effect."""
         return self._base.learner.score(self._base.new_adapter(0), sequences_S)
 

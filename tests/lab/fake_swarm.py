@@ -57,7 +57,7 @@ class FakeSwarm:
             for sequence in sequences_S
         ]
 
-    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self.logprobs(0, sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:

@@ -214,7 +214,7 @@ def test_copies_are_taken_once_and_never_ones_own(sandbox: Sandbox) -> None:
 
 def test_an_arm_says_what_attackers_and_defences_there_are() -> None:
     arm = parse_arm("4/4@default+foes=poison30-guard", "faithful")
-    assert arm.name == "4/4@default-guard+foes=poison30" and not arm.plain
+    assert arm.name == "4/4@default-guard+foes=poison30" and not arm.is_plain_solo
     for bad in ("4/4+foes", "4/4+foes=30", "4/4+foes=burglar30", "4/4+guard=dog", "4/4+guard=tokens."):
         with pytest.raises(ArmError):
             parse_arm(bad, "faithful")
@@ -314,7 +314,7 @@ def test_no_mark_in_honest_work_is_as_likely_as_what_the_starter_says_itself() -
             swarm.encode(messages(one.text), text, True) for one, text in zip(found, texts, strict=True)
         ]
         lengths = [len(one.completion_T) for one in sequences]
-        return sum(trusted(("tokens",), habits, texts, lengths, swarm.untrained(sequences))) / len(texts)
+        return sum(trusted(("tokens",), habits, texts, lengths, swarm.base_logprobs(sequences))) / len(texts)
 
     lines = [attacker("honest")._right(one, Random(1)) for one in found]
     assert passing(lines) > 0.85
