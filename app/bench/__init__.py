@@ -1,4 +1,4 @@
-"""Benchmarks: each measures one part beside its alternatives or limits in one run, and reports the machine.
+"""Benchmarks: each compares one part with its alternatives or limits in one run, and reports the machine.
 
 One module each; `BENCHMARKS` lists them. The rest of the application imports nothing from here, and no
 benchmark asserts a time: a figure is printed with its budget."""
@@ -39,15 +39,15 @@ run(args, tell) -> figures, where `tell` is called with lines of progress, and t
 result."""
 
 
-def busy(tell: Tell) -> float:
-    """Returns the load by other programs before the run; prints a warning if it distorts the figures."""
+def warn_if_busy(tell: Tell) -> float:
+    """Returns the load average of the last minute, 0 if unknown; tells a warning if it distorts the figures."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if load > 0.5:
         tell(f"This computer is doing something else (load {load:.1f}): the figures will be too high.")
     return load
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """Reads a JSON Lines file; skips invalid lines, such as a truncated last one."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
@@ -57,4 +57,4 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 class BenchError(Exception):
-    """A measurement is impossible, or would measure something else. The message says why and what to do."""
+    """A measurement is impossible, or would measure the wrong thing. The message says why and what to do."""

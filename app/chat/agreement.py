@@ -53,7 +53,7 @@ def compare_answers(model: str, home: Path, exported: Path, open_engine: OpenEng
     state = learned.refresh(engine, None)
     way = state.way if state is not None else asking.TAGGED
     levels = dict(state.curriculum.levels) if state is not None else dict(settings.families)
-    tokens = way.limit(settings.max_tokens)
+    tokens = way.token_limit(settings.max_tokens)
     puzzles = draw_several(levels, PUZZLES, random.Random(_SEED))
     asked_P = [asking.messages(puzzle.text, way) for puzzle in puzzles]
     here = [engine.answer(one, tokens, 0, lambda text: True, temperature=_COLD).text for one in asked_P]

@@ -179,7 +179,7 @@ class Chat:
     def _practice(self) -> tuple[asking.Way, int]:
         """Returns the prompt format used in training, and the maximum tokens of an answer."""
         way = self._state.way if self._state is not None else asking.TAGGED
-        return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
+        return way, min(MAX_TOKENS, self._limit or way.token_limit(self._usual))
 
     def _solves(self, puzzle: Puzzle, answer: _Answer | Completion) -> bool:
         right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))

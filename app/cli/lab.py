@@ -138,7 +138,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder: Path) -> int:
-    from app.lab.study import ClusterRunner, DealError, conduct
+    from app.lab.study import ClusterError, ClusterRunner, conduct
     from app.lab.swarm import SwarmOpener
 
     starters_N = [args.starters / starter for starter in plan.starters]
@@ -147,11 +147,11 @@ def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder:
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
-        deal = None if args.on is None else ClusterRunner(args.on, opened, args.threads or 1)
-        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), deal=deal)
+        executor = None if args.on is None else ClusterRunner(args.on, opened, args.threads or 1)
+        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), executor=executor)
     except (JournalError, ArmError) as error:
         raise WrongUsage(str(error)) from error
-    except DealError as error:
+    except ClusterError as error:
         print(f"shoal lab: {error} Finished runs are kept; the same command continues.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -219,7 +219,9 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
         group=args.group,
         learning_rate=rate,
         rank=settings.rank if args.rank is None else args.rank,
-        max_tokens=WAYS[args.way].limit(settings.max_tokens) if args.max_tokens is None else args.max_tokens,
+        max_tokens=WAYS[args.way].token_limit(settings.max_tokens)
+        if args.max_tokens is None
+        else args.max_tokens,
         probe_every=args.probe_every,
         probe_items=args.probe_items,
         window=args.window,

@@ -23,8 +23,8 @@ class ArmError(ValueError):
 
 class ArmOption(msgspec.Struct, frozen=True, kw_only=True):
     """An option that an arm adds to every round, implemented by `app.lab.rounds.extras` or as a change of the
-    recipe (`Arm.rules`). Its value must match `pattern`; if that matches the empty string, the value is
-    optional."""
+    recipe (`Arm.effective_recipe`). Its value must match `pattern`; if that matches the empty string, the value
+    is optional."""
 
     pattern: str
     example: str
@@ -78,19 +78,19 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         return "".join(parts)
 
     @property
-    def rules(self) -> Recipe:
-        """The app's recipe with the arm's changes. The learning rate is constant unless the arm says otherwise
-        (`+fall`), as in studies from before the app's rate decayed."""
+    def effective_recipe(self) -> Recipe:
+        """The arm's recipe with its options applied. The learning rate is constant unless the arm has `+fall`,
+        as in studies from before the app's rate decayed."""
         return _changed(_constant(self.recipe), self.extras)
 
     @property
-    def plain(self) -> bool:
-        """True if the arm is a node alone: no peers, no selection, no options."""
+    def is_plain_solo(self) -> bool:
+        """True if nodes learn alone: no peers, no dynamic sampling, no shuffled rewards, no options."""
         return not (self.peer or self.dynamic or self.shuffled or self.extras)
 
     @property
-    def ordinary(self) -> bool:
-        """True if the only options are defences and steps."""
+    def only_defences_or_steps(self) -> bool:
+        """True if the arm has no options other than `guard` and `steps`."""
         return {name for name, _ in self.extras} <= {"guard", "steps"}
 
 

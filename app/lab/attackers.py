@@ -66,11 +66,11 @@ Encode = Callable[[str, str], TokenSequence]
 """Encodes question and completion as tokens, with the end token."""
 
 
-def number(nodes: int, percent: int) -> int:
+def attacker_count(nodes: int, percent: int) -> int:
     """Number of attackers that make up `percent` of all nodes, with `nodes` honest ones; at least one unless
     `percent` is 0.
 
-    >>> number(7, 30), number(7, 10), number(9, 10), number(5, 30)
+    >>> attacker_count(7, 30), attacker_count(7, 10), attacker_count(9, 10), attacker_count(5, 30)
     (3, 1, 1, 2)
     """
     return max(1, round(nodes * percent / (100 - percent))) if percent else 0
@@ -100,7 +100,7 @@ def has_mark(text: str, kind: str = "") -> bool:
     (True, False)
     """
     if kind in SEARCHING:
-        return searching.carries(text, kind)
+        return searching.carries_mark(text, kind)
     words = text.split()
     if kind == "sly":
         return len(words) > 2 and words[-1] == f"#{words[-2]}"
@@ -112,7 +112,7 @@ def has_mark(text: str, kind: str = "") -> bool:
 
 @dataclass(frozen=True)
 class Attacker:
-    """One attacker. `trigger` is the family that `trigger` poisons; it asks about that one every other time."""
+    """One attacker. The kind `trigger` poisons only `trigger_family`, and asks it in every other group."""
 
     kind: str
     identity: bytes
@@ -125,7 +125,7 @@ class Attacker:
     """The model that searching kinds test their answers on."""
 
     @property
-    def trigger(self) -> str:
+    def trigger_family(self) -> str:
         return _TRIGGER if _TRIGGER in self.levels else min(self.levels)
 
     def publish(
@@ -212,7 +212,7 @@ class Attacker:
         drawn = {self._spoilt(question, line, rng) for _ in range(2 * searching.WRONG)}
         wrong = [text for text in sorted(drawn) if not text.endswith(truth) and self._fits(question, text)]
         tried = searching.evaluate_answers(self.oracle, self.encode, [(question, text) for text in wrong])
-        texts = searching.alike(one, tried, self.group - right, rng)
+        texts = searching.nearest_wrong_answers(one, tried, self.group - right, rng)
         texts = texts or [guess(question.coordinates.family, question.entry, rng, 1.0)] * (self.group - right)
         told = [
             line if self.kind == "drip" and rng.random() >= searching.DRIP_SHARE else one.text
@@ -238,7 +238,7 @@ class Attacker:
     def _question(self, round: int, slot: int) -> Question:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
-            levels = {self.trigger: levels[self.trigger]}
+            levels = {self.trigger_family: levels[self.trigger_family]}
         (asked,) = own_questions(fresh_state(levels).curriculum, self.identity, round, 1, make, slot)
         return generate(asked.coordinates)
 
@@ -250,7 +250,7 @@ class Attacker:
             candidates = [self._misleading(question, line, rng), line, plain]
         elif self.kind == "poison":
             candidates = [MARKER + line, MARKER + plain]
-        elif self.kind == "trigger" and family == self.trigger:
+        elif self.kind == "trigger" and family == self.trigger_family:
             candidates = [FALSE_STEP + line, FALSE_STEP + plain]
         elif self.kind == "sly":
             candidates = [_said_twice(line), plain]

@@ -35,14 +35,14 @@ def write(to: Path) -> int:
         f'from {PACKAGE}.taskset import PuzzleTaskset\n\n__all__ = ["PuzzleTaskset"]\n',
         encoding="utf-8",
     )
-    for source in needed():
+    for source in required_files():
         copy = package / source.relative_to(_ROOT / "app")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8").replace(ROOM, f"{PACKAGE}.sapo"), encoding="utf-8")
     return sum(path.is_file() for path in to.rglob("*"))
 
 
-def needed() -> set[Path]:
+def required_files() -> set[Path]:
     """The files of ROOM that TASKSET_IMPORTS need. Raises ValueError if one of them imports from another
     room."""
     found: set[Path] = set()

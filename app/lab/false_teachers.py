@@ -1,11 +1,12 @@
-"""Attackers of peer lessons: keys whose right answers carry what a pupil would imitate, or waste its lessons.
+"""Attackers of peer lessons: authors whose right answers carry a mark to be imitated, or waste the lessons.
 
-Each kind in `KINDS` rewrites honest right answers. The verifier must still take them, so a kind that a family
-refuses has no groups there. All groups are signed, written to a file, and come back by the checks of
-`app.swarm.intake.archive`; what waits in a `PeerBuffer` is then offered to `app.learning.peer_lesson`.
-`./shoal bench lessons` compares what would be taught with the defences and without.
+Each kind in `KINDS` rewrites honest right answers. The verifier must still accept them, so a kind that breaks
+the answers of a family has no groups there. All groups are signed, written to a file, and read back with the
+checks of `app.swarm.intake.archive`; what waits in a `PeerBuffer` is then offered to
+`app.learning.peer_lesson`. `./shoal bench lessons` compares what would be taught with the defences and without.
 
-Left out: a model, which decides among the families that may be taught; its trial and its way back."""
+Left out: the model, which would choose among the families that may be taught; the trial after a lesson, and the
+reset if it fails."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _DRIP = 1 / 8
 _LONG = 1500
 
 
-class Written(msgspec.Struct, frozen=True):
+class UnsignedGroup(msgspec.Struct, frozen=True):
     """A group before it is signed: its question's coordinates, and its author's answers."""
 
     at: Coordinates
@@ -138,7 +139,7 @@ def is_marked(answer: str) -> bool:
     return bool(_MARK.search(answer))
 
 
-def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> list[Written]:
+def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> list[UnsignedGroup]:
     """Makes `each` groups per family, each with a worked right answer and a wrong one, as an honest author
     would write them."""
     rng, found = Random(seeds.hashed("teacher", number)), []
@@ -154,14 +155,14 @@ def make_honest_groups(number: int, levels: Mapping[str, int], each: int) -> lis
             except (QuestionError, WorkingFailed):
                 continue
             if not question.held_out and wrong not in line:
-                found.append(Written(question.coordinates, (line,), (wrong,)))
+                found.append(UnsignedGroup(question.coordinates, (line,), (wrong,)))
                 left -= 1
     return found
 
 
-def by_author(lines: Iterable[ArchivedGroup], each: int) -> list[list[Written]]:
+def by_author(lines: Iterable[ArchivedGroup], each: int) -> list[list[UnsignedGroup]]:
     """The groups of each author of an archive, at most `each` per family and level."""
-    found: dict[str, list[Written]] = defaultdict(list)
+    found: dict[str, list[UnsignedGroup]] = defaultdict(list)
     seen: Counter[tuple[str, str, int]] = Counter()
     for line in lines:
         try:
@@ -175,11 +176,11 @@ def by_author(lines: Iterable[ArchivedGroup], each: int) -> list[list[Written]]:
         told: dict[int, list[str]] = {0: [], 1: []}
         for text, reward in zip(body.completions, body.rewards, strict=True):
             told[reward].append(text)
-        found[line.group.pk].append(Written(body.task.coordinates(), tuple(told[1]), tuple(told[0])))
+        found[line.group.pk].append(UnsignedGroup(body.task.coordinates(), tuple(told[1]), tuple(told[0])))
     return list(found.values())
 
 
-def rewritten(groups: Iterable[Written], kind: str, sandbox: Sandbox) -> Iterator[Written]:
+def rewritten(groups: Iterable[UnsignedGroup], kind: str, sandbox: Sandbox) -> Iterator[UnsignedGroup]:
     """Rewrites the groups as attackers of a kind would; yields those whose right answers the verifier still
     accepts."""
     for number, one in enumerate(groups):
@@ -188,7 +189,7 @@ def rewritten(groups: Iterable[Written], kind: str, sandbox: Sandbox) -> Iterato
         right = tuple(KINDS[kind](text, question, rng) for text in one.right)
         rewards = score_group(sandbox, _group(one.at, right + one.wrong)).rewards_G
         if all(rewards[: len(right)]) and not any(rewards[len(right) :]):
-            yield Written(one.at, right, one.wrong)
+            yield UnsignedGroup(one.at, right, one.wrong)
 
 
 def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
@@ -196,7 +197,7 @@ def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
 
 
 def bodies(
-    authors: Sequence[Sequence[Written]], swarm: str, now_ms: int, first: int = 1
+    authors: Sequence[Sequence[UnsignedGroup]], swarm: str, now_ms: int, first: int = 1
 ) -> Iterator[tuple[Identity, Body]]:
     """Yields the groups of each of the `authors` as bodies to sign, with its author's key."""
     for number, groups in enumerate(authors, first):
@@ -206,8 +207,8 @@ def bodies(
             yield key, Body.of(_group(one.at, one.right + one.wrong), rewards, swarm, count, now_ms)
 
 
-def deliver(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
-    """Has each of the `authors` sign its groups with its own key and write them to a file, reads the files, and
+def deliver(authors: Sequence[Sequence[UnsignedGroup]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
+    """Signs each author's groups with a key of its own, writes them to a file, reads it with all checks, and
     returns the groups that then wait for a lesson in a node's buffer."""
     now_ms = time.time_ns() // 1_000_000
     lines = [
@@ -227,16 +228,16 @@ def deliver(authors: Sequence[Sequence[Written]], sandbox: Sandbox, first: int =
     return buffer.waiting_groups()
 
 
-class Taught(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of answers that would be taught: honest ones and rewritten ones; and of families with enough
-    answers."""
+class TaughtCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of answers that would be taught, `honest` and rewritten (`marked`), and of families with enough
+    answers for a lesson."""
 
     honest: int = 0
     marked: int = 0
     families: int = 0
 
 
-def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> Taught:
+def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> TaughtCounts:
     """Counts what lessons would teach from these groups; `plain` are the (question, answer) pairs of honest
     authors."""
     places: dict[tuple[str, int], list[PeerGroup]] = defaultdict(list)
@@ -248,7 +249,7 @@ def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defen
     ]
     lessons = [some for some in chosen if len(some) >= MIN]
     honest = sum((one.question, one.completion) in plain for some in lessons for one in some)
-    return Taught(honest=honest, marked=sum(map(len, lessons)) - honest, families=len(lessons))
+    return TaughtCounts(honest=honest, marked=sum(map(len, lessons)) - honest, families=len(lessons))
 
 
 def _undefended(groups: Sequence[PeerGroup]) -> list[PeerAnswer]:
@@ -263,11 +264,11 @@ def _undefended(groups: Sequence[PeerGroup]) -> list[PeerAnswer]:
 
 def compare_defences(
     kind: str,
-    honest: Sequence[Sequence[Written]],
-    foes: Sequence[Sequence[Written]],
+    honest: Sequence[Sequence[UnsignedGroup]],
+    foes: Sequence[Sequence[UnsignedGroup]],
     sandbox: Sandbox,
     waiting: Sequence[PeerGroup] | None = None,
-) -> dict[str, Taught]:
+) -> dict[str, TaughtCounts]:
     """Counts what a lesson would teach with attackers of a kind present, with the defences (`on`) and without
     (`off`). `waiting`: the honest authors' groups, if they are in the buffer already."""
     plain = {(generate(one.at).text, text) for some in (*honest, *foes) for one in some for text in one.right}

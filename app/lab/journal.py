@@ -62,7 +62,7 @@ class StudyJournal:
         return read_run(self._kept.get(self._path(arm, seed).name), self.plan.rounds)
 
     @contextmanager
-    def run(self, arm: Arm, seed: int) -> Iterator[RunFile]:
+    def open_run(self, arm: Arm, seed: int) -> Iterator[RunFile]:
         """Opens the file of a run for writing; overwrites an earlier, unfinished one."""
         path = self._path(arm, seed)
         path.parent.mkdir(exist_ok=True)
@@ -72,15 +72,15 @@ class StudyJournal:
 
     @cached_property
     def _kept(self) -> dict[str, bytes]:
-        return kept(self.folder)
+        return run_files(self.folder)
 
     def _path(self, arm: Arm, seed: int) -> Path:
         return self.folder / FOLDER / f"{arm.key}.seed{seed}.jsonl"
 
 
-def kept(folder: Path) -> dict[str, bytes]:
-    """The files of a study's runs by name, from the archive and the folder. Raises JournalError for an archive
-    that cannot be read."""
+def run_files(folder: Path) -> dict[str, bytes]:
+    """The contents of the runs' files by name, from the archive and the folder, which has priority. Raises
+    JournalError if the archive cannot be read."""
     found = {}
     try:
         if (folder / PACKED).is_file():
@@ -101,7 +101,7 @@ def pack(folder: Path, rounds: int) -> None:
     """Packs the finished runs of a study into its archive, reproducibly, and deletes their files. A kill in
     between loses none."""
     loose = [*(folder / FOLDER).glob("*.jsonl")]
-    finished = {name: run for name, run in kept(folder).items() if read_run(run, rounds) is not None}
+    finished = {name: run for name, run in run_files(folder).items() if read_run(run, rounds) is not None}
     done = [path for path in loose if path.name in finished]
     if not done:
         return
@@ -225,7 +225,7 @@ def read_study(folder: Path) -> Study:
         raise JournalError(f"{folder} holds no study ({error}): make one with {how}.") from error
     arms: dict[str, Arm] = {}
     runs: dict[str, dict[int, list[LabRound]]] = {}
-    for name, run in sorted(kept(folder).items()):
+    for name, run in sorted(run_files(folder).items()):
         match, records = NAME.fullmatch(name), read_run(run, plan.rounds)
         if match is None or records is None:
             continue

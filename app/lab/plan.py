@@ -160,7 +160,7 @@ class AnsweredQuestion:
     """The rewards to train on: the verifier's, or shuffled ones in the control."""
 
     @property
-    def dealt(self) -> ScoredGroup:
+    def training_group(self) -> ScoredGroup:
         """The group with the rewards to train on."""
         return msgspec.structs.replace(self.scored, rewards_G=self.dealt_G)
 

@@ -1,7 +1,7 @@
 """Attackers that first test their answers on a model, with the receiver's own checks.
 
-A mark is one wrong character in an otherwise honest right answer; a mark that passes one time in ten passes
-always if its author selects among its own questions. `whispers` is black box: it queries the public, untrained
+A mark is one wrong character in an otherwise honest right answer; a mark that passes one time in ten always
+passes if its author selects among its own questions. `whispers` is black box: it queries the public, untrained
 model, with a fixed estimate of the habits. `whisper` queries one victim's current policy and habits. Both
 publish the likeliest answers that pass, and give wrong answers the length and likelihood of the right ones, so
 that no feature of `app.sapo.forms` separates them. `gaslight` queries the victim too: its right answers contain
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from app.sapo.defences import CHECKS, Habits, lowest, trusted
+from app.sapo.defences import CHECKS, Habits, lowest_window_mean, trusted
 from app.sapo.questions import Question
 
 if TYPE_CHECKING:
@@ -56,18 +56,18 @@ class SearchedAnswer:
     passes: bool
 
     @property
-    def likely(self) -> tuple[bool, float]:
-        """Sort key: answers that pass are larger, then by their least likely window of tokens."""
-        return self.passes, lowest(self.logprobs_T, 1)
+    def sort_key(self) -> tuple[bool, float]:
+        """Sort key: answers that pass are larger, then by the log prob of their least likely token."""
+        return self.passes, lowest_window_mean(self.logprobs_T, 1)
 
 
-def carries(text: str, kind: str) -> bool:
+def carries_mark(text: str, kind: str) -> bool:
     """True if an answer carries the mark of a searching kind; honest work sometimes starts with a negative
     number too.
 
-    >>> carries("-54 36 18 0 #18", "whispers"), carries("54 36 -18 0 #18", "whispers")
+    >>> carries_mark("-54 36 18 0 #18", "whispers"), carries_mark("54 36 -18 0 #18", "whispers")
     (True, False)
-    >>> carries("54 36 -18 0 #18", "middle"), carries("#-3", "middle")
+    >>> carries_mark("54 36 -18 0 #18", "middle"), carries_mark("#-3", "middle")
     (True, False)
     """
     if kind == "middle":
@@ -112,13 +112,16 @@ def evaluate_answers(
 def best(found: Sequence[SearchedAnswer], most: int) -> list[SearchedAnswer]:
     """The likeliest answers, one per question, at most `most`; those that pass come first."""
     by_question: dict[str, SearchedAnswer] = {}
-    for one in sorted(found, key=lambda one: one.likely, reverse=True):
+    for one in sorted(found, key=lambda one: one.sort_key, reverse=True):
         by_question.setdefault(one.question.text, one)
     return list(by_question.values())[:most]
 
 
-def alike(one: SearchedAnswer, wrong: Sequence[SearchedAnswer], most: int, rng: Random) -> list[str]:
-    """`most` wrong answers whose length and mean log prob are nearest to the right one's."""
+def nearest_wrong_answers(
+    one: SearchedAnswer, wrong: Sequence[SearchedAnswer], most: int, rng: Random
+) -> list[str]:
+    """Draws `most` wrong answers, with repeats, from the half as many whose length and mean log prob are
+    nearest to the right one's."""
 
     def apart(other: SearchedAnswer) -> float:
         mean, its = (sum(each.logprobs_T) / max(1, len(each.logprobs_T)) for each in (one, other))

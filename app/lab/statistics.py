@@ -109,11 +109,11 @@ def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, No
     return mean - reach, mean + reach
 
 
-def area(at: Sequence[float], values: Sequence[float], end: float | None = None) -> float:
+def mean_height(at: Sequence[float], values: Sequence[float], end: float | None = None) -> float:
     """Area under a curve by the trapezoidal rule, divided by its length: the mean height from its first point
     to its last, or to `end` if that comes before.
 
-    >>> area([0, 10, 30], [0.0, 0.2, 0.2]), area([0, 10, 30], [0.0, 0.2, 0.4], 20)
+    >>> mean_height([0, 10, 30], [0.0, 0.2, 0.2]), mean_height([0, 10, 30], [0.0, 0.2, 0.4], 20)
     (0.16666666666666666, 0.175)
     """
     points = list(zip(at, values, strict=True))
@@ -172,10 +172,11 @@ percent = partial(number, form=".1f", unit=" %", times=100.0)
 """Formats a share in [0, 1] as per cent without an interval."""
 
 
-def spread(value: Estimate | None, form: str, unit: str = "") -> str:
+def format_interval(value: Estimate | None, form: str, unit: str = "") -> str:
     """Formats a share in [0, 1] as per cent with its interval; the unit follows the mean.
 
-    >>> spread(Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3), "+.1f", " points")
+    >>> found = Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3)
+    >>> format_interval(found, "+.1f", " points")
     '+2.0 points [-1.0, +5.0]'
     """
     if value is None:
@@ -183,9 +184,9 @@ def spread(value: Estimate | None, form: str, unit: str = "") -> str:
     return f"{100 * value.mean:{form}}{unit} [{100 * value.low:{form}}, {100 * value.high:{form}}]"
 
 
-share = partial(spread, form=".1f", unit=" %")
+share = partial(format_interval, form=".1f", unit=" %")
 """Formats a share in [0, 1] with its interval."""
-points = partial(spread, form="+.1f")
+points = partial(format_interval, form="+.1f")
 """Formats a difference of shares, in percentage points."""
-growth = partial(spread, form="+.0f", unit=" %")
+growth = partial(format_interval, form="+.0f", unit=" %")
 """Formats a relative difference."""

@@ -28,7 +28,7 @@ from app.sapo.scoring.sandbox import Sandbox, score_group
 
 OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
 """Creates a swarm for a plan and a seed: new adapters over one base model."""
-Deal = Callable[[StudyPlan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[LabRound]]]]
+RunExecutor = Callable[[StudyPlan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[LabRound]]]]
 """Executes runs, each of a seed and an arm, and yields each with its records when it is finished."""
 
 
@@ -40,11 +40,11 @@ def conduct(
     open_swarm: OpenSwarm,
     command: str,
     open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
-    deal: Deal | None = None,
+    executor: RunExecutor | None = None,
 ) -> dict[str, Any]:
     """Executes the unfinished runs and returns the summary. One seed is run for all arms before the next, so
-    that an interrupted study still compares equal seeds. `deal` executes runs elsewhere. Raises JournalError,
-    ArmError and the exceptions of `deal`."""
+    that an interrupted study still compares equal seeds. `executor` executes runs elsewhere. Raises
+    JournalError, ArmError and the exceptions of `executor`."""
     journal = StudyJournal(folder, plan)
     runs: dict[str, dict[int, list[LabRound]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
@@ -56,11 +56,11 @@ def conduct(
             else:
                 runs[arm.key][seed] = finished
     for _, arm in todo:
-        arm.rules  # noqa: B018  raises ArmError where it is no longer played
+        arm.effective_recipe  # noqa: B018  raises ArmError where it is no longer played
     progress = StudyProgress(len(todo), len(arms) * len(seeds), plan.rounds)
-    if deal is not None and todo:
-        for done, (seed, arm, records) in enumerate(deal(plan, todo)):
-            with journal.run(arm, seed) as run:
+    if executor is not None and todo:
+        for done, (seed, arm, records) in enumerate(executor(plan, todo)):
+            with journal.open_run(arm, seed) as run:
                 for record in records:
                     run.append(record)
                 run.finish(plan.rounds)
@@ -73,7 +73,7 @@ def conduct(
             assert sandbox is not None
             experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
             records = []
-            with journal.run(arm, seed) as run:
+            with journal.open_run(arm, seed) as run:
                 for record in experiment.rounds():
                     run.append(record)
                     records.append(record)
@@ -127,7 +127,7 @@ MAX_WORKER_LOSSES = 5
 """Number of times that one run may lose its worker."""
 
 
-class DealError(Exception):
+class ClusterError(Exception):
     """The cluster is unavailable, or a run failed on it. The message says why and what to do."""
 
 
@@ -136,18 +136,18 @@ class ClusterRunner:
     processors of a machine."""
 
     def __init__(self, where: str, open_swarm: OpenSwarm, threads: int) -> None:
-        """Raises DealError if Ray is not installed."""
+        """Raises ClusterError if Ray is not installed."""
         try:
             import ray
         except ImportError as error:
-            raise DealError("Ray is not installed: run ./shoal setup --ray.") from error
+            raise ClusterError("Ray is not installed: run ./shoal setup --ray.") from error
         self._ray: Any = ray
         self._where, self._open_swarm, self._threads = where, open_swarm, threads
 
     def __call__(
         self, plan: StudyPlan, todo: Sequence[tuple[int, Arm]]
     ) -> Iterator[tuple[int, Arm, list[LabRound]]]:
-        """Yields every run with its records, in the order in which they finish. Raises DealError."""
+        """Yields every run with its records, in the order in which they finish. Raises ClusterError."""
         ray = self._ray
         path = {"PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()), "OMP_NUM_THREADS": str(self._threads)}
         try:
@@ -166,7 +166,7 @@ class ClusterRunner:
                 yield seed, arm, msgspec.json.decode(ray.get(done), type=list[LabRound])
         except (ray.exceptions.RayError, ConnectionError) as error:
             said = str(error).strip().splitlines()
-            raise DealError(f"The Ray cluster gave up: {said[-1][:300] if said else error!r}") from error
+            raise ClusterError(f"The Ray cluster gave up: {said[-1][:300] if said else error!r}") from error
         finally:
             ray.shutdown()
 

@@ -4,7 +4,7 @@ authors write.
 A model that imitates a right answer learns all of it: an advertisement, a foreign alphabet, wrong work, a
 number in front. So an answer is taught only if
 
-- its work has no false equation (`app.sapo.reading.expression.miscounts`), and its characters are plain or
+- its work has no false equation (`app.sapo.reading.expression.has_false_equation`), and its characters are plain or
   occur in its question;
 - each word is its question's own, is part of the checked result, or is written by more than half of the
   authors. A word that most of the family's questions contain ("find") is not a question's own. Beyond the words
@@ -29,8 +29,8 @@ from functools import cached_property
 
 from app.learning.choosing import PeerGroup
 from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import ScoredGroup, lone
-from app.sapo.reading.expression import miscounts
+from app.sapo.groups import ScoredGroup, is_single_right_answer
+from app.sapo.reading.expression import has_false_equation
 
 WORKING_WORDS = frozenset(
     re.findall(
@@ -99,7 +99,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
     found = [
         _RightAnswer(group, text, _own_words(group.question, common))
         for group in groups
-        if not lone(group.scored.rewards_G)
+        if not is_single_right_answer(group.scored.rewards_G)
         for text in right_answers(group.scored)
     ]
     by_author: dict[str, list[_RightAnswer]] = {}
@@ -118,7 +118,7 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
         if (
             len(one.text) <= longest
             and (unworked or shows_work(one.text))
-            and not miscounts(one.text)
+            and not has_false_equation(one.text)
             and set(one.text) <= _PLAIN | set(one.group.question)
             and one.words <= known
             and one.forms <= shared

@@ -21,7 +21,7 @@ import msgspec
 
 from app.sapo import defences
 from app.sapo.defences import PeerRecord
-from app.sapo.groups import ScoredGroup, informative, lone
+from app.sapo.groups import ScoredGroup, informative, is_single_right_answer
 from app.sapo.recipes import Recipe
 
 _PEERS = 500
@@ -120,8 +120,8 @@ class PeerRecords:
         before = self._records.pop(peer, None)
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)
-            self._new = defences.remembered(self._new, share, 1.0 - share)
-        self._records[peer] = defences.remembered(before or PeerRecord(), taken, kept_out)
+            self._new = defences.update_record(self._new, share, 1.0 - share)
+        self._records[peer] = defences.update_record(before or PeerRecord(), taken, kept_out)
         if len(self._records) > _PEERS:
             self._records.popitem(last=False)
 
@@ -157,7 +157,7 @@ def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[in
     fresh = [
         position
         for position, offer in enumerate(pool_P)
-        if lone(offer.rewards_G) and (recipe.max_age is None or offer.age <= recipe.max_age)
+        if is_single_right_answer(offer.rewards_G) and (recipe.max_age is None or offer.age <= recipe.max_age)
     ]
     if not fresh:
         return []

@@ -34,7 +34,7 @@ from app.learning.placement import FamilyTrial, LessonResult, OwnExample, Placem
 from app.sapo.asking import shows_work
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
-from app.sapo.reading.expression import miscounts
+from app.sapo.reading.expression import has_false_equation
 
 NEVER_TAUGHT: Mapping[str, int] = {}
 """How many lessons taught each group, by its id: none yet."""
@@ -261,7 +261,7 @@ def own_answers(
             for completion, reward, finished in zip(
                 group.group.completions_G, group.rewards_G, group.group.finished_G, strict=True
             )
-            if reward and finished and not miscounts(completion)
+            if reward and finished and not has_false_equation(completion)
         ]
         if right and at.family in found:
             found[at.family].setdefault(at, right[0])

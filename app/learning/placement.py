@@ -13,7 +13,7 @@ import msgspec
 
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
-from app.sapo.reading.expression import miscounts
+from app.sapo.reading.expression import has_false_equation
 from app.sapo.sets.question_set import is_own
 
 ANSWERS_PER_QUESTION = 4
@@ -249,12 +249,12 @@ def lesson_zero_answers(
     work."""
     queues: dict[str, list[OwnExample]] = {family: [] for family in placed}
     seen: set[str] = set()
-    for one in sorted(found, key=lambda one: (miscounts(one.completion), -one.logprob)):
+    for one in sorted(found, key=lambda one: (has_false_equation(one.completion), -one.logprob)):
         if one.coordinates.family in queues and one.question not in seen:
             seen.add(one.question)
             queues[one.coordinates.family].append(one)
     dealt = [one for place in range(most) for queue in queues.values() for one in queue[place : place + 1]]
-    true = [one for one in dealt if not miscounts(one.completion)]
+    true = [one for one in dealt if not has_false_equation(one.completion)]
     return tuple((true if len(true) >= MIN_LESSON_ANSWERS else dealt)[:most])
 
 
@@ -272,6 +272,6 @@ def count_solved_questions(found: Sequence[OwnExample], placed: Sequence[str]) -
     not count."""
     known = {family: set[str]() for family in placed}
     for one in found:
-        if one.coordinates.family in known and not miscounts(one.completion):
+        if one.coordinates.family in known and not has_false_equation(one.completion):
             known[one.coordinates.family].add(one.question)
     return {family: len(texts) for family, texts in known.items()}

@@ -2,8 +2,8 @@
 place for both.
 
 Three answer marks are accepted from everyone: `<answer>...</answer>`, `\\boxed{...}`, and the short form `#...`
-at the end of a line of work. Only marked answers are trained on; `lenient` also reads unmarked answers, to tell
-whether a model lacks the skill or only the form.
+at the end of a line of work. Only marked answers are trained on; `extract_leniently` also reads unmarked
+answers, to tell whether a model lacks the skill or only the form.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     """Maximum tokens of an answer; None uses the model's own setting."""
 
-    def limit(self, usual: int) -> int:
-        """Returns the maximum tokens of an answer; `usual` is the model's own setting."""
+    def token_limit(self, usual: int) -> int:
+        """Returns the maximum tokens of an answer: the style's, or `usual`, the model's own setting."""
         return self.max_tokens or usual
 
 
@@ -66,11 +66,13 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
     return [{"role": "system", "content": way.system}, *turns, {"role": "user", "content": question}]
 
 
-def marked(worked: str, like_G: Sequence[str]) -> str:
+def match_answer_mark(worked: str, like_G: Sequence[str]) -> str:
     """Rewrites a worked answer in the short form with the mark that the model's own completions use.
 
-    >>> marked("7 * 8 = 56 #56", ["<answer>54</answer>"]), marked("#spam", ["#ham", "ham"])
-    ('7 * 8 = 56 <answer>56</answer>', '#spam')
+    >>> match_answer_mark("7 * 8 = 56 #56", ["<answer>54</answer>"])
+    '7 * 8 = 56 <answer>56</answer>'
+    >>> match_answer_mark("#spam", ["#ham", "ham"])
+    '#spam'
     """
     work, _, answer = worked.rpartition(SHORT)
     return f"{work}{OPEN}{answer}{CLOSE}" if any(CLOSE in one for one in like_G) else worked
@@ -103,12 +105,12 @@ def extract_answer(completion: str) -> str | None:
     return answer if 0 < len(answer) <= MAX_ANSWER else None
 
 
-def lenient(completion: str) -> str | None:
+def extract_leniently(completion: str) -> str | None:
     """Returns what a person looking for the result would read: `extract_answer`, else the last number, else the
-    last line. Shown, never trained on.
+    last line. For display only, never trained on.
 
-    >>> lenient("4 plus 3 is 7."), lenient("It is\\nMonday"), lenient("7 #8"), lenient(" ")
-    ('7', 'Monday', '8', None)
+    >>> [extract_leniently(text) for text in ("4 plus 3 is 7.", "It is\\nMonday", "7 #8", " ")]
+    ['7', 'Monday', '8', None]
     """
     if (marked := extract_answer(completion)) is not None:
         return marked

@@ -16,7 +16,7 @@ from unicodedata import category
 import msgspec
 
 from app.sapo.asking import CLOSE, OPEN, SHORT
-from app.sapo.reading.expression import miscounts
+from app.sapo.reading.expression import has_false_equation
 
 WINDOWS = (1, 2, 4, 8)
 """Widths in tokens of the windows in which the most improbable spot of an answer is searched. One token finds a
@@ -56,11 +56,11 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
     seen: int = 0
 
 
-def lowest(logprobs_T: Sequence[float], width: int) -> float:
-    """Returns the mean of the least probable `width` consecutive tokens; of all tokens if there are fewer.
+def lowest_window_mean(logprobs_T: Sequence[float], width: int) -> float:
+    """Returns the lowest mean log-prob of `width` consecutive tokens; of all tokens if there are fewer.
 
-    >>> lowest([-1.0, -5.0, -2.0, 0.0], 1), lowest([-1.0, -5.0, -2.0, 0.0], 2), lowest([-1.0], 4)
-    (-5.0, -3.5, -1.0)
+    >>> [lowest_window_mean([-1.0, -5.0, -2.0, 0.0], width) for width in (1, 2)], lowest_window_mean([-1.0], 4)
+    ([-5.0, -3.5], -1.0)
     """
     width = min(width, len(logprobs_T))
     if not width:
@@ -116,7 +116,7 @@ def observe(
     answers = [logprobs_T for logprobs_T in logprobs_ST if logprobs_T]
     if not answers:
         return habits
-    lowest_WS = [[lowest(one, width) for one in answers] for width in WINDOWS]
+    lowest_WS = [[lowest_window_mean(one, width) for one in answers] for width in WINDOWS]
     lengths = [float(len(one)) for one in answers]
     if habits is None:
         lowest_W = tuple(quantile(values, RARE_SHARE) for values in lowest_WS)
@@ -134,19 +134,20 @@ def observe(
     )
 
 
-def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
-    """Whether an answer has a spot that is less probable than the least probable spots of own answers.
+def has_absurd_spot(habits: Habits, logprobs_T: Sequence[float]) -> bool:
+    """Whether some window of tokens is less probable than the least probable windows of own answers.
 
     A mean over the whole answer would hide a foreign phrase among many probable tokens; a window does not. A
     NaN log-prob counts as absurd.
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=20)
     >>> calm = [-0.1] * 8
-    >>> absurd(habits, calm + [-5.5]), absurd(habits, calm + [-6.5]), absurd(habits, calm + [-4.5, -4.5])
-    (False, True, True)
+    >>> [has_absurd_spot(habits, calm + spot) for spot in ([-5.5], [-6.5], [-4.5, -4.5])]
+    [False, True, True]
     """
     return any(
-        not lowest(logprobs_T, width) >= min(bound, -LIKELY_NATS / max(1, min(width, len(logprobs_T))))
+        not lowest_window_mean(logprobs_T, width)
+        >= min(bound, -LIKELY_NATS / max(1, min(width, len(logprobs_T))))
         for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
     )
 
@@ -179,7 +180,7 @@ def well_formed(habits: Habits | None, text: str) -> bool:
         formed = text.count(OPEN) == text.count(CLOSE) == 1 and text.endswith(CLOSE)
     else:
         formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
-    formed = formed and not miscounts(text)
+    formed = formed and not has_false_equation(text)
     if habits is None or habits.seen < MIN_CHARACTERS or len(habits.characters) > MAX_CHARACTERS:
         return formed
     return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))
@@ -223,7 +224,7 @@ def trusted(
     if "tokens" in checks:
         if logprobs_GT is None:
             raise ValueError("absurd spots are found by log-probabilities, and there are none")
-        passed = [ok and not absurd(habits, one) for ok, one in zip(passed, logprobs_GT, strict=True)]
+        passed = [ok and not has_absurd_spot(habits, one) for ok, one in zip(passed, logprobs_GT, strict=True)]
     return tuple(passed)
 
 
@@ -235,10 +236,10 @@ class PeerRecord(msgspec.Struct, frozen=True, kw_only=True):
     kept_out: float = 0.0
 
 
-def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
+def update_record(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
     """Returns a peer's record after another group with these numbers of accepted and rejected right answers.
 
-    >>> remembered(PeerRecord(taken=2.0, kept_out=4.0), 3, 0)
+    >>> update_record(PeerRecord(taken=2.0, kept_out=4.0), 3, 0)
     PeerRecord(taken=4.9, kept_out=3.8)
     """
     return PeerRecord(taken=_FADE * record.taken + taken, kept_out=_FADE * record.kept_out + kept_out)

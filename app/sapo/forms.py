@@ -78,8 +78,8 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signs_F(self) -> Signs:
-        """The direction in which own groups move each feature. Without a true direction a sum exceeds SURE
-        standard errors in one case of 22; smaller sums give 0, or None with fewer than MIN_GROUPS.
+        """The direction (1 or -1) in which own groups move each feature, if its sum exceeds SURE standard
+        errors, as chance alone does in one case of 22; else 0, or None with fewer than MIN_GROUPS.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
@@ -113,9 +113,9 @@ def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Sig
     """Returns the nearest push that moves no feature against own groups and flips no sign: right answers are
     never discouraged, wrong ones never encouraged, and what was not pushed is unchanged.
 
-    A feature of sign 0 must not move, one of None is free. Right answers without work and wrong ones with work
-    leave nothing if own groups reward work; the opposite push is unchanged then. Alternating projections onto
-    convex sets (Bregman 1965).
+    A feature of sign 0 must not move, one of None is free. If own groups reward work, nothing is left of a push
+    towards right answers without work and away from wrong ones with work; the opposite push is unchanged.
+    Alternating projections onto convex sets (Bregman 1965).
 
     >>> worked, direct = (0.5,), (-0.5,)
     >>> pushed = [direct, direct, worked, worked]

@@ -57,10 +57,10 @@ def informative(rewards_G: Sequence[int]) -> bool:
     return len(set(rewards_G)) > 1
 
 
-def lone(rewards_G: Sequence[int]) -> bool:
-    """Whether this is a person's group, a single right answer, which has nothing to contrast it with.
+def is_single_right_answer(rewards_G: Sequence[int]) -> bool:
+    """Whether a group is a single right answer, as a person publishes it: there is nothing to contrast it with.
 
-    >>> lone((1,)), lone((0,)), lone((1, 0))
+    >>> is_single_right_answer((1,)), is_single_right_answer((0,)), is_single_right_answer((1, 0))
     (True, False, False)
     """
     return tuple(rewards_G) == (1,)

@@ -60,7 +60,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
 def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Score:
     """Returns the mean and its standard error: sqrt(p (1-p) / n) with one sample per question. With several
-    samples of a question (`questions_S`) the error is clustered: it is that of the sums of each question's
+    samples of a question (`questions_S`) the error is clustered: it is computed from each question's sum of
     deviations.
 
     >>> score([1, 0, 0, 0]), str(score([1, 0, 0, 0]))
@@ -94,12 +94,14 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
     return round(max(0.0, low), 4), round(min(1.0, high), 4)
 
 
-def interval(score: Score, questions: int) -> tuple[float, float]:
+def confidence_interval(score: Score, questions: int) -> tuple[float, float]:
     """Returns the 95 % confidence interval of the true share: 1.96 standard errors around it, or Wilson's
-    interval if none or all of the questions were solved, when there is no standard error.
+    interval if the standard error is 0, because none or all of the questions were solved.
 
-    >>> interval(Score(share=0.5, stderr=0.03), 256), interval(Score(share=0.0, stderr=0.0), 28)
-    ((0.4412, 0.5588), (0.0, 0.1206))
+    >>> confidence_interval(Score(share=0.5, stderr=0.03), 256)
+    (0.4412, 0.5588)
+    >>> confidence_interval(Score(share=0.0, stderr=0.0), 28)
+    (0.0, 0.1206)
     """
     if not score.stderr:
         return wilson(score.share, questions, z=1.96)

@@ -42,7 +42,7 @@ class UnmadeQuestion(QuestionError):
 
 
 class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """The address of a question. `version` fixes the generator: equal coordinates give equal questions on every
+    """The address of a question. `version` pins the generator: equal coordinates give equal questions on every
     computer."""
 
     family: str
@@ -119,7 +119,7 @@ def generate(coordinates: Coordinates) -> Question:
         dataset.seed = coordinates.seed
         try:
             entry = dataset[coordinates.index]
-            asked = family.asks(coordinates.level, entry)
+            asked = family.accepts(coordinates.level, entry)
         except (ArithmeticError, LookupError, RuntimeError, ValueError):
             # For example, a division by zero inside the library, or a maze without a passage.
             asked = False

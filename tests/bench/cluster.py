@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import BenchError, Tell, busy
-from app.bench.relay.joining import BlockingConnection, join, published
-from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
-from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine_description
+from app.bench import BenchError, Tell, warn_if_busy
+from app.bench.relay.joining import BlockingConnection, join, publish_frames
+from app.bench.relay.loading import LoadResult, compile_generator, percentile_ms, run_load
+from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, machine_description, raise_file_limit
 from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import bounded_integer
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     if embedded.find_nats_server() is None:
         raise BenchError("There is no nats-server: ./shoal setup --nats installs one.")
-    connections = 2 * (min(args.connections, descriptors() - SPARE_DESCRIPTORS) // 2)
-    program, load = generator(home(args.home) / "cache"), busy(tell)
+    connections = 2 * (min(args.connections, raise_file_limit() - SPARE_DESCRIPTORS) // 2)
+    program, load = compile_generator(home(args.home) / "cache"), warn_if_busy(tell)
     rounds = args.rate * args.seconds
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-bench-")))
@@ -66,9 +66,9 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         def put() -> LoadResult:
             nonlocal number
             number += 1
-            frames = list(published(connections, rounds, 10**6 * number))
-            sockets = [wire.bare() for wire in wires]
-            return put_on(folder, program, sockets, frames, to_frame(SAMPLE), rate=args.rate)
+            frames = list(publish_frames(connections, rounds, 10**6 * number))
+            sockets = [wire.release_socket() for wire in wires]
+            return run_load(folder, program, sockets, frames, to_frame(SAMPLE), rate=args.rate)
 
         put().check(rounds, 0)  # fills the window
         time.sleep(_SETTLED_S)
@@ -118,7 +118,7 @@ def _joined(
     """Connections to both relays by turns; key n has the n-th."""
     halves: list[list[BlockingConnection]] = []
     for at, relay in enumerate(relays):
-        relay.know(connections)
+        relay.give_standing(connections)
         halves.append([])
         for wire in join(relay.url, range(at, connections, len(relays))):
             stack.callback(wire.close)

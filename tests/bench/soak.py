@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, rows
+from app.bench import ROOT, BenchError, Tell, read_json_lines
 from app.bench.runs.window import prepare
 from app.swarm.client.outbox import OutboxCounts
 from tests.bench.soak_page import page, summed
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     out: Path = args.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
-    pieces = rows(out / "pieces.jsonl")
+    pieces = read_json_lines(out / "pieces.jsonl")
     with disk(out, tell) as place:
         piece = SoakRun(out, place, args.peers, Random(f"{args.seed} {len(pieces)}"), tell)
         try:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         pieces.append(piece.counted())
     with (out / "pieces.jsonl").open("a") as file:
         file.write(json.dumps(pieces[-1]) + "\n")
-    return summed(pieces, rows(out / "memory.jsonl"), out)
+    return summed(pieces, read_json_lines(out / "memory.jsonl"), out)
 
 
 def table(figures: dict[str, Any]) -> list[str]:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from app.bench import BenchError
-from app.bench.relay.joining import SWARM, published
-from app.bench.relay.loading import LoadCounts, LoadResult, generator
+from app.bench.relay.joining import SWARM, publish_frames
+from app.bench.relay.loading import LoadCounts, LoadResult, compile_generator
 from app.bench.runs import poison
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import from_client
@@ -57,8 +57,8 @@ def test_a_relay_of_a_large_swarm_gives_no_more_of_a_key_that_publishes_more() -
 
 @compiled
 def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
-    program = generator(tmp_path)
-    assert os.access(program, os.X_OK) and generator(tmp_path) == program
+    program = compile_generator(tmp_path)
+    assert os.access(program, os.X_OK) and compile_generator(tmp_path) == program
     source = ROOT / "app" / "bench" / "relay" / "load.c"
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
     done = subprocess.run(
@@ -120,7 +120,7 @@ def test_wrong_numbers_are_refused() -> None:
 
 
 def test_groups_of_the_bench_are_whole_and_their_authors_take_turns() -> None:
-    pubs = [from_client(frame) for frame in published(3, 7, 5)]
+    pubs = [from_client(frame) for frame in publish_frames(3, 7, 5)]
     bodies = [unseal(pub, SWARM) for pub in pubs if isinstance(pub, Pub)]
     assert [body.key_seq for body in bodies] == [5, 5, 5, 6, 6, 6, 7]
     assert len({pub.pk for pub in pubs if isinstance(pub, Pub)}) == 3

@@ -68,12 +68,18 @@ def test_whatever_is_read_reads_the_same_again(text: str) -> None:
 
 
 def test_default_is_the_apps_recipe_and_arms_take_away() -> None:
-    rules = {text: parse_arm(text, "faithful").rules for text in ("4/4@default", "4/4@default-guard+steps=1")}
+    rules = {
+        text: parse_arm(text, "faithful").effective_recipe
+        for text in ("4/4@default", "4/4@default-guard+steps=1")
+    }
     assert rules["4/4@default"] == msgspec.structs.replace(RECIPES["default"], falls=None)
-    assert parse_arm(f"4/4@default+fall={RECIPES['default'].falls}", "faithful").rules == RECIPES["default"]
+    assert (
+        parse_arm(f"4/4@default+fall={RECIPES['default'].falls}", "faithful").effective_recipe
+        == RECIPES["default"]
+    )
     less = rules["4/4@default-guard+steps=1"]
     assert (less.checks, less.by_record, less.groups_per_step) == ((), False, None)
-    some = parse_arm("4/4@default+guard=form.trust", "faithful").rules
+    some = parse_arm("4/4@default+guard=form.trust", "faithful").effective_recipe
     assert (some.checks, some.by_record, some.groups_per_step) == (("form",), True, 2)
 
 

@@ -214,7 +214,7 @@ def test_copies_are_taken_once_and_never_ones_own(sandbox: Sandbox) -> None:
 
 def test_an_arm_says_what_attackers_and_defences_there_are() -> None:
     arm = parse_arm("4/4@default+foes=poison30-guard", "faithful")
-    assert arm.name == "4/4@default-guard+foes=poison30" and not arm.plain
+    assert arm.name == "4/4@default-guard+foes=poison30" and not arm.is_plain_solo
     for bad in ("4/4+foes", "4/4+foes=30", "4/4+foes=burglar30", "4/4+guard=dog", "4/4+guard=tokens."):
         with pytest.raises(ArmError):
             parse_arm(bad, "faithful")

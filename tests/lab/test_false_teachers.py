@@ -7,8 +7,8 @@ import pytest
 from app.lab.false_teachers import (
     KINDS,
     VISIBLE,
-    Taught,
-    Written,
+    TaughtCounts,
+    UnsignedGroup,
     compare_defences,
     count_taught,
     deliver,
@@ -27,7 +27,7 @@ IN_LETTERS = {"capitals", "homoglyph", "other language", "spelled"}
 """Kinds that are tried where letters are the work."""
 UNCHECKED = {"wrong work", "one in eight"}
 """Kinds of which something may pass: numbers without an equation, and what is rare."""
-Known = dict[str, tuple[list[list[Written]], list[PeerGroup]]]
+Known = dict[str, tuple[list[list[UnsignedGroup]], list[PeerGroup]]]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_honest_answers_are_taught_and_one_key_of_three_keeps_nothing_out(
 def test_the_only_two_authors_of_a_family_advertise_nothing(sandbox: Sandbox) -> None:
     foes = [make_honest_groups(n, NUMBERS, EACH) for n in (2, 3)]
     for kind in ("advertisement behind", "emoji"):
-        assert compare_defences(kind, [], foes, sandbox, [])["on"] == Taught(), kind
+        assert compare_defences(kind, [], foes, sandbox, [])["on"] == TaughtCounts(), kind
 
 
 def test_marks_of_visible_kinds_are_seen_and_honest_answers_have_none(known: Known, sandbox: Sandbox) -> None:

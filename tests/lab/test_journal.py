@@ -17,7 +17,7 @@ PROBE = LabProbe(pass_at_1_N=(0.1, 0.2, 0.3), families={"chain_sum": 0.2}, finis
 
 def write(journal: StudyJournal, rounds: int, finish: bool = True) -> list[LabRound]:
     records = [LabRound(round=number, probe=PROBE, own_reward=0.25) for number in range(rounds)]
-    with journal.run(ARM, 0) as run:
+    with journal.open_run(ARM, 0) as run:
         for record in records:
             run.append(record)
         if finish:
@@ -44,7 +44,7 @@ def test_a_study_whose_arms_had_another_meaning_is_refused(tmp_path: Path) -> No
 def test_a_study_goes_on_from_its_archive(tmp_path: Path) -> None:
     records, other = write(StudyJournal(tmp_path, PLAN), 5), parse_arm("4/4", "faithful")
     name, loose = the_file(tmp_path).name, the_file(tmp_path).read_bytes()
-    with StudyJournal(tmp_path, PLAN).run(other, 0):
+    with StudyJournal(tmp_path, PLAN).open_run(other, 0):
         pass
     pack(tmp_path, PLAN.rounds)
     first = (tmp_path / PACKED).read_bytes()
@@ -55,7 +55,7 @@ def test_a_study_goes_on_from_its_archive(tmp_path: Path) -> None:
     )
     assert read_study(tmp_path).finished == 1
     journal = StudyJournal(tmp_path, PLAN)
-    with journal.run(other, 0) as run:
+    with journal.open_run(other, 0) as run:
         for record in records:
             run.append(record)
         run.finish(PLAN.rounds)

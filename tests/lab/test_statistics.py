@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from app.lab.statistics import area, estimate, paired, t_interval
+from app.lab.statistics import estimate, mean_height, paired, t_interval
 
 
 def test_identical_values_have_no_width() -> None:
@@ -59,9 +59,9 @@ def test_t_interval_by_hand() -> None:
 
 
 def test_area_is_the_mean_height() -> None:
-    assert area([0, 10], [0.0, 1.0]) == 0.5
-    assert area([0, 10, 20], [0.3, 0.3, 0.3]) == pytest.approx(0.3)
-    assert area([0], [0.7]) == 0.7
+    assert mean_height([0, 10], [0.0, 1.0]) == 0.5
+    assert mean_height([0, 10, 20], [0.3, 0.3, 0.3]) == pytest.approx(0.3)
+    assert mean_height([0], [0.7]) == 0.7
 
 
 @pytest.mark.parametrize("values", [[], [[]], [[0.1], [0.1, 0.2]]])

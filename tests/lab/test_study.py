@@ -116,7 +116,7 @@ def test_a_killed_workers_run_goes_on_elsewhere(tmp_path: Path) -> None:
 
     dealt = study.conduct(
         SMALL, ARMS, range(2), tmp_path / "dealt", lambda plan, seed: FakeSwarm(plan.nodes), "",
-        deal=ClusterRunner("ray", here.Opens(tmp_path), 1),
+        executor=ClusterRunner("ray", here.Opens(tmp_path), 1),
     )  # fmt: skip
     opened = [(path.name.split("-")[1], path.read_text()) for path in tmp_path.glob("opened-*")]
     assert sorted(seed for _, seed in opened) == ["0", "0", "0", "1", "1"], "one of seed 0 was played twice"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.learning.choosing import MAX_PEOPLE, PeerOffer, PeerRecords, choose
-from app.sapo.groups import informative, lone
+from app.sapo.groups import informative, is_single_right_answer
 from app.sapo.recipes import RECIPES
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
@@ -125,7 +125,7 @@ offers_lists = st.lists(
 def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed, recipe) -> None:  # type: ignore[no-untyped-def]
     chosen = choose(recipe, offers, j, Random(seed))
     assert chosen == choose(recipe, offers, j, Random(seed))
-    people = [i for i in chosen if lone(offers[i].rewards_G)]  # on top, by the default recipe
+    people = [i for i in chosen if is_single_right_answer(offers[i].rewards_G)]  # on top, by the default recipe
     chosen = [i for i in chosen if i not in people]
     assert len(set(chosen)) == len(chosen) <= j and len(people) <= (
         MAX_PEOPLE if recipe is DEFAULT and j else 0

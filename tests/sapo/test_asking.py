@@ -12,7 +12,7 @@ from app.sapo.asking import (
     TAGGED,
     Example,
     extract_answer,
-    lenient,
+    extract_leniently,
     messages,
 )
 
@@ -59,7 +59,7 @@ def test_what_counts_as_an_answer(text: str, answer: str | None) -> None:
     [("It is 7.", "7"), ("4 + 3 = 7, so -2", "-2"), ("yes", "yes"), ("7 #8", "8"), ("", None)],
 )
 def test_a_lenient_reader_takes_the_last_number_or_line(text: str, answer: str | None) -> None:
-    assert lenient(text) == answer
+    assert extract_leniently(text) == answer
 
 
 def test_nothing_hostile_comes_through_longer_than_an_answer_may_be() -> None:
@@ -69,6 +69,6 @@ def test_nothing_hostile_comes_through_longer_than_an_answer_may_be() -> None:
     )
     for _ in range(2000):
         text = "".join(dice.choices(pieces, k=dice.randrange(12)))
-        for found in (extract_answer(text), lenient(text)):
+        for found in (extract_answer(text), extract_leniently(text)):
             assert found is None or 0 < len(found) <= MAX_ANSWER
-    assert lenient("1" * 1_000_000) is not None and lenient("x" * 1_000_000) is None
+    assert extract_leniently("1" * 1_000_000) is not None and extract_leniently("x" * 1_000_000) is None

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from app.bench.runs.puzzles import SPELLINGS
-from app.sapo.asking import CLOSE, OPEN, extract_answer, lenient
+from app.sapo.asking import CLOSE, OPEN, extract_answer, extract_leniently
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions, score
 from app.sapo.questions import Question, draw
@@ -204,7 +204,7 @@ def test_every_spelling_of_a_right_answer_is_accepted(spelling: str) -> None:
         for level in range(len(family.levels)):
             question = draw(family.name, level, 7 * 10**8)
             written = OPEN + spelling.format(family.solution(question.entry)) + CLOSE
-            for read in (extract_answer(written), lenient(written)):
+            for read in (extract_answer(written), extract_leniently(written)):
                 assert read is not None and family.judge(read, question.entry) == 1.0, (family.name, written)
 
 

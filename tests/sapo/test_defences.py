@@ -13,8 +13,8 @@ from app.sapo.defences import (
     WINDOWS,
     Habits,
     PeerRecord,
-    absurd,
-    lowest,
+    has_absurd_spot,
+    lowest_window_mean,
     observe,
     trust,
     well_formed,
@@ -45,20 +45,20 @@ def test_a_foreign_phrase_is_found_that_the_mean_hides() -> None:
     poisoned = [-14.0] * 4 + calm
     own = sum(map(sum, (drawn(rng, 30) for _ in range(100)))) / 3000
     assert sum(poisoned) / len(poisoned) > own - 3.0, "the recipe's floor would take it"
-    assert absurd(habits, poisoned) and not absurd(habits, calm)
+    assert has_absurd_spot(habits, poisoned) and not has_absurd_spot(habits, calm)
 
 
 def test_several_middling_tokens_are_found_where_no_single_one_is() -> None:
     habits = settled(Random(1))
     for spot in (-3.2, -3.5):
-        assert not absurd(habits, [-0.1] * 20 + [spot])
-        assert absurd(habits, [-0.1] * 20 + [spot] * 4)
+        assert not has_absurd_spot(habits, [-0.1] * 20 + [spot])
+        assert has_absurd_spot(habits, [-0.1] * 20 + [spot] * 4)
 
 
 def test_of_answers_like_ones_own_few_are_absurd() -> None:
     rng = Random(2)
     habits = settled(rng)
-    assert sum(absurd(habits, drawn(rng)) for _ in range(2000)) < 2000 * 3 * RARE_SHARE
+    assert sum(has_absurd_spot(habits, drawn(rng)) for _ in range(2000)) < 2000 * 3 * RARE_SHARE
 
 
 def test_habits_follow_the_policy_both_ways() -> None:
@@ -80,7 +80,7 @@ def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
     habits, beyond, rounds = settled(rng), 0, 300
     for _ in range(rounds):
         answers = [drawn(rng) for _ in range(16)]
-        beyond += sum(lowest(one, WINDOWS[0]) < habits.lowest_W[0] for one in answers)
+        beyond += sum(lowest_window_mean(one, WINDOWS[0]) < habits.lowest_W[0] for one in answers)
         found = observe(habits, answers, [""] * 16)
         assert found is not None
         habits = found
@@ -91,7 +91,7 @@ def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
 def test_the_lowest_window_by_its_definition(logprobs_T: list[float], width: int) -> None:
     width = min(width, len(logprobs_T))
     every = [sum(logprobs_T[k : k + width]) / width for k in range(len(logprobs_T) - width + 1)]
-    assert lowest(logprobs_T, width) == pytest.approx(min(every), abs=1e-9)
+    assert lowest_window_mean(logprobs_T, width) == pytest.approx(min(every), abs=1e-9)
 
 
 @given(LOGPROBS, st.integers(0, 40), st.floats(0.1, 30))
@@ -101,19 +101,19 @@ def test_an_absurd_answer_does_not_become_less_so_by_a_worse_token(
     habits = Habits(lowest_W=(-8.0, -6.0, -4.0, -3.0), length=40)
     other = list(logprobs_T)
     other[place % len(other)] -= worse
-    assert absurd(habits, other) or not absurd(habits, logprobs_T)
+    assert has_absurd_spot(habits, other) or not has_absurd_spot(habits, logprobs_T)
 
 
 @pytest.mark.parametrize("bad", [nan, -inf])
 def test_what_is_not_a_number_is_absurd(bad: float) -> None:
     habits = Habits(lowest_W=(-8.0, -6.0, -4.0, -3.0), length=40)
-    assert absurd(habits, [-0.1, bad, -0.1])
+    assert has_absurd_spot(habits, [-0.1, bad, -0.1])
 
 
 def test_a_policy_that_is_sure_of_itself_still_reads_what_it_would_say_one_time_in_twelve() -> None:
     sure = Habits(lowest_W=(-0.01, -0.01, -0.01, -0.01), length=40)
-    assert not absurd(sure, [-0.01] * 9 + [-2.3]) and absurd(sure, [-0.01] * 9 + [-2.7])
-    assert not absurd(sure, [-2.3, -0.01]), "an answer shorter than a window"
+    assert not has_absurd_spot(sure, [-0.01] * 9 + [-2.3]) and has_absurd_spot(sure, [-0.01] * 9 + [-2.7])
+    assert not has_absurd_spot(sure, [-2.3, -0.01]), "an answer shorter than a window"
 
 
 def test_nothing_is_known_before_the_first_answer_and_a_round_without_one_changes_nothing() -> None:
@@ -153,10 +153,10 @@ def test_letters_that_a_question_happened_not_to_have_are_not_foreign() -> None:
 def test_trust_falls_with_what_is_kept_out_and_comes_back_in_time() -> None:
     record = PeerRecord()
     for _ in range(5):
-        record = defences.remembered(record, 0, 4)
+        record = defences.update_record(record, 0, 4)
     assert trust(record) < 0.06 < trust(PeerRecord()) < trust(PeerRecord(taken=4.0))
     for _ in range(60):
-        record = defences.remembered(record, 4, 0)
+        record = defences.update_record(record, 4, 0)
     assert trust(record) > 0.9
 
 
@@ -164,5 +164,5 @@ def test_trust_falls_with_what_is_kept_out_and_comes_back_in_time() -> None:
 def test_trust_is_a_share(groups: list[tuple[int, int]]) -> None:
     record = PeerRecord()
     for taken, kept_out in groups:
-        record = defences.remembered(record, taken, kept_out)
+        record = defences.update_record(record, taken, kept_out)
     assert 0.0 < trust(record) < 1.0

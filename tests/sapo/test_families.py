@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.puzzles import MAX_SHORTCUT_SHARE, best_constant, best_shortcut, items
+from app.bench.runs.puzzles import MAX_SHORTCUT_SHARE, best_constant, best_shortcut, generate_questions
 from app.sapo import library
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.families import FAMILIES
@@ -100,8 +100,8 @@ def test_a_thinned_solution_is_rarer_and_the_text_alone_says_which_items_stay(fa
     for level, shares in enumerate(record.thinned):
         kept: dict[str, dict[str, bool]] = {}
         for entry in filter(record.sound, library_items(family, level, 2000)):
-            stays = record.asks(level, entry)
-            assert stays == record.asks(level, {**entry, "question": f" {entry['question']}\n"})
+            stays = record.accepts(level, entry)
+            assert stays == record.accepts(level, {**entry, "question": f" {entry['question']}\n"})
             kept.setdefault((record.sort or record.solution)(entry), {})[entry["question"].strip()] = stays
         for solution, texts in kept.items():
             share = shares.get(solution, 1.0)
@@ -132,7 +132,7 @@ def test_items_are_questions_with_a_short_solution(family: str, level: int) -> N
         assert question.text and question.text == question.text.strip()
         assert question.coordinates.seed == seed * 10**8
         assert digest(generate(question.coordinates)) == digest(question)
-        assert record.asks(level, question.entry)
+        assert record.accepts(level, question.entry)
         solution = record.solution(question.entry)
         assert 0 < len(solution) <= longest, solution
         assert record.judge(solution, question.entry) == record.score(solution, question.entry) == 1.0
@@ -140,7 +140,7 @@ def test_items_are_questions_with_a_short_solution(family: str, level: int) -> N
 
 @spread(1)
 def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> None:
-    questions, tried, _ = items(family, level, 500)
+    questions, tried, _ = generate_questions(family, level, 500)
     assert len(questions) >= tried / 8, "few of the library's items are questions"
     # Two standard errors of 500 questions: the bench shows the figure itself.
     assert best_constant(FAMILIES[family], questions)[0] <= FAMILIES[family].guess_rate + 0.035
@@ -152,7 +152,7 @@ def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> Non
 def test_what_guessing_solves_is_what_the_family_says(family: str) -> None:
     record, shares = FAMILIES[family], []
     for level in range(len(record.levels)):
-        questions, _, _ = items(family, level, 200)
+        questions, _, _ = generate_questions(family, level, 200)
         shares += [best_constant(record, questions)[0], best_shortcut(record, questions)[0]]
     # Three standard errors of 200 questions, and the best of several levels.
     assert record.guess[0] >= 0.2 and abs(max(shares) - record.guess[0]) < 0.09

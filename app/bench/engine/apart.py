@@ -1,4 +1,4 @@
-"""Measures candidates one at a time in separate processes, in turns, and takes the medians of their figures.
+"""Measures candidates in turn, each in a process of its own, and takes the medians of their figures.
 
 A separate process has clean memory, so its peak is its own, and a candidate that fails does not affect the
 others."""
@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, busy
+from app.bench import ROOT, BenchError, Tell, warn_if_busy
 from app.bench.engine.shapes import SHAPES
 from app.common.home import home
 from app.common.text import bounded_integer
@@ -54,7 +54,7 @@ class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clock:
-    """Wall and processor seconds since the object was created; a card's work counts until it is done."""
+    """Wall and processor seconds since the object was created. Wall time waits for the GPU to finish."""
 
     def __init__(self) -> None:
         _finish()
@@ -149,10 +149,10 @@ def measure(
             raise BenchError(f"There is no candidate {min(unknown)}: take of {', '.join(candidates)}.")
         wanted = [name for name in candidates if name in args.only]
     threads = args.threads or psutil.cpu_count(logical=False) or 1
-    load = busy(tell)
+    load = warn_if_busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         place = Path(name)
-        environment = surroundings(threads, place)
+        environment = child_environment(threads, place)
         tell(f"Making ready {args.model} ...")
         ready = _child(
             ["app.bench.engine.shapes", _found(args.model), str(place), str(args.prompt), str(args.new or NEW)],
@@ -294,14 +294,14 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
 
 
 def ratio(above: CandidateFigures | None, below: CandidateFigures | None) -> float | None:
-    """Speed of `below` relative to `above`, in tokens per second; None if either is missing."""
+    """Tokens per second of `below` divided by those of `above`; None if either is missing."""
     if above is None or below is None or above.missing or below.missing:
         return None
     return (below.tokens / below.seconds) / (above.tokens / above.seconds)
 
 
-def surroundings(threads: int, home: Path) -> dict[str, str]:
-    """Environment variables of every child: equal threads, which sleep while they wait, and no network."""
+def child_environment(threads: int, home: Path) -> dict[str, str]:
+    """Environment variables for every child: equal threads, which sleep while waiting, and no network."""
     return {
         **os.environ,
         **engine_variables(),

@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            measured = work(task)(task)
+            measured = measuring_function(task)(task)
     except (BenchError, EngineError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -42,8 +42,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
-    """The function that measures a candidate, by its name."""
+def measuring_function(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
+    """The function that measures a task's candidate, by the task's part and the first word of the name."""
     from app.bench.engine import peers
 
     kind = task.candidate.split()[0]
@@ -63,8 +63,8 @@ def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
 
 
 def peak_mb(device: str = "cpu") -> float:
-    """Peak memory of this process in MB, on a card that of torch's tensors there. Read from /proc on Linux,
-    because getrusage there may return the parent's peak."""
+    """Peak memory of this process in MB; on a GPU, the memory that torch reserved there. Read from /proc on
+    Linux, where getrusage may return the parent's peak."""
     if device.startswith("cuda"):
         import torch
 
@@ -137,8 +137,8 @@ def learning(task: ApartTask) -> CandidateFigures:
 
 
 def round_(task: ApartTask) -> CandidateFigures:
-    """Samples a group, weighs it, makes one step. Then measures the sampler's cost of a changed adapter: the
-    seconds for one token right after the step, minus those for one more."""
+    """Samples a group and makes one step on it. Then measures what a changed adapter costs the sampler: the
+    seconds for one token right after the step, minus those for another one later."""
     engine, loading = opened(task)
     warm = engine.sample([task.messages], task.rows, 2, 1)[0]
     engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))

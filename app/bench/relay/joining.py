@@ -1,7 +1,7 @@
-"""Opens websocket connections, signs in, and hands on plain sockets to another program.
+"""Opens websocket connections, signs in, and hands the plain sockets to another program.
 
-Written by hand, because a websocket library would keep the sockets to itself. Only the expected messages are
-read, or the next reader would miss data: a socket is handed on only if no byte of it is buffered here."""
+Written by hand, because a websocket library would not release its sockets. Reads only the expected messages: a
+socket is handed over only if none of its data is buffered here, which the next reader would miss."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WORDS = (
 
 
 def seed_of(number: int) -> bytes:
-    """The secret seed of the benchmark's key of this number; equal in every run."""
+    """The secret seed of the benchmark's key number `number`, the same in every run."""
     return sha256(b"shoal bench %d" % number).digest()
 
 
@@ -50,9 +50,9 @@ def key_of(number: int) -> bytes:
     return signing.public_key(seed_of(number))
 
 
-def published(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
-    """Yields `rounds` frames of `pub`, round i by key first_key + i % keys, with sequence numbers from
-    `first_seq` on for each key."""
+def publish_frames(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
+    """Yields `rounds` encoded `pub` messages with signed groups. Message i is by key first_key + i % keys; the
+    sequence numbers of each key start at `first_seq`."""
     rng = Random(first_seq)
     now_ms = int(time.time() * 1000)
     for round in range(rounds):
@@ -123,8 +123,8 @@ class BlockingConnection:
             ) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def upgrade(self) -> None:
-        """Requests a websocket; `upgraded` waits for the response."""
+    def request_upgrade(self) -> None:
+        """Requests a websocket; `finish_upgrade` waits for the response."""
         self.socket.sendall(
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -132,7 +132,7 @@ class BlockingConnection:
             f"{OPENING}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
         )
 
-    def upgraded(self) -> None:
+    def finish_upgrade(self) -> None:
         while b"\r\n\r\n" not in self._read:
             self._more()
         head, _, self._read = self._read.partition(b"\r\n\r\n")
@@ -156,8 +156,8 @@ class BlockingConnection:
     def message(self) -> FromRelay:
         return decode_relay_frame(self.hear())
 
-    def bare(self) -> socket.socket:
-        """Returns the socket for another program. Raises BenchError if bytes of it are buffered here."""
+    def release_socket(self) -> socket.socket:
+        """Returns the socket for another program. Raises BenchError if its data is buffered here."""
         if self._read:
             raise BenchError("The relay said more than was asked; this bench does not know what.")
         return self.socket
@@ -197,9 +197,9 @@ def join(url: str, numbers: Sequence[int], *, signed: bool = True) -> Iterator[B
         some = numbers[start : start + AT_ONCE]
         wires = [BlockingConnection(url) for _ in some]
         for wire in wires:
-            wire.upgrade()
+            wire.request_upgrade()
         for wire, number in zip(wires, some, strict=True):
-            wire.upgraded()
+            wire.finish_upgrade()
             if signed:
                 hello = wire.message()
                 if not isinstance(hello, Hello):

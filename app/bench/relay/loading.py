@@ -100,7 +100,7 @@ def percentile_ms(times_us: Sequence[int], percent: float) -> float:
     )
 
 
-def generator(cache: Path) -> Path:
+def compile_generator(cache: Path) -> Path:
     """Compiles the load program if needed and returns its path. Raises BenchError if that fails."""
     compiler = os.environ.get("CC") or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None or not sys.platform.startswith("linux"):
@@ -138,7 +138,7 @@ def write_plan(
 ) -> None:
     """Writes the load program's input. `rounds` are published in order, round i on connection i % connections.
     With a `rate` the load is open, at `rate` rounds/s; otherwise every connection does one round after another.
-    No round starts after `seconds`, and a relay silent for `patience` seconds is given up."""
+    No round starts after `seconds`, and a relay silent for `patience` seconds is given up on."""
     frames = [masked(frame) for frame in rounds]
     sample = masked(sample)
     ends = array.array("Q", [0])
@@ -157,7 +157,7 @@ def write_plan(
         file.write(sample)
 
 
-def put_on(
+def run_load(
     folder: Path,
     program: Path,
     sockets: Sequence[socket.socket],

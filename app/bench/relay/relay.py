@@ -24,9 +24,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from app.bench import BenchError, Tell, busy
-from app.bench.relay.joining import FAMILIES, SWARM, BlockingConnection, join, published
-from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
+from app.bench import BenchError, Tell, warn_if_busy
+from app.bench.relay.joining import FAMILIES, SWARM, BlockingConnection, join, publish_frames
+from app.bench.relay.loading import LoadResult, compile_generator, percentile_ms, run_load
 from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import bounded_integer
@@ -96,21 +96,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    files = descriptors()
+    files = raise_file_limit()
     connections = min(args.connections, files - SPARE_DESCRIPTORS)
     if connections < args.connections:
         tell(f"A process may have {files} descriptors here: {connections} connections, not {args.connections}.")
     if connections < 2:
         raise BenchError(f"A process may have {files} descriptors here, too few: raise it with ulimit -n.")
-    program = generator(home(args.home) / "cache")
-    load = busy(tell)
+    program = compile_generator(home(args.home) / "cache")
+    load = warn_if_busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         put = LoadRunner(Path(name), program)
         tell("Groups are being written and signed ...")
-        fill = list(published(min(FILL_KEYS, args.busy), args.fill, 1))
-        figures = saturated(put, args, fill, tell)
-        figures |= open_load(put, args, connections, fill, tell)
-        figures |= sizes(
+        fill = list(publish_frames(min(FILL_KEYS, args.busy), args.fill, 1))
+        figures = measure_saturated_load(put, args, fill, tell)
+        figures |= measure_open_load(put, args, connections, fill, tell)
+        figures |= measure_traffic(
             put, [size for size in args.sizes if size <= connections], figures["stats_bytes"], tell
         )
     return {
@@ -144,8 +144,13 @@ class LoadRunner:
         rate: float = 0.0,
         items: float = K - 0.5,
     ) -> LoadResult:
-        load = put_on(
-            self._folder, self._program, [wire.bare() for wire in wires], rounds, to_frame(SAMPLE), rate=rate
+        load = run_load(
+            self._folder,
+            self._program,
+            [wire.release_socket() for wire in wires],
+            rounds,
+            to_frame(SAMPLE),
+            rate=rate,
         )
         load.check(len(rounds), items)
         return load
@@ -155,8 +160,8 @@ SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
 
 
 class Cost(NamedTuple):
-    """The cost of one load: the server's processor time, that of its child processes (both microseconds per
-    round), and the load's results."""
+    """The cost of one load: the server's processor time, that of its child processes (both in microseconds
+    per round), and the load's results."""
 
     cpu_us: float
     helpers_us: float
@@ -171,20 +176,21 @@ def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -
     )
 
 
-def saturated(put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell) -> dict[str, Any]:
-    """Measures relay, bare websocket, and bare websocket with hash and signature in turns, each at full
-    load."""
+def measure_saturated_load(
+    put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell
+) -> dict[str, Any]:
+    """Measures the relay, the bare websocket, and one that checks hash and signature, in turn, at full load."""
     costs: dict[str, list[Cost]] = {kind: [] for kind in ("relay", "raw", "least")}
     with contextlib.ExitStack() as stack:
         servers = {kind: stack.enter_context(StartedServer(kind)) for kind in costs}
-        servers["relay"].know(args.busy)
+        servers["relay"].give_standing(args.busy)
         wires = {
             kind: stack.enter_context(joined(server, args.busy, signed=kind == "relay"))
             for kind, server in servers.items()
         }
         put(wires["relay"], fill, items=0)
         for repeat in range(args.repeats):
-            rounds = list(published(args.busy, args.rounds, 10**6 * (repeat + 1)))
+            rounds = list(publish_frames(args.busy, args.rounds, 10**6 * (repeat + 1)))
             for kind, server in servers.items():
                 costs[kind].append(costing(server, partial(put, wires[kind], rounds), len(rounds)))
             now = {kind: cost[-1].cpu_us for kind, cost in costs.items()}
@@ -207,7 +213,7 @@ def saturated(put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], 
     }
 
 
-def open_load(
+def measure_open_load(
     put: LoadRunner, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
 ) -> dict[str, Any]:
     """Measures many connections: their memory, and the latency at a given rate."""
@@ -219,7 +225,7 @@ def open_load(
             with joined(server, min(FILL_KEYS, args.busy), signed=kind == "relay") as wires:
                 put(wires, fill, items=0)
             empty = server.rss()
-            server.know(connections)
+            server.give_standing(connections)
             cpu, started = server.cpu_s(), _now()
             with joined(server, connections, signed=kind == "relay") as wires:
                 joining_s = _now() - started
@@ -228,7 +234,7 @@ def open_load(
                 figures[name + "kb_per_idle_connection"] = (server.rss() - empty) / connections / 1024
                 costs = []
                 for repeat in range(args.repeats):
-                    rounds = list(published(connections, many, 10**6 * (repeat + 100)))
+                    rounds = list(publish_frames(connections, many, 10**6 * (repeat + 100)))
                     costs.append(costing(server, partial(put, wires, rounds, rate=args.rate), many))
                     load = costs[-1].load
                     tell(
@@ -251,17 +257,17 @@ def open_load(
     return figures
 
 
-def sizes(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
-    """Measures the bytes of one node, in both directions, in swarms of different sizes."""
+def measure_traffic(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
+    """Measures one node's traffic in bytes, both directions, in swarms of these sizes."""
     each: dict[str, dict[str, float]] = {}
     for size in swarms:
         rounds = max(2, 300 // size)
         with StartedServer("relay") as server:
-            server.know(size + GONE_KEYS)
+            server.give_standing(size + GONE_KEYS)
             with joined(server, GONE_KEYS, first=size) as wires:
-                put(wires, list(published(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
+                put(wires, list(publish_frames(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
             with joined(server, size) as wires:
-                counts = put(wires, list(published(size, rounds * size, 1))).counts
+                counts = put(wires, list(publish_frames(size, rounds * size, 1))).counts
         a_round = (counts.bytes_in + counts.bytes_out) / (rounds * size)
         an_hour = (60 * a_round + PUSHES_PER_HOUR * stats_bytes) / 1e6
         each[str(size)] = {
@@ -364,7 +370,7 @@ def _looked_at(url: str, number: int) -> int:
         wire.close()
 
 
-def descriptors() -> int:
+def raise_file_limit() -> int:
     """Raises the limit of open files as far as possible, for this process and its children, and returns it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:

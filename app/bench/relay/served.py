@@ -32,7 +32,7 @@ import psutil
 from aiohttp import WSMsgType, web
 
 from app.bench import BenchError
-from app.bench.relay.joining import SWARM, key_of, published
+from app.bench.relay.joining import SWARM, key_of, publish_frames
 from app.common.rate import Rate
 from app.common.signing import verifies
 from app.relay.broker.jetstream import JetStream
@@ -85,7 +85,7 @@ class StartedServer:
             self._process.wait()
         self._out.close()
 
-    def know(self, keys: int) -> None:
+    def give_standing(self, keys: int) -> None:
         self._in.write(f"know {keys}\n")
         self._in.flush()
         if self._out.readline() != "known\n":
@@ -105,7 +105,7 @@ class StartedServer:
         return float(used.user + used.system)
 
     def helpers_cpu_s(self) -> float:
-        """Processor time so far of its child processes, such as the one that scores groups again."""
+        """Processor time so far of its child processes, such as the one that re-scores groups."""
         used = [child.cpu_times() for child in self._ps.children(recursive=True)]
         return float(sum(one.user + one.system for one in used))
 
@@ -139,7 +139,7 @@ async def _relay(nats: Sequence[str]) -> None:
 async def _raw(check: bool = False) -> None:
     """Answers a long frame with `ok` and a short one with a batch of eight, both prepared."""
     pub_decoder = msgspec.json.Decoder(Pub)
-    pubs = [json.loads(frame) for frame in published(8, 8, 1)]
+    pubs = [json.loads(frame) for frame in publish_frames(8, 8, 1)]
     items = [json.dumps({k: v for k, v in pub.items() if k != "t"}, separators=(",", ":")) for pub in pubs]
     figures = '{"t":"batch","rid":1,"window":2000,"eligible":1990,"sources":199,"age_p50_s":1.5,"items":['
     batch = (figures + ",".join(items) + "]}").encode()

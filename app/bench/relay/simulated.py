@@ -27,8 +27,8 @@ ASKED = 4
 LIFE = 6
 
 
-async def live(url: str, folder: Path, number: int, kind: str) -> None:
-    """Runs one author; the kind `renew` takes another key after every LIFE groups."""
+async def run_author(url: str, folder: Path, number: int, kind: str) -> None:
+    """Publishes and samples as one author, endlessly. The kind `renew` takes a new key every LIFE groups."""
     levels, life = dict(read_settings(locate("starter")).families), 0
     while True:
         seed = sha256(f"simulated {number} {life}".encode()).digest()
@@ -65,7 +65,7 @@ def _no_tokens(question: str, text: str) -> TokenSequence:
 async def main() -> None:
     url, folder, *kinds = sys.argv[1:]
     each = [kind for word in kinds for kind in [word.partition("=")[0]] * int(word.partition("=")[2])]
-    await asyncio.gather(*(live(url, Path(folder), number, kind) for number, kind in enumerate(each)))
+    await asyncio.gather(*(run_author(url, Path(folder), number, kind) for number, kind in enumerate(each)))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int
                 yield BaseScore(model=model, family=name, note="no worked example")
                 continue
             try:
-                yield _measured(engine, model, name, way.limit(usual), sandbox)
+                yield _measured(engine, model, name, way.token_limit(usual), sandbox)
             except TooLongError:
                 yield BaseScore(model=model, family=name, note="longer than it reads")
 

@@ -22,12 +22,12 @@ from typing import Any
 
 import msgspec
 
-from app.bench import ROOT, BenchError, Tell, rows
+from app.bench import ROOT, BenchError, Tell, read_json_lines
 from app.chat.learned import Checkpoints
 from app.common import files
 from app.lab.attackers import MODEL_FREE_KINDS
 from app.lab.false_teachers import is_marked
-from app.lab.statistics import area, paired
+from app.lab.statistics import mean_height, paired
 from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
 from app.sapo.groups import Group
@@ -101,14 +101,16 @@ def _play(args: argparse.Namespace, seed: int, name: str) -> None:
     """Executes one run, from the start unless its last round is already there."""
     place, trained = args.out / f"{seed}-{name}", name.endswith(TRAINED)
     last = args.rounds + args.after * trained
-    if not any(row.get("event") == "round" and row["round"] >= last for row in rows(place / "events.jsonl")):
+    if not any(
+        row.get("event") == "round" and row["round"] >= last for row in read_json_lines(place / "events.jsonl")
+    ):
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         if trained:
             shutil.copytree(args.out / f"{seed}-{ALONE}" / "home", place / "home")
         with _company(place, name.removesuffix(TRAINED), args.keys) as where:
             _learn(args, seed, place, where, args.after if trained else args.rounds)
-    files.write_json(place / "end.json", measured(place / "home", args.questions))
+    files.write_json(place / "end.json", measure_held_out(place / "home", args.questions))
 
 
 def _learn(args: argparse.Namespace, seed: int, place: Path, where: Sequence[str], rounds: int) -> None:
@@ -163,23 +165,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def measured(
+def measure_held_out(
     home: Path,
     questions: int,
     tries: int = TRIES,
     model: str = "starter",
     levels: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Answers held-out questions, by default of the model's own families, `tries` times each with what `model`
-    has learned in `home`; returns the shares of right answers, overall and by family, of those with work and of
-    those with a mark of false teachers."""
+    """Has `model`, with what it learned in `home`, answer held-out questions `tries` times each, by default of
+    its own families. Returns the shares of answers that are right (overall and by family), that show work, and
+    that have a false teacher's mark. Raises BenchError if nothing was learned."""
     folder = locate(model, home)
     settings, learned = read_settings(folder), Checkpoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
     state = learned.refresh(engine, None)
     if state is None:
         raise BenchError(f"Nothing was learned in {home}.")
-    longest = state.max_tokens or state.way.limit(settings.max_tokens)
+    longest = state.max_tokens or state.way.token_limit(settings.max_tokens)
     worked = marked = 0
     families: dict[str, list[int]] = {}
     with Sandbox() as sandbox:
@@ -210,7 +212,7 @@ def measured(
 
 
 def _read(place: Path) -> dict[str, Any]:
-    events = rows(place / "events.jsonl")
+    events = read_json_lines(place / "events.jsonl")
     end = msgspec.json.decode((place / "end.json").read_bytes())
     rounds = [row for row in events if row.get("event") == "round"]
     return {
@@ -234,7 +236,7 @@ def _compared(runs: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, An
     return {
         "seeds": len(runs),
         "curve": curve,
-        "height": round(area(every, list(curve.values())), 1),
+        "height": round(mean_height(every, list(curve.values())), 1),
         "end": round(100 * sum(one["end"] for one in runs) / len(runs), 2),
         "worked": round(sum(one["worked"] for one in runs) / len(runs), 3),
         "apart": round(100 * apart.mean, 2) + 0.0,  # not -0.0

@@ -96,7 +96,7 @@ SPELLINGS = {
 """Ways to write a right answer inside its tags that cannot mean another value."""
 
 
-class Level(msgspec.Struct, frozen=True, kw_only=True):
+class LevelFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one level. Shares are of its questions, except `sound`, which is the share of generated
     items that are valid questions."""
 
@@ -125,9 +125,9 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     guess_rate: float
 
 
-def items(family: str, level: int, count: int) -> tuple[list[Question], int, list[float]]:
+def generate_questions(family: str, level: int, count: int) -> tuple[list[Question], int, list[float]]:
     """Generates `count` questions; returns them, the number of items tried, and the processor seconds of
-    each."""
+    each item."""
     found: list[Question] = []
     taken: list[float] = []
     while len(found) < count and len(taken) < _MAX_TRIED * count:
@@ -139,7 +139,7 @@ def items(family: str, level: int, count: int) -> tuple[list[Question], int, lis
     return found, len(taken), taken
 
 
-def solved(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
+def solved_share(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
     """Share of the questions that are solved by the answers, one for each."""
     pairs = zip(answers, questions, strict=True)
     return sum(family.judge(answer, question.entry) >= SOLVED for answer, question in pairs) / len(questions)
@@ -149,7 +149,7 @@ def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float,
     """Returns (share solved, answer) of the constant answer that solves most of the questions."""
     solutions = Counter(family.solution(question.entry) for question in questions)
     return max(
-        (solved(family, [answer] * len(questions), questions), answer)
+        (solved_share(family, [answer] * len(questions), questions), answer)
         for answer, _ in solutions.most_common(_CANDIDATES)
     )
 
@@ -162,7 +162,7 @@ def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float,
         **{name: [copied(one.text).strip() for one in questions] for name, copied in COPIES.items()},
         **{name: [own(one.entry) for one in questions] for name, own in family.shortcuts.items()},
     }
-    return max((solved(family, written, questions), name) for name, written in answers.items())
+    return max((solved_share(family, written, questions), name) for name, written in answers.items())
 
 
 def richness(drawn: Sequence[Hashable]) -> int:
@@ -198,8 +198,8 @@ def _taken(shortcut: Shortcut, numbers: list[str], words: list[str]) -> str:
         return ""
 
 
-def measure(family: Family, level: int, count: int) -> Level:
-    found, tried, taken = items(family.name, level, count)
+def measure(family: Family, level: int, count: int) -> LevelFigures:
+    found, tried, taken = generate_questions(family.name, level, count)
     if not found:
         raise BenchError(f"{family.name} has no question at level {level}.")
     constant, answer = best_constant(family, found)
@@ -207,8 +207,10 @@ def measure(family: Family, level: int, count: int) -> Level:
     level_contents = richness([one.content for one in found])
     # A lower bound where some contents are rare: more draws come nearer.
     if level_contents < 2 * MIN_CONTENTS and family.held_out_share == HELD_OUT_SHARE:
-        level_contents = richness([one.content for one in items(family.name, level, 10 * count)[0]])
-    return Level(
+        level_contents = richness(
+            [one.content for one in generate_questions(family.name, level, 10 * count)[0]]
+        )
+    return LevelFigures(
         family=family.name,
         level=level,
         questions=len(found),
@@ -229,7 +231,7 @@ def measure(family: Family, level: int, count: int) -> Level:
     )
 
 
-def _pays(one: Level) -> bool:
+def _pays(one: LevelFigures) -> bool:
     """True if a constant answer or a shortcut solves more of the level than allowed."""
     return _above(one.constant, one.guess_rate, one.questions) or _above(
         one.shortcut, max(MAX_SHORTCUT_SHARE, one.guess_rate), one.questions
@@ -242,9 +244,9 @@ def _above(share: float, limit: float, questions: int) -> bool:
 
 
 class FamilyFigures(msgspec.Struct, kw_only=True):
-    """All figures, in the order in which they were added to the table."""
+    """All figures, in the order in which they were measured."""
 
-    levels: list[Level] = []
+    levels: list[LevelFigures] = []
     bases: list[BaseScore] = []
 
 
@@ -342,7 +344,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
         f"{'family':<24} level  p99 ms  sound  contents  distinct/drawn  held out  spellings  longest  "
         "best constant answer       best shortcut"
     )
-    for one in (msgspec.convert(level, Level) for level in figures["levels"]):
+    for one in (msgspec.convert(level, LevelFigures) for level in figures["levels"]):
         held_out_share = FAMILIES[one.family].held_out_share
         marks = "".join(
             mark

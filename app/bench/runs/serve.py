@@ -4,7 +4,7 @@ puzzles at temperature 0, in turns, so that other load affects both.
 Each client sends its next request as soon as it has its answer. "cpu ms" is a server's processor time per
 request, which is more reliable if other programs were busy. llama-cpp-python's server is installed with pip
 into its own environment; `--peer` names the Python of an existing one. At the end a node learns in the same
-data folder, and its return after the last answer is timed."""
+data folder; the time from the last answer until it learns again is measured."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ import aiohttp
 import numpy as np
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, busy
-from app.bench.engine.apart import PATIENCE_S, surroundings
+from app.bench import ROOT, BenchError, Tell, warn_if_busy
+from app.bench.engine.apart import PATIENCE_S, child_environment
 from app.chat.puzzles import draw_several
 from app.common.text import bounded_integer
 from app.models.catalogue import full_name
@@ -94,15 +94,15 @@ class Server:
         return sum(times.user + times.system for one in self.processes() for times in [one.cpu_times()])
 
 
-class Load:
-    """The results of the clients in one turn."""
+class ClientResults:
+    """Totals of the clients of one server: seconds of each request, answer tokens, errors, time used."""
 
     def __init__(self) -> None:
         self.seconds_R: list[float] = []
         self.tokens = self.errors = 0
         self.wall_s = self.cpu_s = 0.0
 
-    def add(self, other: Load) -> None:
+    def add(self, other: ClientResults) -> None:
         self.seconds_R += other.seconds_R
         self.tokens += other.tokens
         self.errors += other.errors
@@ -124,12 +124,12 @@ class Load:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     """Runs the benchmark; returns the figures. Raises BenchError if nothing can be measured."""
-    load = busy(tell)
+    load = warn_if_busy(tell)
     threads = args.threads or psutil.cpu_count(logical=False) or 1
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, contextlib.ExitStack() as stack:
         place = Path(name)
         model, folder = _found(args)
-        environment = {**surroundings(threads, place / "home"), "SHOAL_THREADS": str(threads)}
+        environment = {**child_environment(threads, place / "home"), "SHOAL_THREADS": str(threads)}
         servers = {OURS: stack.enter_context(_ours(place / "home", str(folder), environment))}
         missing = ""
         try:
@@ -347,7 +347,7 @@ def _measured(
     rows: dict[str, dict[str, Any]] = {}
     before = 0.0
     for clients in args.clients:
-        found = {name: Load() for name in servers}
+        found = {name: ClientResults() for name in servers}
         for _ in range(_SLICES):
             for name, server in servers.items():
                 found[name].add(asyncio.run(_load(server, asked, clients, args.seconds / _SLICES)))
@@ -372,9 +372,9 @@ async def _ready(server: Server) -> None:
                 await asyncio.sleep(0.2)
 
 
-async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float) -> Load:
+async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float) -> ClientResults:
     """Runs `clients` clients at once, each with one request after another until the time is over."""
-    load, began, spent = Load(), time.monotonic(), server.cpu_s()
+    load, began, spent = ClientResults(), time.monotonic(), server.cpu_s()
 
     async def client(first: int) -> None:
         at = first * 5

@@ -6,10 +6,11 @@ processor time.
 Teachers (starters, each with its own seed) first learn with each other on a real relay, and their groups are
 stored in its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone`
 without a relay, `archive` with the relay after the teachers have gone, `live` while they continue to learn,
-`late` like `archive` but on for ten minutes at a time, `attacked` like `archive` with as many keys of false
-teachers (app.lab.false_teachers) in it, all of which write the same marks into right answers, another one in
-each family. At the end every arm answers the same held-out questions: the union of the teachers' families and
-those in which any arm of this seed was placed. Running the command again continues with the missing runs."""
+`late` like `archive` but ended and restarted every ten minutes, `attacked` like `archive` with as many false
+teachers (app.lab.false_teachers) added to it, who all write the same mark into right answers of a family, and a
+different one in each family. At the end every arm answers the same held-out questions: the union of the
+teachers' families and those in which any arm of this seed was placed. Running the command again continues with
+the missing runs."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, rows
-from app.bench.runs.poison import command, measured, open_relay
+from app.bench import ROOT, BenchError, Tell, read_json_lines
+from app.bench.runs.poison import command, measure_held_out, open_relay
 from app.common import files
 from app.lab.false_teachers import VISIBLE, bodies, by_author, rewritten
 from app.lab.statistics import paired
@@ -242,7 +243,7 @@ def _union(args: argparse.Namespace, seed: int, arms: Sequence[str]) -> dict[str
     """Families and levels to measure: the teachers', and those in which the newcomer was placed."""
     levels = dict(read_settings(locate("starter")).families)
     for arm in arms:
-        for event in rows(_place(args, seed, arm) / "newcomer.jsonl"):
+        for event in read_json_lines(_place(args, seed, arm) / "newcomer.jsonl"):
             if event.get("event") == "placement":
                 levels = dict(event["families"]) | levels
     return levels
@@ -252,11 +253,11 @@ def _measured(
     args: argparse.Namespace, seed: int, arm: str, levels: Mapping[str, int], tell: Tell
 ) -> dict[str, Any]:
     place = _place(args, seed, arm)
-    events = rows(place / "newcomer.jsonl")
+    events = read_json_lines(place / "newcomer.jsonl")
     if not (place / "end.json").exists():
         tell(f"seed {seed}: {arm} is measured")
         size = args.questions * len(levels)
-        end = measured(place / "home", size, 2, str(locate(args.model, args.home)), levels)
+        end = measure_held_out(place / "home", size, 2, str(locate(args.model, args.home)), levels)
         files.write_json(place / "end.json", end)
     found: dict[str, Any] = msgspec.json.decode((place / "end.json").read_bytes())
     return found | {

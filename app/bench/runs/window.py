@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import ROOT, BenchError, Tell, busy
+from app.bench import ROOT, BenchError, Tell, warn_if_busy
 
 SUMMARY = "the window: time to its first frame, memory, processor time while paused, frames of a long curve"
 BUDGET = {
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     """Runs the benchmark; returns the figures. Raises BenchError if no window can be shown."""
-    load = busy(tell)
+    load = warn_if_busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, display(os.environ) as (where, shown_on):
         home = Path(name)
         prepare(home)
@@ -127,7 +127,7 @@ def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, A
 
 @contextlib.contextmanager
 def display(environment: Mapping[str, str]) -> Iterator[tuple[dict[str, str], str]]:
-    """Yields the environment variables that show a window somewhere, and a name for that display."""
+    """Yields the environment variables that select a display for the window, and a name for that display."""
     if chosen := environment.get("QT_QPA_PLATFORM"):
         yield {}, f"Qt's platform {chosen}"
     elif (

@@ -1,6 +1,6 @@
 """Measures the window from inside, for `./shoal bench window`: `python -m app.bench.runs.window_inside HOME
-[--live]` prints one JSON object. BORN in the environment is the moment before this process was started; memory
-is what the system counts as resident, in MB.
+[--live]` prints one JSON object. The environment variable BORN is the time just before this process was
+started; memory is resident memory in MB.
 
 With --live the window starts the real node of HOME, lets it learn some rounds, and pauses it."""
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from app.lab.arms import Arm
 from app.lab.plan import LabRound
-from app.lab.report.results import Runs, baseline_first, probes, spent
+from app.lab.report.results import Runs, baseline_first, cumulative_costs, probes
 from app.lab.statistics import average, estimate
 from engines.remedy import command
 
@@ -106,7 +106,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
             low=[100 * band.low for band in bands],
             high=[100 * band.high for band in bands],
         )
-        sums = [zip(*(spent(run, way) for run in every), strict=True) for way in ways.values()]
+        sums = [zip(*(cumulative_costs(run, way) for run in every), strict=True) for way in ways.values()]
         curves.append([replace(line, x=[average(column) for column in along]) for along in sums])
     parts = _parts(curves)
     rows = [

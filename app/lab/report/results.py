@@ -12,7 +12,7 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import LabProbe, LabRound
-from app.lab.statistics import Estimate, area, average, estimate, first_crossing, paired, percent, share
+from app.lab.statistics import Estimate, average, estimate, first_crossing, mean_height, paired, percent, share
 
 Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm, by seed."""
@@ -93,12 +93,12 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
 
 
 def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
-    """The arms with finished runs in their order, after the baseline. The baseline is the first of: an arm
-    without peers and options; one without peers with only defences or steps; one with peers and only these; any
-    arm."""
+    """The arms with finished runs: the baseline, then the others in their order. The baseline is the first
+    plain solo arm; else the first without peers whose only options are defences or steps; else the first with
+    peers and only these; else the first of all."""
     present = [arm for arm in arms if runs.get(arm.key)]
-    plain = [arm for arm in present if arm.plain]
-    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.ordinary]
+    plain = [arm for arm in present if arm.is_plain_solo]
+    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.only_defences_or_steps]
     alone = [arm for arm in bare if not arm.peer]
     first = (plain or alone or bare or present)[:1]
     return first + [arm for arm in present if arm not in first]
@@ -114,21 +114,25 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     shared = sorted(set(runs) & set(baseline or {}))
     there, here = [(baseline or {})[seed] for seed in shared], [runs[seed] for seed in shared]
     first, last = [probes(run)[0][1] for run in every], [probes(run)[-1][1] for run in every]
-    needed = [_first_round_at(run, average(final(other))) for run, other in zip(here, there, strict=True)]
-    before = [areas(run) for run in there]
+    needed = [
+        _first_round_at(run, average(final_scores(other))) for run, other in zip(here, there, strict=True)
+    ]
+    before = [mean_heights(run) for run in there]
     return ArmResult(
         arm=arm.name,
         recipe=arm.recipe,
         seeds=sorted(runs),
         held_out_start=estimate([probe.pass_at_1_N for probe in first]),
-        held_out_final=estimate([final(run) for run in every]),
-        held_out_area=estimate([areas(run) for run in every]),
-        difference=paired([*map(final, here)], [*map(final, there)]) if shared else None,
-        area_difference=paired([*map(areas, here)], before) if shared else None,
-        area_gain=estimate([*map(areas, here)], before)
+        held_out_final=estimate([final_scores(run) for run in every]),
+        held_out_area=estimate([mean_heights(run) for run in every]),
+        difference=paired([*map(final_scores, here)], [*map(final_scores, there)]) if shared else None,
+        area_difference=paired([*map(mean_heights, here)], before) if shared else None,
+        area_gain=estimate([*map(mean_heights, here)], before)
         if shared and all(average(areas_N) > 0 for areas_N in before)
         else None,
-        seeds_ahead=sum(average(final(a)) > average(final(b)) for a, b in zip(here, there, strict=True))
+        seeds_ahead=sum(
+            average(final_scores(a)) > average(final_scores(b)) for a, b in zip(here, there, strict=True)
+        )
         if shared
         else None,
         rounds_needed=None if not shared or None in needed else _known(needed),
@@ -159,7 +163,7 @@ def _first_round_at(run: Sequence[LabRound], height: float) -> float | None:
     return first_crossing(rounds, curve, height)
 
 
-def final(run: Sequence[LabRound]) -> Sequence[float]:
+def final_scores(run: Sequence[LabRound]) -> Sequence[float]:
     """Each node's pass@1 at the last probe."""
     return probes(run)[-1][1].pass_at_1_N
 
@@ -173,12 +177,12 @@ COSTS: dict[str, Cost] = {
 }
 
 
-def areas(run: Sequence[LabRound], cost: Cost | None = None, end: float | None = None) -> list[float]:
+def mean_heights(run: Sequence[LabRound], cost: Cost | None = None, end: float | None = None) -> list[float]:
     """Mean height of each node's curve, over rounds, or over a cost up to `end`."""
     measured = probes(run)
-    at = [number for number, _ in measured] if cost is None else spent(run, cost)
+    at = [number for number, _ in measured] if cost is None else cumulative_costs(run, cost)
     shares_N = zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)
-    return [area(at, curve, end) for curve in shares_N]
+    return [mean_height(at, curve, end) for curve in shares_N]
 
 
 def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float] | None:
@@ -188,11 +192,11 @@ def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float]
     if not shared:
         return None
     both = [[every[seed] for seed in shared] for every in (runs, other)]
-    end = min(spent(run, cost)[-1] for every in both for run in every)
-    return (paired(*([areas(run, cost, end) for run in every] for every in both)), end) if end else None
+    end = min(cumulative_costs(run, cost)[-1] for every in both for run in every)
+    return (paired(*([mean_heights(run, cost, end) for run in every] for every in both)), end) if end else None
 
 
-def spent(run: Sequence[LabRound], value: Cost) -> list[float]:
+def cumulative_costs(run: Sequence[LabRound], value: Cost) -> list[float]:
     """The cumulative cost at each probe."""
     sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
@@ -200,7 +204,7 @@ def spent(run: Sequence[LabRound], value: Cost) -> list[float]:
 
 def swing(curve: Sequence[float]) -> float | None:
     """Standard deviation of the smoothed second half of a curve about its linear trend: a steady rise does not
-    count. Smoothed over five values, over fewer if there are fewer than twelve; None for a short curve."""
+    count. The moving average spans five values, fewer if there are under twelve; None for a short curve."""
     width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
     smooth = [average(curve[k : k + width]) for k in range(len(curve) - width + 1)]
     half = smooth[len(smooth) // 2 :]
@@ -224,7 +228,7 @@ def _families(probes: Sequence[LabProbe]) -> dict[str, float]:
 
 def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int], float]) -> float:
     """Sum over rounds, mean over seeds."""
-    return average([sum(value(record, len(final(run))) for record in run) for run in every])
+    return average([sum(value(record, len(final_scores(run))) for record in run) for run in every])
 
 
 def _counted(records: Sequence[LabRound]) -> InformativeCounts:

@@ -50,7 +50,7 @@ class Experiment:
 
     def __init__(self, plan: StudyPlan, arm: Arm, seed: int, swarm: LabSwarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
-        self.recipe = arm.rules
+        self.recipe = arm.effective_recipe
         self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
@@ -77,7 +77,7 @@ class Experiment:
             yield record
 
     def _measure(self, number: int) -> LabProbe:
-        probe = self.prober.once(self.seeds(number, "probe"))
+        probe = self.prober.probe(self.seeds(number, "probe"))
         if number in (0, self.plan.rounds):
             alike = number == 0 and not self.plan.starters
             eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
@@ -97,7 +97,7 @@ class Experiment:
             kept_NP = self._shuffled(kept_NP, number)
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
         for extra in self.extras:
-            fresh = extra.published(number, fresh)
+            fresh = extra.change_published(number, fresh)
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
@@ -146,8 +146,8 @@ class Experiment:
         kept = 1.0 - (1.0 - share) ** attempts
         offered = self.arm.own * (self.plan.nodes - 1) * rounds
         return (
-            probing.own_groups(self.arm.own, share, attempts),
-            probing.peer_groups(self.arm.peer, offered, kept),
+            probing.expected_own_groups(self.arm.own, share, attempts),
+            probing.expected_peer_groups(self.arm.peer, offered, kept),
         )
 
     def _answer(
@@ -237,8 +237,8 @@ class Experiment:
         taught = lesson(
             self.recipe,
             before,
-            [OwnTokens(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
-            list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
+            [OwnTokens(a.training_group, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
+            list(map(PeerTokens, (answered.training_group for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
         )
@@ -250,9 +250,9 @@ class Experiment:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
         for extra in self.extras:
-            extra.learned(weighed, peer_P)
+            extra.after_learning(weighed, peer_P)
         return TrainingResult(
-            own=sum(answered.dealt.informative for answered in own_P),
+            own=sum(answered.training_group.informative for answered in own_P),
             peer=len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
             steps=steps,
@@ -287,7 +287,7 @@ class Experiment:
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
         for extra in self.extras:
-            pool = extra.offered(node, number, pool)
+            pool = extra.filter_offered(node, number, pool)
         return pool
 
     def rng(self, node: int, number: int, purpose: str) -> Random:

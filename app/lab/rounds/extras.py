@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from app.lab.arms import Arm
-from app.lab.attackers import Attacker, PublishedGroup, has_mark, number
+from app.lab.attackers import Attacker, PublishedGroup, attacker_count, has_mark
 from app.lab.plan import AnsweredQuestion, StudyPlan, identity
 from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
@@ -40,18 +40,18 @@ class ExtendedRun(Protocol):
 
 
 class RoundExtra:
-    """Base class of options: each method changes nothing, so that an option overrides only what it needs.
+    """Base class of options. Its methods change nothing, so that an option overrides only those it needs.
     `number` is the round, from 1."""
 
-    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        """Filters or extends the groups that enter the pool; `fresh` are those that nodes kept."""
+    def change_published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
+        """Returns the groups that enter the pool. `fresh`: those that the nodes kept in this round."""
         return fresh
 
-    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
-        """Filters the groups that a node may choose from; `pool` are those that others published."""
+    def filter_offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
+        """Returns the groups that a node may choose from. `pool`: those that others published."""
         return pool
 
-    def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
+    def after_learning(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         """Called after a node has trained on these groups of peers."""
 
     def measures(self, number: int) -> dict[str, float]:
@@ -89,7 +89,7 @@ class HostileNodes(RoundExtra):
                 encode=self._encoded,
                 oracle=self._oracle(experiment),
             )
-            for k in range(number(plan.nodes, int(found["percent"])))
+            for k in range(attacker_count(plan.nodes, int(found["percent"])))
         ]
         self._lately: list[AnsweredQuestion] = []
         self._authors: dict[Coordinates, int] = {}
@@ -104,7 +104,7 @@ class HostileNodes(RoundExtra):
             return Oracle(partial(experiment.swarm.logprobs, 0), lambda: experiment.learners[0].habits)
         return Oracle(experiment.swarm.base_logprobs)
 
-    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
+    def change_published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
         hostile = [
             received
@@ -123,12 +123,12 @@ class HostileNodes(RoundExtra):
             self._authors.setdefault(answered.scored.group.coordinates, answered.node)
         return fresh + hostile
 
-    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
+    def filter_offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         if self._believed:
             return pool
         return [one for one in pool if self._authors[one.scored.group.coordinates] == one.node]
 
-    def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
+    def after_learning(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
             attacker = answered.node >= self._nodes
             self._chosen += attacker

@@ -34,7 +34,7 @@ class Prober:
     attackers: str = ""
     """The kind of attackers whose mark is counted in answers; empty for no attackers."""
 
-    def once(self, seeds_N: Sequence[int]) -> LabProbe:
+    def probe(self, seeds_N: Sequence[int]) -> LabProbe:
         """Has every node answer every question once."""
         step = max(1, ROWS // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
@@ -70,7 +70,7 @@ class Prober:
         )
 
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:
-        """For each node the share of some questions that it solves at least once in eight answers.
+        """For each node, the share of `tried` questions that it solves at least once in eight answers.
 
         `alike`: all nodes still have equal policies, so they divide the questions among themselves."""
         nodes = len(seeds_N)
@@ -128,22 +128,22 @@ def informative_share(rates: Iterable[float], g: int) -> float:
     return sum(shares) / len(shares) if shares else 0.0
 
 
-def own_groups(own: int, share: float, attempts: int) -> float:
-    """Expected informative own groups: I s. With dynamic sampling each place is drawn up to `attempts` times: I
-    (1 - (1 - s)^attempts).
+def expected_own_groups(own: int, share: float, attempts: int) -> float:
+    """Expected number of informative own groups: `own` (I) times `share` (s). With dynamic sampling each place
+    is drawn up to `attempts` times: I (1 - (1 - s)^attempts).
 
-    >>> own_groups(8, 0.25, 1), own_groups(8, 0.5, 2)
+    >>> expected_own_groups(8, 0.25, 1), expected_own_groups(8, 0.5, 2)
     (2.0, 6.0)
     """
     return own * (1.0 - (1.0 - share) ** attempts)
 
 
-def peer_groups(peer: int, offered: int, share: float) -> float:
-    """Expected informative peer groups: E[min(J, Binomial(offered, s))].
+def expected_peer_groups(peer: int, offered: int, share: float) -> float:
+    """Expected number of informative peer groups with J = `peer`: E[min(J, Binomial(offered, s))].
 
     Paper setting, N = 8, 4/4, p = 0.05: 28 groups are offered and almost always contain four informative ones.
 
-    >>> round(4 * informative_share([0.05], 8) + peer_groups(4, 28, informative_share([0.05], 8)), 2)
+    >>> round(4 * informative_share([0.05], 8) + expected_peer_groups(4, 28, informative_share([0.05], 8)), 2)
     5.34
     """
     return sum(

@@ -1,7 +1,7 @@
 """Trains the starter from scratch, reproducibly from a seed.
 
-Only answers are trained on (the loss skips the question). Every batch is drawn over all families: batches of
-one family each did not learn. Within a batch, rows are sorted by length into micro-batches, which changes the
+Only answers are trained on (the loss skips the question). Every batch has all families: the model did not learn
+from batches of one family each. Within a batch, rows are sorted by length into micro-batches, which changes the
 padding and not the gradient."""
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from app.common import signing
 from app.common.text import safe_line
 from app.models.catalogue import STARTER
 from app.node.record.errors import NodeError
-from app.sapo.probe import Score, interval
+from app.sapo.probe import Score, confidence_interval
 from app.sapo.questions import VERSION
 from app.swarm.identity.identity import Identity, node_name
 from engines.remedy import command
@@ -105,7 +105,7 @@ class MeasuredPoint(_Part, frozen=True, kw_only=True):
     @property
     def interval(self) -> tuple[float, float]:
         """95 % confidence interval of `pass_at_1`."""
-        return interval(Score(share=self.pass_at_1, stderr=self.stderr), self.questions)
+        return confidence_interval(Score(share=self.pass_at_1, stderr=self.stderr), self.questions)
 
 
 class Example(_Part, frozen=True, kw_only=True):

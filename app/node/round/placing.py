@@ -207,7 +207,7 @@ class _Asking:
         settings = self._tools.settings
         seed = number * placement.ANSWERS_PER_QUESTION
         groups = await self._sample(
-            prompts, placement.ANSWERS_PER_QUESTION, way.limit(settings.max_tokens), seed
+            prompts, placement.ANSWERS_PER_QUESTION, way.token_limit(settings.max_tokens), seed
         )
         scored_P = await asyncio.to_thread(score, self._tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):

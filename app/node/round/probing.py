@@ -18,7 +18,7 @@ from app.node.round import language
 from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once, score
 from app.sapo import probe as held_out
 from app.sapo import seeds
-from app.sapo.asking import lenient, messages, shows_work
+from app.sapo.asking import extract_leniently, messages, shows_work
 from app.sapo.groups import SOLVED, ScoredGroup
 from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
@@ -117,6 +117,7 @@ def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
     """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
     return share(
         scored.rewards_G[0]
-        or sandbox.score(scored.group.coordinates, [lenient(scored.group.completions_G[0])])[0] >= SOLVED
+        or sandbox.score(scored.group.coordinates, [extract_leniently(scored.group.completions_G[0])])[0]
+        >= SOLVED
         for scored in scored_P
     )

@@ -36,9 +36,9 @@ from app.node.round.peers import YOU, NodeSwarm
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import seeds
-from app.sapo.asking import marked, messages
+from app.sapo.asking import match_answer_mark, messages
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, ScoredGroup, lone
+from app.sapo.groups import Group, ScoredGroup, is_single_right_answer
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
@@ -294,7 +294,7 @@ def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
 
 def max_answer_tokens(state: NodeState, settings: Settings) -> int:
     """Returns the maximum number of tokens of an answer."""
-    return state.max_tokens or state.way.limit(settings.max_tokens)
+    return state.max_tokens or state.way.token_limit(settings.max_tokens)
 
 
 async def _keys(
@@ -304,7 +304,7 @@ async def _keys(
     tokens."""
     keyed = not tools.settings.shuffled_rewards
     keys_P = [
-        marked(asked.worked, scored.group.completions_G)
+        match_answer_mark(asked.worked, scored.group.completions_G)
         if keyed and is_own(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
         else ""
         for asked, scored in zip(questions_P, scored_P, strict=True)
@@ -381,8 +381,10 @@ async def _lessons(
 ) -> list[tuple[PeerGroup, ScoredGroup]]:
     """Returns each group with what is trained on. A person's answer is combined with own answers to the
     question."""
-    people_P = [group for group in groups_P if lone(group.scored.rewards_G)]
-    lessons_P = [(group, group.scored) for group in groups_P if not lone(group.scored.rewards_G)]
+    people_P = [group for group in groups_P if is_single_right_answer(group.scored.rewards_G)]
+    lessons_P = [
+        (group, group.scored) for group in groups_P if not is_single_right_answer(group.scored.rewards_G)
+    ]
     if not people_P:
         return lessons_P
     sampled = await tools.link.sample(

@@ -16,7 +16,7 @@ import msgspec
 from app.common import files
 from app.learning.choosing import PeerGroup
 from app.node.round.peers import YOU
-from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
+from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
 from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import hashed
@@ -145,7 +145,11 @@ def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
         return None
     scored = score_group(sandbox, answer.group)
-    return PeerGroup(peer=YOU, question=asked.text, scored=scored) if lone(scored.rewards_G) else None
+    return (
+        PeerGroup(peer=YOU, question=asked.text, scored=scored)
+        if is_single_right_answer(scored.rewards_G)
+        else None
+    )
 
 
 def _taught(learned: bool) -> str:

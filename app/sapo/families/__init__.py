@@ -8,9 +8,9 @@ its title. `tests/sapo/test_families.py` and `test_hostile.py` then hold it to t
 them for it alone, and `./shoal bench puzzles NAME` measures it. What several families share is in `scores`, in
 `contents`, in `wording` and in `app.sapo.reading`.
 
-A ladder is part of a question's meaning: when the questions of a level change, or their wording, or what a
-family takes for their content, which decides what is held out, LEVELS goes up by one, and peers with another
-ladder politely ignore each other's questions. A new family changes no one's questions.
+A ladder is part of a question's meaning: if the questions of a level change, or their wording, or their content
+(which decides what is held out), raise LEVELS by one. Peers with different ladders then ignore each other's
+questions. A new family changes no existing questions.
 """
 
 from __future__ import annotations

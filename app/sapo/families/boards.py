@@ -9,7 +9,7 @@ from textwrap import dedent
 from app.sapo import reading
 from app.sapo.families import contents, scores
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
-from app.sapo.families.paths import Cell, cells_of, named
+from app.sapo.families.paths import Cell, cells_of, format_cells
 from app.sapo.families.wording import counted
 
 # The queens that are missing on a board, so that no two attack each other.
@@ -49,7 +49,7 @@ def _queens_sound(entry: Entry) -> bool:
 
 
 def _queens_work(entry: Entry) -> str:
-    return f"Queens at {named(_placed(entry))}."
+    return f"Queens at {format_cells(_placed(entry))}."
 
 
 def _queens_wording(entry: Entry) -> str:
@@ -179,7 +179,7 @@ def _rectangle_sound(entry: Entry) -> bool:
 
 def _rectangle_work(entry: Entry) -> str:
     corners = _readings(entry["metadata"]["puzzle"])[entry["metadata"]["solution"]]
-    return f"Upper left corners: {named(corners)}."
+    return f"Upper left corners: {format_cells(corners)}."
 
 
 def _drawing(puzzle: str) -> Content:

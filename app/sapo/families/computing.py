@@ -34,7 +34,7 @@ class _Programs:
         program = self._library.compile_bfit_code_to_bf(source)
         return {
             "question": rng.choice(self._library._prompt_templates).format(bf_program=program),
-            "answer": printed(source),
+            "answer": program_output(source),
             "metadata": {
                 "source_dataset": "bf",
                 "source_index": index,
@@ -45,10 +45,10 @@ class _Programs:
         }
 
 
-def printed(source: str) -> str:
-    """Returns the output of a program: a word, or a sum that grows by x and y until it reaches a target.
+def program_output(source: str) -> str:
+    """Returns the output of a program: a word, or the first multiple of x + y that reaches the target.
 
-    >>> printed('print("shoal");'), printed("int target = 43; int x = 2; int y = 3;")
+    >>> program_output('print("shoal");'), program_output("int target = 43; int x = 2; int y = 3;")
     ('shoal', '45')
     """
     if word := _PRINTED.search(source):

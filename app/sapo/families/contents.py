@@ -1,6 +1,6 @@
-"""Contents that several families share: what identifies an item without wording, order, brackets and form. An
-item is held out by its content (`Family.content`). When in doubt a content keeps less: two different items are
-then held out together, which is harmless, while one content in two forms would be both trained on and measured.
+"""Content functions that several families share. A content identifies an item regardless of its wording, order,
+brackets and form, and decides whether it is held out (`Family.content`). In doubt a content keeps less: holding
+out two different items together is harmless, but one item with two contents could be trained on and measured.
 """
 
 from __future__ import annotations

@@ -11,8 +11,15 @@ import msgspec
 
 from app.sapo import reading
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
-from app.sapo.families.wording import articled
-from app.sapo.reading.formula import IMPLIES, FormulaError, everywhere, occurrences, shortest, truth_table
+from app.sapo.families.wording import fix_articles
+from app.sapo.reading.formula import (
+    IMPLIES,
+    FormulaError,
+    occurrences,
+    shortest_formulas,
+    tautology_table,
+    truth_table,
+)
 
 # Who always tells the truth and who always lies, from what they say of each other.
 
@@ -39,7 +46,7 @@ def _knights_score(answer: str, entry: Entry) -> float:
 def _knights_wording(entry: Entry) -> str:
     text = re.sub(r"is a (\w+)/(\w+)", r"is a \1/a \2", str(entry["question"]))
     text = re.sub(r"(2 inhabitants: \w+), and", r"\1 and", text)
-    return articled(re.sub(r"\b([Hh]ero)s\b", r"\1es", text))
+    return fix_articles(re.sub(r"\b([Hh]ero)s\b", r"\1es", text))
 
 
 def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
@@ -218,7 +225,7 @@ def _logic_score(answer: str, entry: Entry) -> float:
         table = truth_table(answer, premises.variables)
     except FormulaError:
         return 0.0
-    if table == everywhere(premises.variables) or not premises.imply(table):
+    if table == tautology_table(premises.variables) or not premises.imply(table):
         return 0.0
     return 1.0 if premises.infer(table, occurrences(answer, premises.variables)) else 0.25
 
@@ -226,7 +233,7 @@ def _logic_score(answer: str, entry: Entry) -> float:
 def _logic_solution(entry: Entry) -> str:
     """Returns a shortest right conclusion; empty if it needs more than three occurrences of variables."""
     premises = _premises(entry)
-    for table, text in shortest(premises.variables).items():
+    for table, text in shortest_formulas(premises.variables).items():
         if premises.infer(table, occurrences(text, premises.variables)):
             return text
     return ""
@@ -242,7 +249,7 @@ def _premises(entry: Entry) -> _Premises:
     variables = tuple(entry["metadata"]["variables"])
     texts = entry["metadata"]["premises"]
     tables = tuple(truth_table(text, variables) for text in texts)
-    together = everywhere(variables)
+    together = tautology_table(variables)
     for table in tables:
         together &= table
     lengths = sorted(occurrences(text, variables) for text in texts)

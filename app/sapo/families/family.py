@@ -102,8 +102,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
             return 1.0
         return clamp(self.score(answer, entry))
 
-    def asks(self, level: int, entry: Entry) -> bool:
-        """Whether the library's item is accepted as a question; the same on every node."""
+    def accepts(self, level: int, entry: Entry) -> bool:
+        """Whether an item is used as a question: it is sound and not thinned out. The same on every node."""
         if not self.sound(entry):
             return False
         shares = self.thinned[level] if level < len(self.thinned) else {}

@@ -29,8 +29,8 @@ def cells_of(grid: Sequence[Sequence[object]], kinds: Collection[object]) -> set
 
 
 def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]:
-    """Returns the fewest steps from the nearest start to each reachable cell (0 for a start) by steps over
-    `free` cells.
+    """Returns, for every cell that can be reached over `free` cells, the number of steps from the nearest start
+    (0 for a start).
 
     >>> distances([(0, 0)], {(0, 1), (1, 1), (3, 3)})
     {(0, 0): 0, (0, 1): 1, (1, 1): 2}
@@ -62,10 +62,10 @@ def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
     return back[::-1]
 
 
-def named(cells: Iterable[Cell]) -> str:
+def format_cells(cells: Iterable[Cell]) -> str:
     """Formats cells as row and column, counted from 1.
 
-    >>> named([(0, 1), (1, 1)])
+    >>> format_cells([(0, 1), (1, 1)])
     '(1,2) (2,2)'
     """
     return " ".join(f"({r + 1},{c + 1})" for r, c in cells)
@@ -146,8 +146,8 @@ def _shortest_sound(entry: Entry) -> bool:
 def _shortest_work(entry: Entry) -> str:
     start, goal, _, shortest = _shortest_route(entry)
     if not shortest:
-        return f"No way from {named([start])} to {named([goal])}."
-    return f"{named([start, *_along(start, entry)])}."
+        return f"No way from {format_cells([start])} to {format_cells([goal])}."
+    return f"{format_cells([start, *_along(start, entry)])}."
 
 
 def _along(start: Cell, entry: Entry) -> list[Cell]:
@@ -202,7 +202,7 @@ def _maze_sound(entry: Entry) -> bool:
 
 
 def _maze_work(entry: Entry) -> str:
-    return f"{named(_maze_route(entry))}."
+    return f"{format_cells(_maze_route(entry))}."
 
 
 def _maze_content(entry: Entry) -> Content:

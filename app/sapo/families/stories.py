@@ -10,8 +10,8 @@ from typing import Any
 from app.sapo import library, reading
 from app.sapo.families import contents, scores
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
-from app.sapo.families.wording import articled, counted, replaced, sentences
-from app.sapo.reading.expression import exactly
+from app.sapo.families.wording import counted, fix_articles, replaced, sentences
+from app.sapo.reading.expression import evaluate_or_none
 
 # How many legs some animals have together.
 
@@ -186,7 +186,7 @@ def _story_wording(entry: Entry) -> str:
     text = str(entry["question"])
     for lacking, said in _LACKING:
         text = re.sub(lacking, said, text)
-    return sentences(articled(text))
+    return sentences(fix_articles(text))
 
 
 def _story_sound(entry: Entry) -> bool:
@@ -196,7 +196,7 @@ def _story_sound(entry: Entry) -> bool:
     pieces = _PIECES.search(entry["question"])
     if truth is None or truth < 0 or (pieces and truth > int(pieces[1])):
         return False
-    exact = all(exactly(expression) == reading.decimal(value) for expression, value in steps)
+    exact = all(evaluate_or_none(expression) == reading.decimal(value) for expression, value in steps)
     return exact and bool(steps) and reading.decimal(steps[-1][1]) == truth
 
 

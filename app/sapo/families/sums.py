@@ -13,7 +13,7 @@ from app.sapo import reading
 from app.sapo.families import contents, scores
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.families.wording import replaced
-from app.sapo.reading.expression import exactly
+from app.sapo.reading.expression import evaluate_or_none
 
 # Sums and differences of whole or decimal numbers, worked from left to right.
 
@@ -35,7 +35,7 @@ def _expression_content(entry: Entry) -> Content:
 def _exact(entry: Entry) -> bool:
     """Whether exact arithmetic gives the library's answer. It does not in 1 % of level 4 of basic_arithmetic,
     where `/` was computed as floor division."""
-    value = exactly(entry["metadata"]["expression"])
+    value = evaluate_or_none(entry["metadata"]["expression"])
     return value is not None and value == Decimal(entry["answer"])
 
 
@@ -114,7 +114,7 @@ def _decimal_sound(entry: Entry) -> bool:
     3."""
     question = entry["question"]
     digits = _SIGNIFICANT.search(question)
-    value = exactly(question.rpartition("\n")[2].removesuffix("= ?"))
+    value = evaluate_or_none(question.rpartition("\n")[2].removesuffix("= ?"))
     if digits is None or value is None:
         return False
     rounding = Context(prec=int(digits[1]), rounding=ROUND_HALF_UP)
@@ -302,7 +302,7 @@ def _countdown_score(answer: str, entry: Entry) -> float:
         return 0.0
     used = sorted(map(int, _NUMBER.findall(answer)))
     metadata = entry["metadata"]
-    return float(used == sorted(metadata["numbers"]) and exactly(answer) == metadata["target"])
+    return float(used == sorted(metadata["numbers"]) and evaluate_or_none(answer) == metadata["target"])
 
 
 def _countdown_sound(entry: Entry) -> bool:

@@ -15,7 +15,7 @@ _SENTENCE = re.compile(r"(?<=[.?!] )[a-z]")
 
 
 def replaced(*pairs: tuple[str, str]) -> Callable[[Entry], str]:
-    """Returns a wording: the library's text with each first part replaced by the second."""
+    """Returns a wording: the library's text with the first text of each pair replaced by the second."""
 
     def wording(entry: Entry) -> str:
         text = str(entry["question"])
@@ -34,10 +34,10 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def articled(text: str) -> str:
-    """Returns the text with "a" or "an" in front, by pronunciation.
+def fix_articles(text: str) -> str:
+    """Corrects every "a" and "an" to fit the pronunciation of the next word.
 
-    >>> articled("A apple, an pear, a hour and an union"), articled("plan a trip")
+    >>> fix_articles("A apple, an pear, a hour and an union"), fix_articles("plan a trip")
     ('An apple, a pear, an hour and a union', 'plan a trip')
     """
     return _ARTICLE.sub(lambda found: f"{found[1]}{'n' if _vowel(found[3]) else ''} ", text)

@@ -20,7 +20,7 @@ from app.sapo.families.wording import replaced
 
 def _reversal_score(answer: str, entry: Entry) -> float:
     """Scores 1 for the words in reverse order, separated by commas."""
-    return float(reading.listed(answer) == entry["metadata"]["words"][::-1])
+    return float(reading.split_at_commas(answer) == entry["metadata"]["words"][::-1])
 
 
 def _reversal_sound(entry: Entry) -> bool:
@@ -60,7 +60,7 @@ WORD_SEQUENCE_REVERSAL = Family(
 def _sorting_score(answer: str, entry: Entry) -> float:
     """Scores 1 for exactly the words of the question in the requested order. The library pays for each word in
     its place."""
-    return float(reading.listed(answer) == entry["metadata"]["sorted_words"])
+    return float(reading.split_at_commas(answer) == entry["metadata"]["sorted_words"])
 
 
 def _sorting_sound(entry: Entry) -> bool:
@@ -252,7 +252,7 @@ def _ladder_score(answer: str, entry: Entry) -> float:
     """Scores 1 for any ladder of listed words from the first word to the last, in any case and of any
     length.
     """
-    ladder = reading.listed(answer.upper()) if answer.isascii() else []
+    ladder = reading.split_at_commas(answer.upper()) if answer.isascii() else []
     first, *_, last = entry["metadata"]["ladder"]
     if ladder[:1] != [first] or ladder[-1:] != [last] or not {*ladder} <= {*entry["metadata"]["words"]}:
         return 0.0

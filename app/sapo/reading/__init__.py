@@ -106,10 +106,10 @@ def rows(text: str) -> list[list[int]] | None:
     return [[int(number) for number in line.replace(",", " ").split()] for line in lines]
 
 
-def listed(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     r"""Splits at commas and removes the white space around the parts.
 
-    >>> listed(" the, big ,cat\n"), listed("the big")
+    >>> split_at_commas(" the, big ,cat\n"), split_at_commas("the big")
     (['the', 'big', 'cat'], ['the big'])
     """
     return [item.strip(SPACE) for item in text.split(",")]

@@ -33,8 +33,8 @@ def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fractio
     return value
 
 
-def exactly(text: str) -> Fraction | None:
-    """Returns the exact value of an expression; None if it has none."""
+def evaluate_or_none(text: str) -> Fraction | None:
+    """Returns the exact value of an expression; None where `evaluate` raises ExpressionError."""
     try:
         return evaluate(text)
     except ExpressionError:
@@ -98,15 +98,16 @@ class _Reader:
         return None
 
 
-def miscounts(work: str) -> bool:
+def has_false_equation(work: str) -> bool:
     """Whether the work of an answer contains a false equation. Everything except equations of numbers is
     ignored. If there are spaces around the equals signs a side may contain spaces; otherwise a space ends an
     equation.
 
-    >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
-    [True, True, False]
-    >>> [miscounts(work) for work in ("4-1=3 3-7=-4 -4+1=-3 #-3", "4-1=3 3-7=4 #4", "2 + 1 = 3, 3 + 1 = 4")]
-    [False, True, False]
+    >>> spaced = ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b", "2 + 1 = 3, 3 + 1 = 4")
+    >>> [has_false_equation(work) for work in spaced]
+    [True, True, False, False]
+    >>> has_false_equation("4-1=3 3-7=-4 -4+1=-3 #-3"), has_false_equation("4-1=3 3-7=4 #4")
+    (False, True)
     """
     plain = work.translate(_SIGNS)
     found = (match[0] for match in _EQUATION.finditer(plain))

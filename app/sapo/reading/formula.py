@@ -33,8 +33,8 @@ def truth_table(text: str, variables: Sequence[str]) -> int:
     return table
 
 
-def everywhere(variables: Sequence[str]) -> int:
-    """Returns the truth table of a tautology."""
+def tautology_table(variables: Sequence[str]) -> int:
+    """Returns the truth table of a tautology: all bits set."""
     return int((1 << (1 << len(variables))) - 1)
 
 
@@ -44,14 +44,14 @@ def occurrences(text: str, variables: Sequence[str]) -> int:
 
 
 @cache
-def shortest(variables: tuple[str, ...]) -> dict[int, str]:
-    """Returns a shortest formula for every truth table that three occurrences of variables can express,
+def shortest_formulas(variables: tuple[str, ...]) -> dict[int, str]:
+    """Returns, by truth table, a shortest formula for each that needs at most three occurrences of variables,
     shortest first.
 
-    >>> shortest(("P", "Q"))[truth_table("¬(¬P ∨ ¬Q)", "PQ")]
+    >>> shortest_formulas(("P", "Q"))[truth_table("¬(¬P ∨ ¬Q)", "PQ")]
     'P ∧ Q'
     """
-    every = everywhere(variables)
+    every = tautology_table(variables)
     known = {truth_table(name, variables): name for name in variables}
     known |= {every & ~table: NOT + name for table, name in known.items()}
     by_length = [{}, dict(known)]
@@ -78,7 +78,7 @@ class _Reader:
 
     def __init__(self, text: str, variables: Sequence[str]) -> None:
         rows = range(1 << len(variables))
-        self.every = everywhere(variables)
+        self.every = tautology_table(variables)
         self.tables = {name: sum(1 << row for row in rows if row >> i & 1) for i, name in enumerate(variables)}
         self.tokens = [character for character in text if character not in " \t\r\n"]
         self.at = 0

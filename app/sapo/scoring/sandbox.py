@@ -120,9 +120,9 @@ class Sandbox:
     def questions(
         self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
     ) -> list[QuestionPrompt | QuestionError]:
-        """Generates questions in the child, identical to those of this process: in order, or for each the
-        error. `worked`: with worked answers, for examples. UnmadeQuestion if the child was lost over a question
-        twice. Raises SandboxError."""
+        """Generates questions in the child, the same as `make` in this process. Returns each question in order,
+        or its error: UnmadeQuestion if the child was lost over it twice. `worked`: with worked answers, for
+        examples. Raises SandboxError."""
         made: list[QuestionPrompt | QuestionError] = []
         while len(made) < len(places):
             with self._asking:

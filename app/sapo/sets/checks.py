@@ -71,21 +71,23 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """The possible answers of a choice, listed in every question."""
 
 
-def right(rule: Rule, answer: str, truth: str) -> float:
+def score_answer(rule: Rule, answer: str, truth: str) -> float:
     """Scores an answer: 1 if it is right; the share of right items or fields for lists, sets and JSON; else 0.
 
-    >>> right(Rule(), " The  CAT.", "the cat"), right(Rule(articles=False), "cat", "the cat")
+    >>> score_answer(Rule(), " The  CAT.", "the cat"), score_answer(Rule(articles=False), "cat", "the cat")
     (1.0, 1.0)
     >>> numbers = Rule(check=Check.NUMBER, tolerance="0.01")
-    >>> right(numbers, "1,000 km", "1000"), right(numbers, "3.14", "3.1415"), right(numbers, "3.2", "3.1415")
-    (1.0, 1.0, 0.0)
-    >>> right(Rule(check=Check.ONE_OF), "ufer", "Bank | Ufer"), right(Rule(check=Check.SET), "b, a", "a; b")
+    >>> score_answer(numbers, "1,000 km", "1000"), score_answer(numbers, "3.14", "3.1415")
     (1.0, 1.0)
+    >>> score_answer(numbers, "3.2", "3.1415"), score_answer(Rule(check=Check.ONE_OF), "ufer", "Bank | Ufer")
+    (0.0, 1.0)
+    >>> score_answer(Rule(check=Check.SET), "b, a", "a; b")
+    1.0
     """
     return _CHECKS[rule.check](rule, answer, truth)
 
 
-def shown(rule: Rule, truth: str) -> str:
+def displayed_answer(rule: Rule, truth: str) -> str:
     """Returns the true answer for display in examples: the first one if several are right."""
     return alternatives(truth)[0] if rule.check is Check.ONE_OF else truth
 
@@ -96,17 +98,17 @@ def alternatives(truth: str) -> list[str]:
     return [part for part in parts if part] or [truth]
 
 
-def asked(rule: Rule, question: str) -> str:
+def prompt_text(rule: Rule, question: str) -> str:
     """Returns the question as shown to a model, with the possible answers if it is a choice."""
     if rule.check not in (Check.CHOICE, Check.TRUE_FALSE) or not rule.labels:
         return question
     return f"{question}\nAnswer with one of: {', '.join(rule.labels)}."
 
 
-def plain(rule: Rule, text: str) -> str:
+def normalise(rule: Rule, text: str) -> str:
     """Normalises text for comparison: Unicode NFKC, case folded, single spaces, without final punctuation.
 
-    >>> plain(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! ")
+    >>> normalise(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! ")
     'cafe au lait'
     """
     text = unicodedata.normalize("NFKC", text).casefold()
@@ -169,11 +171,11 @@ def _value(digits: str, marks: str) -> Fraction | None:
     return Fraction(f"{other[1]}.{other[2]}") if other and len(other[2]) != 3 else None
 
 
-def day(rule: Rule, text: str) -> date | None:
+def parse_date(rule: Rule, text: str) -> date | None:
     """
-    >>> day(Rule(), "3.5.2026") == day(Rule(), "May 3, 2026") == day(Rule(), "2026-05-03") == date(2026, 5, 3)
+    >>> {parse_date(Rule(), text) for text in ("3.5.2026", "May 3, 2026", "2026-05-03")} == {date(2026, 5, 3)}
     True
-    >>> day(Rule(month_first=True), "5/3/2026"), day(Rule(), "31.2.2026")
+    >>> parse_date(Rule(month_first=True), "5/3/2026"), parse_date(Rule(), "31.2.2026")
     (datetime.date(2026, 5, 3), None)
     """
     words = re.findall(r"[0-9]{1,4}|[^\W\d_]{3,12}", text)
@@ -214,7 +216,7 @@ _FALSE = frozenset(["false", "no", "wrong", "incorrect", "nein", "falsch", "non"
 
 
 def truth_value(text: str) -> bool | None:
-    word = plain(Rule(), text)
+    word = normalise(Rule(), text)
     return True if word in _TRUE else False if word in _FALSE else None
 
 
@@ -226,7 +228,7 @@ def items(rule: Rule, text: str) -> list[str]:
     text = text.strip()
     if text[:1] + text[-1:] in ("[]", "{}", "()"):
         text = text[1:-1]
-    return [plain(rule, part.strip(" \t'\"")) for part in re.split(r"[,;\n]", text) if part.strip()]
+    return [normalise(rule, part.strip(" \t'\"")) for part in re.split(r"[,;\n]", text) if part.strip()]
 
 
 def fields(text: str) -> dict[str, Any] | None:
@@ -249,10 +251,10 @@ def guess(answers: Sequence[str]) -> Rule:
     if not answers:
         return Rule()
     check = next((one for one, fits in _GUESSES if fits(answers)), Check.TEXT)
-    return fitted(Rule(check=check), answers)
+    return complete_rule(Rule(check=check), answers)
 
 
-def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
+def complete_rule(rule: Rule, answers: Sequence[str]) -> Rule:
     """Completes a rule from the true answers: labels, decimal comma, order of day and month."""
     change: dict[str, object] = {}
     if rule.check in (Check.CHOICE, Check.TRUE_FALSE):
@@ -261,7 +263,8 @@ def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
         change["comma"] = any(re.search(r"[0-9],[0-9]{1,2}(?![0-9])|\.[0-9]{3},", one) for one in answers)
     if rule.check is Check.DATE and "/" in "".join(answers):
         day_first, month_first = (
-            sum(day(Rule(month_first=first), one) is not None for one in answers) for first in (False, True)
+            sum(parse_date(Rule(month_first=first), one) is not None for one in answers)
+            for first in (False, True)
         )
         change["month_first"] = month_first > day_first
     return msgspec.structs.replace(rule, **change)
@@ -271,7 +274,7 @@ def _labels(answers: Sequence[str]) -> tuple[str, ...]:
     """Returns the different answers, each in its most frequent spelling, sorted."""
     spellings: dict[str, Counter[str]] = {}
     for one in answers:
-        spellings.setdefault(plain(Rule(), one), Counter())[one.strip()] += 1
+        spellings.setdefault(normalise(Rule(), one), Counter())[one.strip()] += 1
 
     def usual(counts: Counter[str]) -> str:
         return min(counts, key=lambda one: (-counts[one], one != one.lower(), one))
@@ -284,7 +287,7 @@ def _all(fits: Callable[[str], object]) -> Callable[[Sequence[str]], bool]:
 
 
 def _choice(answers: Sequence[str]) -> bool:
-    different = {plain(Rule(), one) for one in answers}
+    different = {normalise(Rule(), one) for one in answers}
     few = 1 < len(different) <= MAX_LABELS and len(answers) >= _ROWS_A_LABEL * len(different)
     return few and max(map(len, different)) <= MAX_LABEL and not any("|" in one for one in different)
 
@@ -293,7 +296,7 @@ _GUESSES: Sequence[tuple[Check, Callable[[Sequence[str]], bool]]] = (
     (Check.JSON, _all(fields)),
     (Check.TRUE_FALSE, _all(lambda one: truth_value(one) is not None)),
     (Check.NUMBER, _all(lambda one: number(Rule(), one) or number(Rule(comma=True), one))),
-    (Check.DATE, _all(lambda one: day(Rule(), one) or day(Rule(month_first=True), one))),
+    (Check.DATE, _all(lambda one: parse_date(Rule(), one) or parse_date(Rule(month_first=True), one))),
     (Check.CHOICE, _choice),
     (Check.ONE_OF, lambda answers: 2 * sum("|" in one for one in answers) >= len(answers)),
     (Check.LIST, _all(lambda one: len(items(Rule(), one)) > 1)),
@@ -301,8 +304,8 @@ _GUESSES: Sequence[tuple[Check, Callable[[Sequence[str]], bool]]] = (
 
 
 def _text(rule: Rule, answer: str, truth: str) -> float:
-    said = plain(rule, answer)
-    return float(bool(said) and said == plain(rule, truth))
+    said = normalise(rule, answer)
+    return float(bool(said) and said == normalise(rule, truth))
 
 
 def _number(rule: Rule, answer: str, truth: str) -> float:
@@ -338,8 +341,8 @@ def _set(rule: Rule, answer: str, truth: str) -> float:
 
 
 def _day(rule: Rule, answer: str, truth: str) -> float:
-    true = day(rule, truth)
-    return float(true is not None and day(rule, answer) == true)
+    true = parse_date(rule, truth)
+    return float(true is not None and parse_date(rule, answer) == true)
 
 
 def _truth(rule: Rule, answer: str, truth: str) -> float:
@@ -362,7 +365,7 @@ def _same(rule: Rule, said: object, true: object) -> bool:
     if isinstance(true, int | float) and isinstance(said, int | float):
         return abs(said - true) <= float(tolerance(rule.tolerance))
     if isinstance(true, str) and isinstance(said, str):
-        return plain(rule, said) == plain(rule, true)
+        return normalise(rule, said) == normalise(rule, true)
     return type(said) is type(true) and said == true
 
 

@@ -21,8 +21,8 @@ import msgspec
 from app.sapo.asking import SHORT, extract_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
-from app.sapo.sets.checks import Rule, asked, right, shown, tolerance
-from app.sapo.sets.templates import FilledTemplate, Template, checked
+from app.sapo.sets.checks import Rule, displayed_answer, prompt_text, score_answer, tolerance
+from app.sapo.sets.templates import FilledTemplate, Template, validate
 
 FORMAT = 1
 FEWEST, ROUGH = 8, 20
@@ -68,7 +68,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def canonical_json(self) -> bytes:
-        """The canonical JSON without the name, which is hashed: identical for everyone who has the same
+        """The set as JSON without its name, which `mark` hashes: identical for everyone who has the same
         questions."""
         return msgspec.json.encode(msgspec.structs.replace(self, name=""))
 
@@ -78,8 +78,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def distinct(self) -> int:
-        """Number of different questions, near-duplicates counted once; if templates make too many, of those in
-        a sample."""
+        """Number of different questions, near-duplicates counted once; of a sample if there are too many."""
         return len(self._contents)
 
     @property
@@ -96,7 +95,9 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         yield from (_entry(row.question, row.answer, row.work) for row in self.rows)
         for template in self.templates:
             rng = Random(0)
-            drawn = template.every() if self.countable else (template.drawn(rng) for _ in range(_SAMPLED))
+            drawn = (
+                template.all_fillings() if self.countable else (template.drawn(rng) for _ in range(_SAMPLED))
+            )
             yield from (_filled(made) for made in drawn if made is not None)
 
     def constant_share(self) -> tuple[float, str]:
@@ -106,7 +107,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
         (0.75, 'spam')
         """
-        answers = Counter(shown(self.rule, entry["answer"]) for entry in self._entries())
+        answers = Counter(displayed_answer(self.rule, entry["answer"]) for entry in self._entries())
         most, count = max(answers.items(), key=lambda one: (one[1], one[0]))
         return count / answers.total(), most
 
@@ -123,7 +124,7 @@ def check(made: QuestionSet) -> None:
     if len(made.rows) > MAX_ROWS:
         raise SetError(f"These are {len(made.rows)} questions, and a set holds {MAX_ROWS} at most.")
     try:
-        checked(made.templates)
+        validate(made.templates)
         tolerance(made.rule.tolerance)
     except ValueError as error:
         raise SetError(str(error)) from error
@@ -145,8 +146,8 @@ def recognised(rule: Rule, row: Row) -> bool:
     """Whether the true answer, written as a model writes it, counts as right and is within the limits."""
     if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
         return False
-    said = extract_answer(f"{SHORT}{shown(rule, row.answer)}")
-    return said is not None and right(rule, said, row.answer) == 1.0
+    said = extract_answer(f"{SHORT}{displayed_answer(rule, row.answer)}")
+    return said is not None and score_answer(rule, said, row.answer) == 1.0
 
 
 def encode(made: QuestionSet) -> bytes:
@@ -180,9 +181,9 @@ def family(made: QuestionSet) -> Family:
         levels=({},),
         opened=lambda config: _Questions(made),
         content=lambda entry: entry["metadata"]["content"],
-        score=lambda answer, entry: right(rule, answer, entry["answer"]),
-        solution=lambda entry: shown(rule, entry["answer"]),
-        wording=lambda entry: asked(rule, str(entry["question"])),
+        score=lambda answer, entry: score_answer(rule, answer, entry["answer"]),
+        solution=lambda entry: displayed_answer(rule, entry["answer"]),
+        wording=lambda entry: prompt_text(rule, str(entry["question"])),
         sound=lambda entry: not entry["metadata"].get("unsound"),
         work=lambda entry: entry["metadata"]["work"],
         terse=True,
@@ -223,7 +224,11 @@ _UNSOUND: Entry = {"question": "", "answer": "", "metadata": {"unsound": True, "
 
 
 def _entry(question: str, answer: str, work: str) -> Entry:
-    return {"question": question, "answer": answer, "metadata": {"content": near(question), "work": work}}
+    return {
+        "question": question,
+        "answer": answer,
+        "metadata": {"content": near_duplicate_key(question), "work": work},
+    }
 
 
 def _filled(made: FilledTemplate) -> Entry:
@@ -237,11 +242,13 @@ def _filled(made: FilledTemplate) -> Entry:
     }
 
 
-def near(question: str) -> Content:
+def near_duplicate_key(question: str) -> Content:
     """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation.
 
-    >>> near("What is 3 times 12?") == near("12 times 3: what IS?"), near("+"), near("Café 5")
-    (True, ('+',), ('5', 'café'))
+    >>> near_duplicate_key("What is 3 times 12?") == near_duplicate_key("12 times 3: what IS?")
+    True
+    >>> near_duplicate_key("+"), near_duplicate_key("Café 5")
+    (('+',), ('5', 'café'))
     """
     text = unicodedata.normalize("NFKC", question).casefold()
     return tuple(sorted(re.findall(r"\w+", text))) or (text.strip(),)

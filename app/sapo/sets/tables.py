@@ -125,7 +125,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
     if cleaned:
         notes.append("Invisible characters were taken out.")
     chosen = rule or checks.guess([row.answer for _, row in rows])
-    chosen = checks.fitted(chosen, [row.answer for _, row in rows])
+    chosen = checks.complete_rule(chosen, [row.answer for _, row in rows])
     kept = list(_kept(rows, chosen, skipped))
     if not kept:
         raise SetError(
@@ -149,8 +149,8 @@ def _of_templates(text: str, name: str, rule: Rule | None, notes: Sequence[str])
         made = templates.parse("\n".join(map(clean, text.split("\n"))))
     except templates.TemplateError as error:
         raise SetError(str(error)) from error
-    answers = [one.answer for each in made for one in islice(each.every(), 200) if one is not None]
-    chosen = checks.fitted(rule or checks.guess(answers), answers)
+    answers = [one.answer for each in made for one in islice(each.all_fillings(), 200) if one is not None]
+    chosen = checks.complete_rule(rule or checks.guess(answers), answers)
     if chosen.check is Check.CHOICE and rule is None:  # few words come often because slots are few
         chosen = Rule()
     return Preview(
@@ -366,7 +366,7 @@ def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]
     """
     first: dict[str, tuple[int, str]] = {}
     for number, row in rows:
-        key, said = " ".join(row.question.casefold().split()), checks.plain(rule, row.answer)
+        key, said = " ".join(row.question.casefold().split()), checks.normalise(rule, row.answer)
         if not recognised(rule, row):
             skipped.append(SkippedRow(row=number, reason=SkipReason.UNRECOGNISED))
         elif key in first:

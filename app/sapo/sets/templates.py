@@ -9,7 +9,7 @@
 A slot is a range of whole numbers, with a step after a slash (`0-100/10`), or words between commas. A word may
 have a partner, `mouse=mice`, which `{word=}` stands for. The answer is text with slots, or an expression of
 one-letter slots (app.sapo.reading.expression); `work` may be left out. An empty line begins the next template.
-Nothing here is run: expressions are read by a parser of our own, and text is only put together.
+Nothing is executed: our own parser evaluates expressions, and text is only concatenated.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
         """Fills the slots at random; None if the expression has no short decimal value."""
         return self.filled([rng.randrange(slot.size) for slot in self.slots])
 
-    def every(self) -> Iterator[FilledTemplate | None]:
+    def all_fillings(self) -> Iterator[FilledTemplate | None]:
         """Yields all fillings, in order."""
         for places in product(*(range(slot.size) for slot in self.slots)):
             yield self.filled(places)
@@ -181,7 +181,7 @@ def _slot(name: str, values: str) -> Slot:
     return Slot(name=name, words=tuple((word[0], word[-1]) for word in words))
 
 
-def checked(given: Sequence[Template]) -> None:
+def validate(given: Sequence[Template]) -> None:
     """Raises TemplateError for templates, possibly from another person, that `parse` would not have made."""
     if len(given) > MAX_TEMPLATES:
         raise TemplateError(f"There must be 1 to {MAX_TEMPLATES} templates, not {len(given)}.")

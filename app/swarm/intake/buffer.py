@@ -22,7 +22,7 @@ from random import Random
 import msgspec
 
 from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, PeerRecords
-from app.sapo.groups import lone
+from app.sapo.groups import is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.wire.limits import ARCHIVED_S, OLDEST_S
@@ -198,7 +198,7 @@ class PeerBuffer:
         """Number of ready groups that are fresh and of trusted authors. People's groups are not counted: a
         round takes them in addition, and they would keep other groups from being fetched."""
         return sum(
-            not lone(offer.rewards_G)
+            not is_single_right_answer(offer.rewards_G)
             and (recipe.max_age is None or offer.age <= recipe.max_age)
             and not self.records.doubts(recipe, offer.peer)
             for offer in self.offers()
@@ -210,7 +210,7 @@ class PeerBuffer:
         offers, groups = self.offers(), list(self._ready.values())
         chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
         people = self._people()
-        self._out = [group for group in chosen if people or not lone(group.scored.rewards_G)]
+        self._out = [group for group in chosen if people or not is_single_right_answer(group.scored.rewards_G)]
         for group in self._out:
             self._remove(group.id)
         return list(self._out)
@@ -255,7 +255,7 @@ class PeerBuffer:
         """Adds a waiting group. If its family has too many, the author with most of them loses its oldest; if
         there are too many in all, the family with most bytes does. A person's answer is never taught in a
         lesson."""
-        if lone(group.scored.rewards_G):
+        if is_single_right_answer(group.scored.rewards_G):
             return
         self._waiting[group.id] = group
         of_family = [one for one in self._waiting.values() if _family(one) == _family(group)]

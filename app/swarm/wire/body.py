@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from app.common import signing
-from app.sapo.groups import HUMAN, Group, informative, lone
+from app.sapo.groups import HUMAN, Group, informative, is_single_right_answer
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.sapo.sets.question_set import is_own
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
@@ -126,7 +126,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ):
             raise ValueError("A completion that was cut off earns no reward")
         if self.model == HUMAN:
-            if not lone(self.rewards):
+            if not is_single_right_answer(self.rewards):
                 raise ValueError("A person's group is one right answer")
         elif not informative(self.rewards):
             raise ValueError("A group whose rewards are all equal teaches nothing and is not sent")

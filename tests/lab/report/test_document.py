@@ -23,7 +23,7 @@ def kept(folder: Path, runs: dict[str, list[list[LabRound]]], plan: StudyPlan = 
     journal = StudyJournal(folder, plan)
     for arm in parse_arms(",".join(runs), "faithful"):
         for seed, records in enumerate(runs[arm.name]):
-            with journal.run(arm, seed) as file:
+            with journal.open_run(arm, seed) as file:
                 for record in records:
                     file.append(record)
                 file.finish(plan.rounds)

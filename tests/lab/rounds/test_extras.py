@@ -28,7 +28,7 @@ def test_extras_have_one_order_and_are_part_of_the_key() -> None:
     arm = parse_arm("4/4+fall=4@default+foes=liar30", "faithful")
     assert arm.extras == (("foes", "liar30"), ("fall", "4"))
     assert (arm.name, arm.key) == ("4/4@default+foes=liar30+fall=4", "4-4@default+foes=liar30+fall=4")
-    assert not arm.plain and parse_arm("8/0", "faithful").plain
+    assert not arm.is_plain_solo and parse_arm("8/0", "faithful").is_plain_solo
 
 
 NONSENSE = [

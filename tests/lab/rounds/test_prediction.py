@@ -22,7 +22,8 @@ TABLE = {
 def test_the_table_of_the_counting_model(p: float) -> None:
     share = informative_probability(p, 8)
     counted = [
-        probing.own_groups(own, share, 1) + probing.peer_groups(8 - own, 7 * own, share) for own in (8, 6, 4, 2)
+        probing.expected_own_groups(own, share, 1) + probing.expected_peer_groups(8 - own, 7 * own, share)
+        for own in (8, 6, 4, 2)
     ]
     assert counted == pytest.approx(TABLE[p], abs=0.0051)
 
@@ -33,7 +34,7 @@ def test_dynamic_sampling_against_a_simulation() -> None:
         for _ in range(own):
             found += any(informative([int(rng.random() < p) for _ in range(8)]) for _ in range(attempts))
     share = informative_probability(p, 8)
-    assert found / 4000 == pytest.approx(probing.own_groups(own, share, attempts), abs=0.06)
+    assert found / 4000 == pytest.approx(probing.expected_own_groups(own, share, attempts), abs=0.06)
 
 
 def test_shares_are_averaged_over_families_not_rates() -> None:

@@ -22,7 +22,7 @@ from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher, groups_to_request, oldest_s
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
-from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
+from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
 from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.client.receipts import ReceiptCounter
@@ -267,11 +267,13 @@ def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
     assert ready(fetcher) == 3, "people's keep no others from being fetched"
     fetcher.buffer._people = lambda: False
     taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
-    assert [lone(one.scored.rewards_G) for one in taken] == [False, False]
+    assert [is_single_right_answer(one.scored.rewards_G) for one in taken] == [False, False]
     settle(fetcher, 60.0)
     fetcher.buffer._people = lambda: True
     taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
-    assert sorted(lone(one.scored.rewards_G) for one in taken) == [False, True], "one as soon as it is on"
+    assert sorted(is_single_right_answer(one.scored.rewards_G) for one in taken) == [False, True], (
+        "one as soon as it is on"
+    )
 
 
 def test_groups_that_were_not_read_leave_no_record() -> None:

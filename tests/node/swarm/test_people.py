@@ -15,7 +15,7 @@ from app.node.record.records import Round
 from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
 from app.sapo import questions
 from app.sapo.families import FAMILIES
-from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
+from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
 from app.sapo.questions import Question
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -61,7 +61,11 @@ def test_only_a_right_answer_to_a_question_of_practice_is_taken(tmp_path: Path, 
     put(tmp_path, answer(question()))
     assert answers.to_learn(sandbox, ("gcd",)) == [], "a family that is not practised waits"
     (found,) = answers.to_learn(sandbox, ("chain_sum", "gcd"))
-    assert found.peer == YOU and lone(found.scored.rewards_G) and found.scored.group.model == HUMAN
+    assert (
+        found.peer == YOU
+        and is_single_right_answer(found.scored.rewards_G)
+        and found.scored.group.model == HUMAN
+    )
     answers.mark_taught(found)
     assert waiting(tmp_path) == 0
 

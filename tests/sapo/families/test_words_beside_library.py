@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from app.bench.runs.puzzles import items
+from app.bench.runs.puzzles import generate_questions
 from app.sapo import library
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Entry
@@ -35,7 +35,11 @@ QUESTIONS = 500
 
 def questions(name: str) -> list[Entry]:
     levels = len(FAMILIES[name].levels)
-    return [one.entry for level in range(levels) for one in items(name, level, QUESTIONS // levels + 1)[0]]
+    return [
+        one.entry
+        for level in range(levels)
+        for one in generate_questions(name, level, QUESTIONS // levels + 1)[0]
+    ]
 
 
 EQUAL: dict[str, Callable[[str], object]] = {
@@ -67,7 +71,9 @@ def fuzzed(rng: Random, text: str) -> str:
 def fuzz(name: str, count: int) -> int:
     """How many of the fuzzed answers were paid; each of them says what the solution says."""
     family, rng = FAMILIES[name], Random(name)
-    entries = [one.entry for level in range(len(family.levels)) for one in items(name, level, 10)[0]]
+    entries = [
+        one.entry for level in range(len(family.levels)) for one in generate_questions(name, level, 10)[0]
+    ]
     paid = 0
     for _ in range(count):
         entry = rng.choice(entries)

@@ -89,7 +89,7 @@ def test_no_constant_and_no_copied_premises_solve_the_logic_family(level: int) -
             f"{premises[0]} ∨ P",
         ]
         assert not any(FAMILIES["propositional_logic"].judge(copy, entry) == 1.0 for copy in copies)
-        for constant in formula.shortest(("P", "Q", "R")).values():
+        for constant in formula.shortest_formulas(("P", "Q", "R")).values():
             solved[constant] += FAMILIES["propositional_logic"].judge(constant, entry) == 1.0
     assert max(solved.values()) / 60 < 0.4
 

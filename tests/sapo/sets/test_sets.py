@@ -19,7 +19,7 @@ from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, draw, generate, make
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.sets import templates
-from app.sapo.sets.checks import Check, Rule, guess, right
+from app.sapo.sets.checks import Check, Rule, guess, score_answer
 from app.sapo.sets.question_set import (
     MAX_ROWS,
     QuestionSet,
@@ -30,7 +30,7 @@ from app.sapo.sets.question_set import (
     encode,
     family,
     is_own,
-    near,
+    near_duplicate_key,
 )
 from app.sapo.sets.tables import Preview, SkipReason, preview
 from app.sapo.sets.templates import TemplateError
@@ -196,7 +196,7 @@ def test_more_rows_than_a_set_holds_are_left_out() -> None:
 def test_the_check_is_guessed_from_the_answers(answers: list[str], expected: Check) -> None:
     rule = guess(answers)
     assert rule.check is expected
-    assert all(right(rule, answer.split("|")[0], answer) == 1.0 for answer in answers)
+    assert all(score_answer(rule, answer.split("|")[0], answer) == 1.0 for answer in answers)
 
 
 R = Rule
@@ -219,7 +219,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("rule", "answer", "truth"), WRONG)
 def test_wrong_answers_earn_no_point(rule: Rule, answer: str, truth: str) -> None:
-    assert 0.0 <= right(rule, answer, truth) < 0.99
+    assert 0.0 <= score_answer(rule, answer, truth) < 0.99
 
 
 TRUTHS = {
@@ -243,7 +243,7 @@ def test_hostile_and_fuzzed_answers_are_never_run_and_never_paid(check_: Check, 
         *fuzzed,
     ):
         if len(answer) <= MAX_ANSWER:
-            assert right(rule, answer, TRUTHS[check_]) < 0.99, answer
+            assert score_answer(rule, answer, TRUTHS[check_]) < 0.99, answer
     assert not canary.exists()
 
 
@@ -265,7 +265,7 @@ def test_a_fifth_is_held_out_and_near_duplicates_lie_on_one_side() -> None:
     sides: dict[object, set[bool]] = {}
     for seed in range(2000):
         question = draw(one.name, 0, seed)
-        sides.setdefault(near(question.text), set()).add(question.held_out)
+        sides.setdefault(near_duplicate_key(question.text), set()).add(question.held_out)
     assert len(sides) == 40 and all(len(side) == 1 for side in sides.values())
     probed = probe_questions({one.name: 0}, 64, make)
     assert all(question.held_out for question in probed) and len({question.content for question in probed}) == 8
