@@ -4,8 +4,8 @@ authors write.
 A model that imitates a right answer learns all of it: an advertisement, a foreign alphabet, wrong work, a
 number in front. So an answer is taught only if
 
-- its work has no false equation (`app.sapo.reading.expression.has_false_equation`), and its characters are plain or
-  occur in its question;
+- its work has no false equation (`app.sapo.reading.expression.has_false_equation`), and its characters are
+  plain or occur in its question;
 - each word is its question's own, is part of the checked result, or is written by more than half of the
   authors. A word that most of the family's questions contain ("find") is not a question's own. Beyond the words
   of questions only words of calculating (`WORKING_WORDS`) are shared in this way, and those that two trusted
