@@ -60,7 +60,7 @@ def explaining_model_errors(model: str | Path) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Returns whether memory could not be allocated, which may also be caused by a size in a broken file.
+    """Returns whether memory could not be allocated; a wrong size in a damaged file can cause that too.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("a and b have other shapes"))
     (True, False)

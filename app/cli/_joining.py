@@ -22,7 +22,7 @@ from app.relay.access import (
     MAX_WORK_BITS,
     WORK_BITS,
     Access,
-    AccessError,
+    AccessSetupError,
     AllowListAccess,
     InviteAccess,
     OpenAccess,
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_joining(args: argparse.Namespace) -> Joining:
-    """Reads the options into a Joining. Raises AccessError, PrivateError or InviteError for options that
+    """Reads the options into a Joining. Raises AccessSetupError, PrivateError or InviteError for options that
     contradict each other or name missing things."""
     mode = args.access
     for option, value, needed in (
@@ -74,9 +74,9 @@ def read_joining(args: argparse.Namespace) -> Joining:
         ("--allow", args.allow, "allowlist"),
     ):
         if value is not None and mode != needed:
-            raise AccessError(f"{option} says who may join only with --access {needed}: add that.")
+            raise AccessSetupError(f"{option} says who may join only with --access {needed}: add that.")
     if args.allow is None and mode == "allowlist":
-        raise AccessError("--access allowlist needs --allow FILE with the keys that may join: add it.")
+        raise AccessSetupError("--access allowlist needs --allow FILE with the keys that may join: add it.")
     bits = args.pow_bits if args.pow_bits is not None else WORK_BITS * (mode == "pow")
     swarm = args.swarm or SWARM
     access: Access = OpenAccess("pow" if bits else "open")
@@ -87,19 +87,19 @@ def read_joining(args: argparse.Namespace) -> Joining:
     elif mode == "private":
         private = ask_private()
         if args.swarm not in (None, private.swarm):
-            raise AccessError("A private swarm's id follows from its words: leave out --swarm.")
+            raise AccessSetupError("A private swarm's id follows from its words: leave out --swarm.")
         access, swarm = PrivateSwarmAccess(private), private.swarm
     public = None if args.public is None else invite_from_text(args.public)
     return Joining(access=access, pow_bits=bits, swarm=swarm, public=public)
 
 
 def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
-    """The public keys of the operators, and of those they let invite. Raises AccessError and OperatorError."""
+    """Public keys of the operators and of those they let invite. Raises AccessSetupError, OperatorError."""
     keys = _operator.operators(args)
     if args.invite_key is not None:
         keys |= {public_key(args.invite_key)}
     if not keys:
-        raise AccessError(
+        raise AccessSetupError(
             "--access invite needs a key that signs invites: --state DIR makes one, --invite-key names yours."
         )
     return keys
@@ -107,23 +107,25 @@ def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
 
 def public_key(text: str) -> bytes:
     """Reads a public key given in hex, or as the file that `./shoal invite --new-key` wrote beside the secret
-    one. Raises AccessError."""
+    one. Raises AccessSetupError."""
     if not re.fullmatch(r"[0-9a-f]{64}", text):
         try:
             text = Path(text).read_text("ascii").strip()
         except (OSError, UnicodeDecodeError, ValueError):
-            raise AccessError(
+            raise AccessSetupError(
                 "--invite-key takes 64 hex digits or the file that holds them: correct it."
             ) from None
         if not re.fullmatch(r"[0-9a-f]{64}", text):
-            raise AccessError("The file of --invite-key holds no public key: name the one that ends in .pub.")
+            raise AccessSetupError(
+                "The file of --invite-key holds no public key: name the one that ends in .pub."
+            )
     return bytes.fromhex(text)
 
 
 def ask_private() -> Private:
     """Reads the words of a private swarm from the environment, the terminal or standard input; never from the
     command line, which other users can read. An empty entry at the terminal makes new words and prints them to
-    standard error. Raises PrivateError for words that are wrong and AccessError if none were given."""
+    standard error. Raises PrivateError for words that are wrong and AccessSetupError if none were given."""
     text = os.environ.get(PRIVATE_WORDS, "")
     if not text and sys.stdin is not None and sys.stdin.isatty():
         text = getpass.getpass("The private swarm's six words (Enter alone makes new ones): ")
@@ -133,7 +135,7 @@ def ask_private() -> Private:
     elif not text and sys.stdin is not None:
         text = read_stdin_line()
     if not text.strip():
-        raise AccessError(
+        raise AccessSetupError(
             f"The six words are missing: put them into {PRIVATE_WORDS} or on standard input; "
             f"{remedy.command('invite --new-words')} makes some."
         )

@@ -132,7 +132,9 @@ def _add(args: argparse.Namespace, home: Path) -> int:
 def _read(args: argparse.Namespace, home: Path) -> Preview:
     """Reads a set from a file, standard input, an example, or a class's offer. Raises SetError and OSError."""
     if args.what.startswith("class:"):
-        one = question_sets.find(question_sets.offered(home), args.what.removeprefix("class:").strip())
+        one = question_sets.find(
+            question_sets.pending_class_sets(home), args.what.removeprefix("class:").strip()
+        )
         named = msgspec.structs.replace(one.made, name=args.name or one.made.name)
         return Preview(made=named, guessed=False)
     if args.what.startswith("example:"):
@@ -214,7 +216,7 @@ def warnings(made: QuestionSet) -> list[str]:
 
 def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
     learned = progress(home)
-    offers = question_sets.offered(home)
+    offers = question_sets.pending_class_sets(home)
     if args.json:
         told = [
             described(Preview(made=one.made, guessed=False))

@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.order is not None:
         return _operator.send_command(args)
-    from app.relay.access import AccessError
+    from app.relay.access import AccessSetupError
     from app.relay.broker.journal import Journal
     from app.relay.page import teacher
     from app.relay.server.serving import serve
@@ -106,7 +106,7 @@ def main(args: argparse.Namespace) -> int:
             rules = msgspec.structs.replace(rules, teacher=teacher.token())
         handout = _handout(args)
         seed = _operator.relay_key(args)
-    except (AccessError, ValueError) as error:
+    except (AccessSetupError, ValueError) as error:
         raise WrongUsage(str(error)) from error
     except _operator.OperatorError as error:
         print(f"shoal relay: {error}", file=sys.stderr)

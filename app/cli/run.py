@@ -241,12 +241,12 @@ def _joins(args: argparse.Namespace) -> SwarmToJoin:
     private = None
     if args.private:
         from app.cli._joining import ask_private
-        from app.relay.access import AccessError
+        from app.relay.access import AccessSetupError
         from app.swarm.invite.private import PrivateError
 
         try:
             private = ask_private()
-        except (AccessError, PrivateError) as error:
+        except (AccessSetupError, PrivateError) as error:
             raise UsageError(str(error)) from error
     return SwarmToJoin.named(relays, private)
 

@@ -64,7 +64,7 @@ def span(seconds: float) -> str:
 
 
 def exact_span(seconds: float) -> str:
-    """Returns a duration in its two largest units, rounded down.
+    """Returns a duration in one or two units, rounded down.
 
     >>> [exact_span(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
     ['4 s', '1 min', '1 h', '1 h 6 min', '1 d 3 h', '10 d']

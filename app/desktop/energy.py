@@ -78,7 +78,7 @@ class GpuCounters:
         """Returns the joules used since the last call by the cards on which a process in `own` computes; 0 at
         first."""
         try:
-            cards, library = ([], None) if self._power().dynamic else self._nvml.cards()
+            cards, library = ([], None) if self._power().dynamic else self._nvml.open_cards()
         except SourceError:  # a card, and no library to ask it by
             return 0.0
         if library is None:

@@ -72,7 +72,7 @@ class Nvml:
         self._open: tuple[list[Any], Any] | None = None
         self._rests_until = float("-inf")
 
-    def cards(self) -> tuple[list[Any], Any]:
+    def open_cards(self) -> tuple[list[Any], Any]:
         """Returns the cards' handles and the library, opening it if needed; ([], None) if there is no card or
         all of them sleep. Raises SourceError if there is a card that cannot be asked."""
         if not self.present() or self._clock() < self._rests_until:
@@ -133,7 +133,7 @@ class GpuOfOthers:
         """Returns the busiest card's share used by others; 0 for cards that sleep. Raises SourceError."""
         if not self._nvml.present():
             return ABSENT
-        cards, library = self._nvml.cards()
+        cards, library = self._nvml.open_cards()
         if not cards:
             return 0.0
         own = self._own()

@@ -92,8 +92,9 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
 
 
 def modelfile_text(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
-    """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both as paths
-    beside it. `system` is the system message used in training; left out if the template has none."""
+    """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both
+    relative to the Modelfile. `system`: the system message used in training; omitted if the template has
+    none."""
     tokenizer = ChatTokenizer(model)
     shape = read_architecture(model.config)
     lines = [f"FROM {source}"]

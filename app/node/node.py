@@ -176,7 +176,7 @@ class Node:
                 await self._pause()
             if self._leaving.is_set():
                 return
-            self._sandbox.wake()
+            self._sandbox.resume()
             step = asyncio.create_task(self._step())
             try:
                 await self._done_or_closed(step)
@@ -222,7 +222,7 @@ class Node:
     async def _pause(self) -> None:
         """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause needs
         no new sign-in and published groups are acknowledged, but no peer groups are fetched or checked."""
-        await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
+        await asyncio.to_thread(self._sandbox.suspend)  # anyone who still asks there is refused
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.pause_fetching(True)

@@ -27,7 +27,7 @@ _LONGEST_LIST = 8 * 2**20
 _log = logging.getLogger(__name__)
 
 
-class AccessError(Exception):
+class AccessSetupError(Exception):
     """The sign-in rule cannot be set up; the message says why and what to do."""
 
 
@@ -89,7 +89,7 @@ class AllowListAccess:
     private = None
 
     def __init__(self, path: Path) -> None:
-        """Raises AccessError if the file cannot be read or a line is not a key."""
+        """Raises AccessSetupError if the file cannot be read or a line is not a key."""
         self._path = path
         self._mark = _mark(path)
         self._keys = _keys(path)
@@ -106,7 +106,7 @@ class AllowListAccess:
                 return
             self._mark = mark
             self._keys = _keys(self._path)
-        except AccessError as error:
+        except AccessSetupError as error:
             _log.warning("%s The list stays as it was.", error)
 
 
@@ -125,16 +125,18 @@ def _keys(path: Path) -> frozenset[str]:
         with path.open("rb") as file:
             content = file.read(_LONGEST_LIST + 1)
     except OSError as error:
-        raise AccessError(
+        raise AccessSetupError(
             f"The list of keys {path} cannot be read ({error.strerror}): check its path."
         ) from error
     if len(content) > _LONGEST_LIST:
-        raise AccessError(f"The list of keys {path} is larger than 8 MB: shorten it.")
+        raise AccessSetupError(f"The list of keys {path} is larger than 8 MB: shorten it.")
     keys = set()
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         key = line.partition("#")[0].strip().lower()
         if key and not re.fullmatch(r"[0-9a-f]{64}", key):
-            raise AccessError(f"Line {number} of {path} is no key: write 64 hex digits, or put # before words.")
+            raise AccessSetupError(
+                f"Line {number} of {path} is no key: write 64 hex digits, or put # before words."
+            )
         keys.add(key)
     return frozenset(keys - {""})
 

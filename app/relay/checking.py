@@ -160,8 +160,9 @@ class Checker:
             self._wake.set()
 
     def record_report(self, reporter: bytes, id: bytes, reason: str) -> None:
-        """Adds a report of the group `id`: its author becomes more suspect, and with the reason bad_reward the
-        group is queued for a check. A report known to be wrong lowers the standing of `reporter`."""
+        """Records a report against the group `id`: its author becomes more suspect, and with the reason
+        bad_reward the group is queued for a check. A report known to be wrong lowers the standing of
+        `reporter`."""
         standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= MIN_WEIGHT:
             return

@@ -77,7 +77,7 @@ def test_a_card_counts_while_we_compute_on_it(tmp_path: Path, busy: dict[str, fl
         nvmlDeviceGetTotalEnergyConsumption=lambda card: spent["mJ"],
         nvmlDeviceGetComputeRunningProcesses=lambda card: [SimpleNamespace(pid=one) for one in users],
     )
-    nvml = cast(Nvml, SimpleNamespace(cards=lambda: (["card"], library)))
+    nvml = cast(Nvml, SimpleNamespace(open_cards=lambda: (["card"], library)))
     made = meter(tmp_path, GpuCounters(nvml, lambda: GpuPower(dynamic=False, asleep=False)))
     busy.update(all=101.0, ours=11.0)
     made.read()

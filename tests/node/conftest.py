@@ -18,7 +18,7 @@ class SharedSandbox:
     def __init__(self, sandbox: Sandbox, resting: bool = False, late: object = None, sets: object = ()) -> None:
         self._sandbox = sandbox
         if not resting:  # its child is kept over a beginning with a rest
-            sandbox.wake()
+            sandbox.resume()
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
         return self._sandbox.score(coordinates, answers)
@@ -28,11 +28,11 @@ class SharedSandbox:
     ) -> list[QuestionPrompt | QuestionError]:
         return self._sandbox.questions(places, onward, worked)
 
-    def rest(self) -> None:
-        self._sandbox.rest()
+    def suspend(self) -> None:
+        self._sandbox.suspend()
 
-    def wake(self) -> None:
-        self._sandbox.wake()
+    def resume(self) -> None:
+        self._sandbox.resume()
 
     def close(self) -> None:
         pass
@@ -49,4 +49,4 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> 
     monkeypatch.delenv("FAKE_TROUBLE", raising=False)
     monkeypatch.setattr(node, "Sandbox", partial(SharedSandbox, sandbox))
     yield Bench(tmp_path)
-    sandbox.wake()  # a node that ended while it rested left it so
+    sandbox.resume()  # a node that ended while it rested left it so

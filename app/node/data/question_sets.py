@@ -124,7 +124,7 @@ def offer(home: Path, content: str) -> bool:
     return True
 
 
-def offered(home: Path) -> list[KeptSet]:
+def pending_class_sets(home: Path) -> list[KeptSet]:
     """Returns the sets handed out by classes that the owner has not accepted or declined."""
     return [one for one in stored_sets(home, OFFERED_FOLDER) if not (home / FOLDER / one.file.name).exists()]
 

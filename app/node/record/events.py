@@ -97,7 +97,7 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
 class PlacementDone(_Event, frozen=True, tag="placement"):
     """The result of a placement: the prompt style, and levels by family (empty if the model cannot begin with
     any yet). `later`: families that join when it is their turn. `waiting`: families that are still too hard.
-    `lesson`: number of own right answers that the next round teaches."""
+    `lesson`: number of the model's own right answers that the next round trains on."""
 
     round: int
     way: str

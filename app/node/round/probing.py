@@ -51,7 +51,7 @@ async def probe(
     every: int = 1,
 ) -> tuple[Probe, MeasuredAnswers]:
     """Measures the current adapter and returns the result and the answers. `joined_P`: questions measured in
-    addition to the curve's. `every`: only each n-th question of the curve is asked (see UNTRAINED and FIRST).
+    addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED and FIRST).
     Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::every]

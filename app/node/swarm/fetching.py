@@ -139,8 +139,8 @@ class PeerFetcher:
             await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
 
     def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
-        """Called when a round with these own groups is saved. Records which levels were solved, and wakes the
-        loop, because others may have published meanwhile."""
+        """Called with a round's own groups once it is saved. Records which levels were solved, and wakes the
+        loop, because others may have published by then."""
         for own in own_P:
             where = own.question.coordinates
             self._solved.pop((where.family, where.level), None)

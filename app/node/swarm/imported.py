@@ -21,7 +21,7 @@ from app.node.history import history
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, informative
 from app.sapo.questions import VERSION
-from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxSuspended
 from app.swarm.identity.identity import Identity, IdentityError
 from app.swarm.identity.storage import public_identity
 from app.swarm.intake import archive
@@ -43,8 +43,8 @@ _AT_ONCE = 256
 
 async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
     """Adds imported groups to a buffer, now and whenever the owner imports more; the owner vouches for their
-    authors. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds report
-    too."""
+    authors. Runs until it is cancelled, or until the scoring process cannot be started (rounds report that,
+    too)."""
     seen: float | None = None
     left: list[ArchivedGroup] = []
     while True:
@@ -59,7 +59,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
                         buffer.vouched.add(line.group.pk)
                         buffer.add(group)
                 del left[:_AT_ONCE]
-        except (OSError, ArchiveError, SandboxResting):
+        except (OSError, ArchiveError, SandboxSuspended):
             pass  # none was imported, it is being replaced, or the node is paused
         except SandboxError:
             return

@@ -167,7 +167,7 @@ class RelayState:
             await self.write_standings()
 
     async def write_standings(self) -> None:
-        """Saves changed standings to the backplane. Those it refuses are saved with the next ones."""
+        """Saves changed standings to the backplane. Any that it refuses are retried at the next save."""
         news = list(self.standings.pop_changed().items())
         for start in range(0, len(news), WRITTEN_AT_ONCE):
             put = [

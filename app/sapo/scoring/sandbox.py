@@ -62,7 +62,7 @@ class SandboxError(Exception):
     """
 
 
-class SandboxResting(SandboxError):
+class SandboxSuspended(SandboxError):
     """The sandbox is resting, or was put to rest before the answer came."""
 
 
@@ -129,16 +129,16 @@ class Sandbox:
                 made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
         return made
 
-    def rest(self) -> None:
+    def suspend(self) -> None:
         """Ends the child, which frees its memory, and starts none until `wake`. Waiting calls, and calls made
-        meanwhile, raise SandboxResting."""
+        meanwhile, raise SandboxSuspended."""
         with self._starting:
             self._resting = True
             child, self._child = self._child, None
         if child is not None:
             child.kill()
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         """Starts a child after a rest; does nothing if the sandbox is not resting."""
         with self._starting:
             if self._resting and not self._closed:
@@ -237,7 +237,7 @@ class Sandbox:
         if self._closed:
             raise SandboxError("The scoring process was closed: open a new Sandbox.")
         if self._resting:
-            raise SandboxResting("The scoring process rests: wake it first.")
+            raise SandboxSuspended("The scoring process rests: wake it first.")
 
     def _drop(self, child: _Child) -> None:
         child.kill()

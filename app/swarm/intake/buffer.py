@@ -195,8 +195,8 @@ class PeerBuffer:
         ]
 
     def count_ready(self, recipe: Recipe) -> int:
-        """Number of ready groups that are fresh and of trusted authors. People's groups are not counted: a
-        round takes them in addition, and they would keep other groups from being fetched."""
+        """Number of ready groups that are fresh and from trusted authors. Groups by humans do not count: a
+        round takes those in addition, and they would keep other groups from being fetched."""
         return sum(
             not is_single_right_answer(offer.rewards_G)
             and (recipe.max_age is None or offer.age <= recipe.max_age)
@@ -216,8 +216,8 @@ class PeerBuffer:
         return list(self._out)
 
     def give_back(self, blamed: bool = True) -> None:
-        """Returns the groups that are out to ready, because the round was lost. `blamed`: the trainer died on
-        these groups; a group that was out at two such deaths is dropped."""
+        """Makes the groups that are out ready again, because their round was lost. `blamed`: the trainer died
+        on them; a group that was out at two such deaths is dropped."""
         for group in self._out:
             if not blamed or group.id not in self._suspects:
                 self._insert(group)

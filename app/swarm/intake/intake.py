@@ -25,7 +25,7 @@ from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
-from app.sapo.scoring.sandbox import Sandbox, SandboxResting, score_group
+from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
 from app.sapo.sets.question_set import is_own
 from app.swarm.identity import identity
 from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
@@ -173,7 +173,7 @@ class Intake:
         for one in items:
             try:
                 verdict = self.check(one, now_ms, oldest_s)
-            except SandboxResting:
+            except SandboxSuspended:
                 break
             if isinstance(verdict, PeerGroup):
                 checked.append(verdict)

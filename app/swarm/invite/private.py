@@ -81,7 +81,7 @@ def new_words() -> str:
     return words_from_number(number)
 
 
-def check_words(text: str) -> str:
+def validate_words(text: str) -> str:
     """Checks the words and returns them in canonical form: lower case, single blanks; hyphens and commas
     between them are accepted. Detects nearly every typing error without the slow key derivation: unknown words
     always, others 63 times of 64. Raises PrivateError."""
@@ -106,7 +106,7 @@ def private_swarm_from_text(text: str) -> Private:
     (fast). Raises PrivateError."""
     if text.strip().startswith("a1."):
         return parse_access_key(text.strip())
-    secret = check_words(text).encode()
+    secret = validate_words(text).encode()
     return Private(nacl.pwhash.argon2id.kdf(_KEY_BYTES, secret, _SALT, _OPERATIONS, _MEMORY))
 
 

@@ -34,8 +34,8 @@ class ChatStage(Enum):
 
 
 class ChatControl(QObject):
-    """Controls the chat process. Signals: `changed` when the stage changes, `replied` with each reply, `broke`
-    with a sentence when pending requests will get no more replies."""
+    """Controls the chat process. Signals: `changed` when the stage changes, `replied` with each reply, `broke`,
+    with the reason, when pending requests will get no more replies."""
 
     changed = Signal()
     replied = Signal(object)

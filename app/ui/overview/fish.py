@@ -46,7 +46,7 @@ _FINS = (1, 3, 6, 10)
 _MOSTLY = 0.5
 
 
-class Fish(msgspec.Struct, frozen=True, kw_only=True):
+class FishShape(msgspec.Struct, frozen=True, kw_only=True):
     """A fish's shape: `length` is a share of the longest, `fins` are on its back, `stripes` on its side."""
 
     length: float = _FRY
@@ -54,26 +54,26 @@ class Fish(msgspec.Struct, frozen=True, kw_only=True):
     stripes: int = 0
 
 
-def make_fish(solved: float | None, climbed: int, mastered: int) -> Fish:
+def make_fish(solved: float | None, climbed: int, mastered: int) -> FishShape:
     """Returns the fish of a model that solves the share `solved` of new puzzles, has climbed `climbed` levels
     in all, and solves at least half of the new puzzles of `mastered` families. Length, fins and stripes show
     these three.
 
     >>> make_fish(None, 0, 0)
-    Fish(length=0.42, fins=0, stripes=0)
+    FishShape(length=0.42, fins=0, stripes=0)
     >>> make_fish(0.5, climbed=4, mastered=3)
-    Fish(length=0.71, fins=2, stripes=3)
+    FishShape(length=0.71, fins=2, stripes=3)
     >>> make_fish(1.0, climbed=40, mastered=55)
-    Fish(length=1.0, fins=4, stripes=6)
+    FishShape(length=1.0, fins=4, stripes=6)
     """
-    return Fish(
+    return FishShape(
         length=round(_FRY + (1 - _FRY) * min(1.0, max(0.0, solved or 0.0)), 3),
         fins=sum(climbed >= least for least in _FINS),
         stripes=min(MAX_STRIPES, mastered),
     )
 
 
-def current_fish(view: View) -> Fish:
+def current_fish(view: View) -> FishShape:
     """Returns the model's current fish."""
     return make_fish(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
@@ -109,7 +109,7 @@ _STROKES = 2 * math.pi
 
 
 def paint(
-    painter: QPainter, theme: Theme, fish: Fish, nose: QPointF, length: float, phase: float = 0.0
+    painter: QPainter, theme: Theme, fish: FishShape, nose: QPointF, length: float, phase: float = 0.0
 ) -> None:
     """Paints the fish looking right, `length` pixels long, with its nose at `nose`. `phase` is the position of
     the tail's stroke in turns; 0 is at rest."""
@@ -160,7 +160,7 @@ def _outline(spine: list[QPointF]) -> QPainterPath:
     return path
 
 
-def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
+def _fins(painter: QPainter, fish: FishShape, body: QColor, phase: float) -> None:
     """Paints tail, belly and back fins, behind the body and lighter."""
     fin = QColor(body)
     fin.setAlphaF(0.72)
@@ -242,7 +242,7 @@ class Pond(QWidget):
         super().__init__()
         self._theme, self._choices, self._press = theme, choices, press
         self.timer = QTimer(self, interval=FRAME_MS)
-        self._fish, self._swims = Fish(), False
+        self._fish, self._swims = FishShape(), False
         self._frame = 0
         self._drawn: dict[int, QPixmap] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # else all behind it is painted each time

@@ -55,8 +55,8 @@ _KINDS = {
 
 
 class OwnQuestions(Card):
-    """A card on the page Skills that adds and manages the person's own question sets. Files are read in a
-    thread: a large one takes seconds."""
+    """A card on the Skills page to add and manage the user's own question sets. It reads files in a thread,
+    because large ones take seconds."""
 
     _read = Signal(object)
 
@@ -273,7 +273,7 @@ class OwnQuestions(Card):
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
             clear_layout(rows)
-        offers, sets = question_sets.offered(self._home), question_sets.register_sets(self._home)
+        offers, sets = question_sets.pending_class_sets(self._home), question_sets.register_sets(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))
         self._class.setVisible(bool(offers))

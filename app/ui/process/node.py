@@ -110,9 +110,9 @@ class NodeProcess(QObject):
             self._close()
 
     def tell(self, **command: object) -> None:
-        """Sends the node a command, or keeps it for the next one if none runs. While a node leaves, it may end
-        before it reads a command, so the next one gets it too; only "finish" goes to the leaving node alone,
-        and "harder" to the next one alone."""
+        """Sends the node a command, or keeps it for the next one if none is running. A node that is shutting
+        down may end before it reads a command, so the next one gets it too; but "finish" goes only to the old
+        node, and "harder" only to the next."""
         line = json.dumps(command).encode() + b"\n"
         there, name = self.running and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):

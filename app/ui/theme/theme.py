@@ -254,7 +254,7 @@ class Theme(QObject):
         self._follow()
 
     def colour(self, name: str, alpha: float = 1.0) -> QColor:
-        """Returns a colour of the palette by its field's name."""
+        """Returns the palette's colour with this field name."""
         colour = QColor(getattr(self.palette, name))
         colour.setAlphaF(alpha)
         return colour
@@ -280,7 +280,7 @@ class Theme(QObject):
 
 
 def font(size: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """The bundled font at a size in pixels, with digits of equal width."""
+    """The bundled font at this pixel size, with digits of equal width."""
     made = QFont()
     made.setFamilies(["Inter"])
     made.setPixelSize(size)

@@ -51,13 +51,13 @@ class InviteField(QLineEdit):
             number_from_words,
             try_split_words,
         )
-        from app.swarm.invite.private import PrivateError, check_words
+        from app.swarm.invite.private import PrivateError, validate_words
 
         text, wrong, room = self.text().strip(), "", None
         try:
             words = try_split_words(text)
             if words is not None and not is_invite_number(number_from_words(words)):
-                text = check_words(text)
+                text = validate_words(text)
             else:
                 invite = invite_from_text(text)
                 room = invite.room

@@ -111,7 +111,7 @@ def projections(shape: Architecture) -> list[Projection]:
     return found
 
 
-def hidden_states(
+def completion_hidden_states(
     weights: Weights, adapter: Adapter, layout: Layout, checkpointing: bool = False
 ) -> torch.Tensor:
     """Returns the normed hidden states (C, d) at the positions that predict the completions' tokens. With

@@ -313,7 +313,9 @@ class NativeNetwork:
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:
         layout = pack(sequences_S, self.device, self._least_shared)
-        return States(decoder.hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head)
+        return States(
+            decoder.completion_hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head
+        )
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
         if not self._merges:

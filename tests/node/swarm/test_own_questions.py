@@ -296,19 +296,22 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
                 bench.home, found([invite]), recipe=RECIPES["default"], external=0, families=("chain_sum",)
             )
             bench.run(
-                lambda event, home=bench.home: bool(question_sets.offered(home)), pupil, rounds=200, seed=number
+                lambda event, home=bench.home: bool(question_sets.pending_class_sets(home)),
+                pupil,
+                rounds=200,
+                seed=number,
             )
         assert [question_sets.stored_sets(home) for home in homes] == [[], [], []], "nothing is kept unseen"
-        [offer] = question_sets.offered(homes[1])
+        [offer] = question_sets.pending_class_sets(homes[1])
         question_sets.decline(offer)
         words = ["questions", "add", f"class:{MADE.name}", "--home", str(homes[0]), "--json"]
         assert main([*words, "--dry-run"]) == 0 and json.loads(capsys.readouterr().out)["questions"] == 30
         assert not question_sets.stored_sets(homes[0])
         assert main(words) == 0
         [kept] = question_sets.stored_sets(homes[0])
-        assert kept.made == MADE and question_sets.offered(homes[0]) == []
+        assert kept.made == MADE and question_sets.pending_class_sets(homes[0]) == []
         assert not question_sets.offer(homes[1], encode(MADE).decode()), "declined is declined"
-        assert [one.made for one in question_sets.offered(homes[2])] == [MADE]
+        assert [one.made for one in question_sets.pending_class_sets(homes[2])] == [MADE]
         bench = Bench(tmp_path / "0")
         bench.sets = [kept.file]
         seen = bench.run(families={MADE.family_name: 0})

@@ -25,7 +25,7 @@ from tests.node.bench import Bench, of
 
 @pytest.fixture(autouse=True)
 def awake(sandbox: Sandbox) -> None:
-    sandbox.wake()  # a paused node of another test lets it rest
+    sandbox.resume()  # a paused node of another test lets it rest
 
 
 def question(held_out: bool = False, family: str = "chain_sum", level: int = 1) -> Question:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.common.signing import public_key
-from app.relay.access import AccessError, AllowListAccess, InviteAccess, OpenAccess
+from app.relay.access import AccessSetupError, AllowListAccess, InviteAccess, OpenAccess
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.invite.private import mint
@@ -101,11 +101,11 @@ def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pyt
 
 def test_a_list_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "keys"
-    with pytest.raises(AccessError, match="check its path"):
+    with pytest.raises(AccessSetupError, match="check its path"):
         AllowListAccess(path)
     for content in (b"\xff\xfe", b"ab", b"0" * 63, b"0" * 64 + b" bob", b"g" * 64):
         path.write_bytes(content)
-        with pytest.raises(AccessError, match="Line 1"):
+        with pytest.raises(AccessSetupError, match="Line 1"):
             AllowListAccess(path)
     path.write_bytes(b"")
     assert is_restricted(answer(state(AllowListAccess(path)), ANN), "list")

@@ -29,7 +29,7 @@ from app.sapo.questions import (
 )
 from app.sapo.scoring import sandbox as module
 from app.sapo.scoring.pipe import MAX_FRAME, Judge, PipeError, frame
-from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting, score_group
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxSuspended, score_group
 
 ROOT = Path(__file__).resolve().parents[3]
 STAND_IN = Path(__file__).with_name("stand_in_child.py")
@@ -463,21 +463,21 @@ def test_a_resting_sandbox_has_no_child_whoever_asks_and_wakes_with_one() -> Non
         assert sandbox.score(QUESTION.coordinates, [RIGHT]) == [1.0]
         first = sandbox.pid
         assert first is not None
-        sandbox.rest()
-        sandbox.rest()
+        sandbox.suspend()
+        sandbox.suspend()
         for ask in (
             lambda: sandbox.score(QUESTION.coordinates, [RIGHT]),
             lambda: sandbox.questions([anywhere()]),
         ):
-            with pytest.raises(SandboxResting, match="wake it first"):
+            with pytest.raises(SandboxSuspended, match="wake it first"):
                 ask()
         assert sandbox.pid is None and wait_until_gone(first)
-        sandbox.wake()
+        sandbox.resume()
         second = sandbox.pid
         assert second not in (None, first)
-        sandbox.wake()
+        sandbox.resume()
         assert sandbox.score(QUESTION.coordinates, [RIGHT, WRONG]) == [1.0, 0.0] and sandbox.pid == second
-    for late in (sandbox.rest, sandbox.wake):
+    for late in (sandbox.suspend, sandbox.resume):
         late()
         assert sandbox.pid is None
 
@@ -492,8 +492,8 @@ def test_a_rest_holds_also_against_a_thread_that_waits(asked: str) -> None:
         else:
             waiting = thread.submit(sandbox.questions, [anywhere("hang"), anywhere()])
         time.sleep(0.2)
-        sandbox.rest()
-        with pytest.raises(SandboxResting):
+        sandbox.suspend()
+        with pytest.raises(SandboxSuspended):
             waiting.result(timeout=30)
         assert sandbox.pid is None
 
@@ -502,5 +502,5 @@ def test_a_rest_holds_also_against_a_thread_that_waits(asked: str) -> None:
 def test_a_sandbox_may_begin_with_a_rest() -> None:
     with Sandbox(resting=True) as sandbox:
         assert sandbox.pid is None
-        sandbox.wake()
+        sandbox.resume()
         assert sandbox.pid is not None and sandbox.score(anywhere(), ["right"]) == [1.0]

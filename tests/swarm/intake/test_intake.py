@@ -379,14 +379,14 @@ def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sa
         one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
     ) -> PeerGroup | IntakeReason:
         verdict = check(one, now_ms)
-        sandbox.rest()
+        sandbox.suspend()
         return verdict
 
     intake.check = once  # type: ignore[method-assign]
     try:
         sifted = intake.check_batch(items, NOW_MS)
     finally:
-        sandbox.wake()
+        sandbox.resume()
     assert [one.id for one in sifted.checked] == [signed(honest(6)).id] and not sifted.refused
     intake.check = check  # type: ignore[method-assign]
     assert [one.id for one in intake.check_batch(items[2:], NOW_MS).checked] == [signed(honest(8)).id]

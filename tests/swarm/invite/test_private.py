@@ -11,10 +11,10 @@ from app.swarm.invite.invite import Invite, InviteError, invite_from_text, is_in
 from app.swarm.invite.private import (
     Private,
     PrivateError,
-    check_words,
     new_words,
     parse_access_key,
     private_swarm_from_text,
+    validate_words,
 )
 from app.swarm.wire.body import SwarmId
 
@@ -34,7 +34,7 @@ def test_every_code_is_six_words_that_check_each_other(number: int) -> None:
     words = words_from_number(private._checked(number))
     if is_invite_number(private._checked(number)):
         return  # one of 131,072 says an invite
-    assert check_words(words) == words
+    assert validate_words(words) == words
     assert len(words.split()) == 6
 
 
@@ -42,7 +42,7 @@ def test_words_in_the_wrong_field_are_told_where_they_belong() -> None:
     spoken = Invite(url="ws://192.168.1.20:8777/v1/ws", room="class").words()
     assert spoken is not None
     with pytest.raises(PrivateError, match="are an invite"):
-        check_words(spoken)
+        validate_words(spoken)
     with pytest.raises(InviteError, match="private swarm"):
         invite_from_text(WORDS)
 
@@ -55,7 +55,7 @@ def test_one_wrong_word_of_the_list_is_found_63_times_of_64() -> None:
     slips = 0
     for other in invite._list():
         try:
-            check_words(f"abuse boss {other} battle rubber warrior")
+            validate_words(f"abuse boss {other} battle rubber warrior")
         except PrivateError:
             continue
         slips += 1

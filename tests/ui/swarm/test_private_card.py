@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.swarm.invite.invite import invite_from_text
-from app.swarm.invite.private import check_words
+from app.swarm.invite.private import validate_words
 from app.ui.frame.frame import Actions
 from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
 from app.ui.theme import Theme
@@ -69,7 +69,7 @@ def test_new_words_are_shown_once_and_then_on_request(qtbot: QtBot, light: Theme
     card.show()
     shown(card)["Make new words"].click()
     (words,) = joined
-    assert check_words(words) == words and words in texts(card) and card._qr.isVisible()
+    assert validate_words(words) == words and words in texts(card) and card._qr.isVisible()
     shown(card)["Hide the words"].click()
     assert words not in texts(card) and not card._qr.isVisible()
     copy = next(iter(card.findChildren(CopyButton)))
