@@ -123,7 +123,7 @@ def test_without_a_template_a_prompt_opens_as_the_tokenizer_opens_a_text(tiny: P
     assert ChatTokenizer(model).prompt(MESSAGES) == [3, *text]
     found = ModelText(ChatTokenizer(model), "tiny", 256)
     assert found.stops == {1, vocabulary["w5\n\n"]}
-    answer = found.write([[([5, vocabulary["w5\n\n"]], [-1.0, -1.0], True)]])[0][0]
+    answer = found.completions([[([5, vocabulary["w5\n\n"]], [-1.0, -1.0], True)]])[0][0]
     assert answer.text == "w1" and answer.finished and len(answer.tokens_T) == 2
 
 

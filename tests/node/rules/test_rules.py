@@ -660,4 +660,4 @@ def test_nothing_changes_before_the_next_change(schedule: Schedule, moment: int,
     if change is not None:
         assert schedule.is_open(change, BERLIN) is not now
     same = Schedule(*(parse_span(format_span(span)) for span in (schedule.weekdays, schedule.weekend)))
-    assert same.open(between, BERLIN) is now
+    assert same.is_open(between, BERLIN) is now

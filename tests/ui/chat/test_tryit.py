@@ -311,7 +311,7 @@ def test_the_real_process_answers_and_goes_with_the_page(
     try:
         page._card.family.setCurrentIndex(page._card.family.findData("chain_sum"))
         press(qtbot, page, "Draw a puzzle")
-        qtbot.waitUntil(lambda: page._puzzle is not None, timeout=2 * PATIENCE_MS)
+        qtbot.waitUntil(lambda: page._card.puzzle is not None, timeout=2 * PATIENCE_MS)
         qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
         press(qtbot, page, "Ask both")
         qtbot.waitUntil(lambda: "A right answer:" in texts(page), timeout=2 * PATIENCE_MS)

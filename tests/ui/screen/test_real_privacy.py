@@ -66,8 +66,8 @@ def test_what_leaves_is_shown_as_it_leaves_and_stops_at_once(
 
         def sent() -> list[str]:
             rows = [row for row in page.findChildren(MessageRow) if row.isVisibleTo(page)]
-            assert all(row._message is not None and row._message.outgoing for row in rows)
-            return [row._message.kind for row in rows if row._message is not None]
+            assert all(row.message is not None and row.message.outgoing for row in rows)
+            return [row.message.kind for row in rows if row.message is not None]
 
         qtbot.waitUntil(lambda: "pub" in sent(), timeout=PATIENCE_MS)
         print(f"\n{page._answer.text()}; {swarm.given} puzzles given, {len(swarm.messages)} messages shown.")
