@@ -131,7 +131,11 @@ def test_missing_libraries_are_a_reason_too(
 ) -> None:
     monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr(display, "install_missing_libraries", lambda *_: "This system lacks libfish.so.1; run `sudo catch fish`.")
+    monkeypatch.setattr(
+        display,
+        "install_missing_libraries",
+        lambda *_: "This system lacks libfish.so.1; run `sudo catch fish`.",
+    )
     assert cli.main([]) == 0
     assert opened == [("run", "--solo")]
     assert "because this system lacks libfish.so.1; run `sudo catch fish`; " in capsys.readouterr().err

@@ -270,7 +270,14 @@ def test_interrupted_it_says_so_and_ends_with_1(ready: Path, launch: Launch) -> 
     assert err.splitlines()[-1].startswith("shoal: Stopped.") and "Traceback" not in err
 
 
-@pytest.mark.parametrize("where", ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "pip.conf"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "PIP_TARGET",
+        "pip.conf",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("PIP_PREFIX", "PIP_ROOT")),
+    ],
+)
 def test_what_redirects_pip_does_not_redirect_the_packages(
     where: str, ready: Path, tmp_path: Path, launch: Launch
 ) -> None:
