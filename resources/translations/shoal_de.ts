@@ -1411,10 +1411,6 @@
    </translation>
   </message>
   <message>
-   <source>puzzles with their answers</source>
-   <translation>Rätsel mit ihren Antworten</translation>
-  </message>
-  <message>
    <source>Shared / learned from</source>
    <translation>Geteilt / gelernt aus</translation>
   </message>
@@ -1429,6 +1425,21 @@
   <message>
    <source>about {span} each</source>
    <translation>je etwa {span}</translation>
+  </message>
+  <message>
+   <source>{n} new kind learned</source>
+   <translation>{n} neue Art gelernt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} new kinds learned</source>
+   <translation>
+    <numerusform>{n} neue Art gelernt</numerusform>
+    <numerusform>{n} neue Arten gelernt</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>puzzles with their answers</source>
+   <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
    <source>Help page</source>

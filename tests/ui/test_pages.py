@@ -236,6 +236,20 @@ def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actio
     assert "reading other models' answers" in texts(page)
     page.show_view(views.msgspec.structs.replace(view, step=Step.PLACING, lesson=False, done=0, total=0))
     assert "trying other kinds of puzzles" in texts(page) and page._now._bar.value() == 0
+    page.show_view(views.msgspec.structs.replace(view, step=Step.PLACING, left_s=None))
+    assert "testing what a lesson from others changes, kind 2 of 12" in texts(page)
+
+
+def test_overview_counts_the_kinds_that_it_learned_from_others(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    page, view = Overview(light, actions), views.learning(swarm=views.swarm(waiting=0))
+    qtbot.addWidget(page)
+    page.show_view(view)
+    assert "puzzles with their answers" in texts(page)
+    learned = views.msgspec.structs.replace(view.families[0], learned_from=("brisk-otter-0001",))
+    page.show_view(views.msgspec.structs.replace(view, families=(learned, *view.families[1:])))
+    assert "1 new kind learned" in texts(page)
 
 
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:

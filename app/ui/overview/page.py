@@ -330,15 +330,17 @@ class Overview(Page):
         else:
             linked = tr("connected") if swarm.connected else tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
-            waiting = (
-                counted("{n} on its way", "{n} on their way", swarm.waiting)
-                if swarm.waiting
-                else tr("puzzles with their answers")
-            )
+            learned = sum(bool(family.learned_from) for family in view.families)
+            if swarm.waiting:
+                about = counted("{n} on its way", "{n} on their way", swarm.waiting)
+            elif learned:
+                about = counted("{n} new kind learned", "{n} new kinds learned", learned)
+            else:
+                about = tr("puzzles with their answers")
             known = swarm.given_ever or swarm.relay
             shared = number(swarm.given_ever) if known else "–"
             given = tr("{given} / {taken}", given=shared, taken=number(view.taken))
-            third.say(tr("Shared / learned from"), given, waiting)
+            third.say(tr("Shared / learned from"), given, about)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
         last.say(
             tr("Last saved"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
