@@ -18,8 +18,8 @@ from engines import files as once
 HOLDS = """
 import sys
 from pathlib import Path
-from engines.files import alone
-with alone(Path(sys.argv[1])):
+from engines.files import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
