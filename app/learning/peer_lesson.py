@@ -82,8 +82,8 @@ OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
 share of right answers exceeds by OPENS_SHARE what the same answers earn at another question of the family. A
 constant answer earns the same at both."""
 OWN_LOSS, TALK_LOSS = 0.05, 0.05
-"""Maximum cost of a lesson: drop of the share of right answers in the active families, and relative rise of the
-perplexity of everyday replies."""
+"""Maximum cost of lessons: drop of the share of right answers in the active families by one lesson, and
+relative rise of the perplexity of everyday replies over its value before the first round."""
 NOISE_ERRORS = 1.5
 """A loss between two trials counts only above this many standard errors of the difference."""
 MAX_ACTIVE = 16
@@ -371,18 +371,19 @@ def harms(
     """Whether a lesson cost more than OWN_LOSS or TALK_LOSS. `before` and `after`: trials of the active
     families, or none to judge everyday language alone. `everyday`: perplexity of everyday replies before and
     after the lesson, None for a model that does not chat. `untaught`: the perplexity before the first round,
-    None if unknown; all lessons together may raise it by no more than one lesson may.
+    None if unknown. All lessons together may raise it by TALK_LOSS. Lessons often lower it (small talk is
+    trained on), and the next one may use up what they gained.
 
     >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
     (False, True, True)
-    >>> harms([was], [was], (20.8, 21.2), 20.0), harms([was], [was], (22.0, 21.9), 20.0)
-    (True, False)
+    >>> [harms([was], [was], talk, 20.0) for talk in ((20.8, 21.2), (22.0, 21.9), (18.0, 20.5))]
+    [True, False, False]
     """
     first, last = everyday
     talk = False
     if first is not None and last is not None:
-        talk = last > max(first, (1 + TALK_LOSS) * min(first, untaught or first))
+        talk = last > max(first, (1 + TALK_LOSS) * (untaught or first))
     return talk or _lost(before, after, OWN_LOSS)
 
 
