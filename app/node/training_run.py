@@ -325,7 +325,7 @@ class TrainingRun:
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self) -> bool:
-        """Continues the peer lesson that was interrupted, or begins one that is due. False if there is none."""
+        """Teaches the peer lesson that was interrupted, or one that is due. Returns False if there is none."""
         if self._swarm is None or not self._taught_zero:
             return False
         try:

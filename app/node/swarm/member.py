@@ -319,7 +319,7 @@ class SwarmMember:
         """Returns the checks for groups of a swarm, after adding those that waited when the node last ended."""
         self._swarm = swarm
         saved = files.read_json(self._folder / WAITING_FILE, WaitingGroups)
-        if saved is not None and saved.swarm == swarm:  # in a private swarm every author is trusted
+        if saved is not None and saved.swarm == swarm:
             self.buffer.restore_waiting(saved)
         return Intake(self._sandbox, swarm, own_keys, families=self._known, sets=lambda: self._shared)
 

@@ -50,6 +50,8 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[PeerGroup, ...]
     taught: dict[str, int]
     learned: frozenset[str]
+    trusted: bool = False
+    """Whether the owner trusted every author: they came in a private swarm."""
 
 
 class PeerBuffer:
@@ -154,10 +156,14 @@ class PeerBuffer:
             groups=tuple(self._waiting.values()),
             taught=dict(self.times_taught),
             learned=frozenset(self._learned),
+            trusted=self.vouches_for_all,
         )
 
     def restore_waiting(self, saved: WaitingGroups) -> None:
-        """Adds saved groups that are younger than a relay's archive and were not here before."""
+        """Adds saved groups that are younger than a relay's archive and were not here before. Does nothing if
+        they are of a public swarm and every author is trusted now: swarms may have the same name."""
+        if self.vouches_for_all and not saved.trusted:
+            return
         oldest = self.now_ms() - ARCHIVED_S * 1000
         for group in saved.groups:
             if group.age_from_ms >= oldest and self.add(group) and group.id in self._waiting:

@@ -108,7 +108,7 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
 
 
 class WantedQuestions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One question, or all questions of a family and level if `seed` is None."""
+    """Asks for groups of one question, or of any question of this family and level if `seed` is None."""
 
     family: FamilyName
     level: Annotated[int, msgspec.Meta(ge=0, le=63)]

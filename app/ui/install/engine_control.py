@@ -73,7 +73,7 @@ class EngineControl(JobControl[EnginePack]):
             self._look_again(doing=None)
 
     def obstacle(self) -> Problem | None:
-        """Looks for the engine and returns a Problem if there is none, so that nothing can be learned; else
+        """Looks for the engine. Returns a Problem if there is none, because nothing can be learned then; else
         None."""
         self._notice_loss()
         if self.state.there:
