@@ -22,10 +22,10 @@ SUMMARY = "use your model in other programs on this computer"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Serves the model to programs on this computer at an address like OpenAI's: MODEL is what it has "
-        "become, MODEL:before what it was. It listens on 127.0.0.1 alone, asks for a token, loads the model at "
-        "the first request, and frees its memory after ten quiet minutes. A node that learns in the same data "
-        "folder pauses while it answers."
+        "Serves the model to programs on this computer at an address like OpenAI's: MODEL is the model as it "
+        "came, puzzles what it has learned. It listens on 127.0.0.1 alone, asks for a token, loads the model "
+        "at the first request, and frees its memory after ten quiet minutes. A node that learns in the same "
+        "data folder pauses while it answers."
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
@@ -87,6 +87,7 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     from app.models.catalogue import full_name
     from app.models.shelf import locate
     from app.serve.model import ModelProcess
+    from app.serve.openai import PUZZLES
     from app.serve.server import LOOPBACK, Server, bind, serve, token
 
     model = full_name(args.model)
@@ -110,11 +111,10 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     command = [sys.executable, "-m", "app.cli", "serve", "--answers", "--home", str(home)]
     process = ModelProcess([*command, "--model", model, "--engine", args.engine], home, told)
     if args.json:
-        models = [name, f"{name}:before"]
+        models = [name, PUZZLES]
         print(json.dumps({"event": "serving", "url": url, "token": secret, "models": models}), flush=True)
     else:
-        print(
-            f"Address  {url}\nToken    {secret or 'none needed'}\nModel    {name}, or {name}:before", flush=True
-        )
+        names = f"{name}, or {PUZZLES} for what it learned"
+        print(f"Address  {url}\nToken    {secret or 'none needed'}\nModel    {names}", flush=True)
     await serve(listener, Server(process, name, secret), process, ended)
     return 0

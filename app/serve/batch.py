@@ -123,7 +123,8 @@ def _begun(text: str, stops: Sequence[str]) -> int:
 
 class Batch:
     """Generates answers to several requests together on one engine. `context`: context length in tokens.
-    `refresh()`: loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt. `grammar`:
+    `refresh()`: loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt, for the base
+    model if its second argument is true. `grammar`:
     compiles GBNF text into a grammar in its initial state."""
 
     def __init__(
@@ -132,7 +133,7 @@ class Batch:
         tokenizer: ChatTokenizer,
         context: int,
         refresh: Callable[[], object],
-        prompt: Callable[[Prompt], list[int]],
+        prompt: Callable[[Prompt, bool], list[int]],
         grammar: Callable[[str], Grammar],
     ) -> None:
         self._engine, self._tokenizer, self._context = engine, tokenizer, context
@@ -149,7 +150,7 @@ class Batch:
     def add(self, start: Start) -> Reply:
         """Queues a request. Returns Began, or Refused if a prompt is empty, too long or invalid."""
         try:
-            prompts_P = [self._prompt(prompt) for prompt in start.prompts]
+            prompts_P = [self._prompt(prompt, start.plain) for prompt in start.prompts]
             grammars = [
                 self._grammar(start.grammar) if start.grammar else None for _ in range(len(prompts_P) * start.n)
             ]

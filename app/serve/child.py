@@ -70,8 +70,9 @@ class ServedModel:
             self._grammars = Grammars(self._folder)
         return self._grammars.begin(text)
 
-    def prompt(self, prompt: messages.Prompt) -> list[int]:
-        """Tokenizes a prompt. A conversation without a system message gets the one used in training, as in an
+    def prompt(self, prompt: messages.Prompt, plain: bool) -> list[int]:
+        """Tokenizes a prompt. What is asked of the base model (`plain`) gets nothing added. What was learned is
+        asked as it was trained: a conversation without a system message gets the one used in training, as in an
         export for Ollama. Raises EngineError, also TooLongError."""
         texts = (
             [prompt] if isinstance(prompt, str) else [one["content"] for one in prompt if isinstance(one, dict)]
@@ -90,7 +91,7 @@ class ServedModel:
             if not all(0 <= id < known for id in ids):
                 raise EngineError(f"The prompt has token ids that this model doesn't know: it has {known}.")
             return ids
-        if turns[0]["role"] != "system":
+        if not plain and turns[0]["role"] != "system":
             way = self._state.way if self._state is not None else asking.TAGGED
             turns = [{"role": "system", "content": way.system}, *turns]
         return self._tokenizer.prompt(turns)

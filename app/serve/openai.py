@@ -2,7 +2,8 @@
 /v1/completions (https://platform.openai.com/docs/api-reference), parsed strictly, with errors in OpenAI's
 format.
 
-Unsupported features (tools, images) are refused instead of ignored; mere hints (`user`, `metadata`, `store`,
+A request that offers tools is answered in text, and one that insists on a call is refused, as are images; mere
+hints (`user`, `metadata`, `store`,
 `service_tier` and the like) are ignored."""
 
 from __future__ import annotations
@@ -21,12 +22,21 @@ from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
 MAX_ANSWERS = 8
 """Maximum answers to one request, over all its prompts."""
 MAX_TOP = 20
-BASE_SUFFIX = ":before"
-"""Suffix of the model name that selects the base model, without its training here."""
+PUZZLES = "puzzles"
+"""Name of the model with what it learned here. The base model has its own name, and nothing is added to what a
+program sends it."""
+PLAIN_TEMPERATURE = 0.7
+"""Temperature of plain talk for a program that sets none."""
+MAX_STOPS = 16
+"""Maximum stop texts of a request. OpenAI's own limit is 4, which some programs exceed."""
+_LEAST_TOP_P = 1e-6
+"""What a top_p of 0 becomes: the most likely token alone."""
 
-Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
-TokenLimit = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+_Limits = msgspec.Meta(ge=-1, le=2**31)
+TokenLimit = Annotated[int, _Limits] | Annotated[float, _Limits]
+"""Maximum tokens of an answer, also as 4096.0; -1 is the model's own limit, as llama.cpp's clients write it."""
 TokenId = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
@@ -56,15 +66,20 @@ class TextPart(msgspec.Struct, frozen=True, kw_only=True):
 class ChatTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a conversation."""
 
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[TextPart] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
 
     def plain(self) -> dict[str, str]:
-        """Returns the message as a role and a plain text."""
+        """Returns the message as a role and a plain text. A call of a tool is its JSON, and the user says what
+        the tool returned: templates of small models know no tools."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "".join(part.text for part in content)
-        return {"role": "system" if self.role == "developer" else self.role, "content": content}
+        if self.tool_calls and not content:
+            content = msgspec.json.encode([call.get("function") for call in self.tool_calls]).decode()
+        role = {"developer": "system", "tool": "user", "function": "user"}.get(self.role, self.role)
+        return {"role": role, "content": content}
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,17 +120,20 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
 
     def _start(self, **more: Any) -> Start:
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        if len(stops) > 4 or not all(0 < len(stop) <= 256 for stop in stops):
-            raise RequestError(400, "stop is up to four texts of 1 to 256 characters.", param="stop")
+        if len(stops) > MAX_STOPS or not all(0 < len(stop) <= 256 for stop in stops):
+            sentence = f"stop is up to {MAX_STOPS} texts of 1 to 256 characters."
+            raise RequestError(400, sentence, param="stop")
+        plain = self.model != PUZZLES
+        usual = PLAIN_TEMPERATURE if plain else 0.0
         return Start(
             number=0,
             n=self.n or 1,
-            temperature=1.0 if self.temperature is None else self.temperature,
-            top_p=self.top_p or 1.0,
+            temperature=usual if self.temperature is None else self.temperature,
+            top_p=1.0 if self.top_p is None else max(self.top_p, _LEAST_TOP_P),
             seed=secrets.randbits(48) if self.seed is None else self.seed % 2**63,
             stop=stops,
             stream=bool(self.stream),
-            plain=self.model.endswith(BASE_SUFFIX),
+            plain=plain,
             grammar=self._grammar(),
             **more,
         )
@@ -145,13 +163,14 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     max_completion_tokens: TokenLimit | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_TOP)] | None = None
-    tools: list[Any] | None = None
-    functions: list[Any] | None = None
+    tool_choice: Any = None
+    function_call: Any = None
 
     def start(self) -> Start:
         """Converts the request to a message for the model process. Raises RequestError."""
-        if self.tools or self.functions:
-            raise RequestError(400, "This model calls no tools: ask without them.", param="tools")
+        for param, choice in (("tool_choice", self.tool_choice), ("function_call", self.function_call)):
+            if choice not in (None, "none", "auto"):
+                raise RequestError(400, "This model calls no tools: let it answer in text.", param=param)
         if self.top_logprobs and not self.logprobs:
             raise RequestError(400, "top_logprobs needs logprobs to be true.", param="top_logprobs")
         turns = [turn.plain() for turn in self.messages]
@@ -159,7 +178,8 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
             raise RequestError(400, "A conversation needs a message of the user.", param="messages")
         return self._start(
             prompts=[turns],
-            max_tokens=self.max_completion_tokens or self.max_tokens,
+            max_tokens=_limit(self.max_completion_tokens, "max_completion_tokens")
+            or _limit(self.max_tokens, "max_tokens"),
             logprobs=(self.top_logprobs or 0) if self.logprobs else None,
         )
 
@@ -182,10 +202,26 @@ class TextRequest(_Common, frozen=True, kw_only=True):
         prompts: list[Any] = [ids] if len(ids) == len(parts) else parts
         if (ids and prompts is parts) or not all(prompts) or len(prompts) * (self.n or 1) > MAX_ANSWERS:
             raise RequestError(400, f"Up to {MAX_ANSWERS} answers to prompts with text.", param="prompt")
-        return self._start(prompts=prompts, max_tokens=self.max_tokens or 16, logprobs=self.logprobs)
+        most = 16 if self.max_tokens is None else _limit(self.max_tokens, "max_tokens")
+        return self._start(prompts=prompts, max_tokens=most, logprobs=self.logprobs)
 
 
 Asked = ChatRequest | TextRequest
+
+
+def _limit(asked: float | None, param: str) -> int | None:
+    """Returns the maximum of tokens asked for, None for as many as the model can. Raises RequestError for 0 and
+    for half a token.
+
+    >>> _limit(4096.0, "max_tokens"), _limit(-1, "max_tokens")
+    (4096, None)
+    """
+    if asked is None or asked == -1:
+        return None
+    if asked < 1 or asked != int(asked):
+        sentence = f"{param} is a whole number from 1 on, or -1 for as many as it takes."
+        raise RequestError(400, sentence, param=param)
+    return int(asked)
 
 
 def parse_request(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:

@@ -23,9 +23,10 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from app.models.catalogue import full_name
 from app.serve import openai
 from app.serve.model import BusyError, ModelError, ModelProcess
-from app.serve.openai import BASE_SUFFIX, ChatRequest, RequestError, ResponseWriter, TextRequest
+from app.serve.openai import PUZZLES, ChatRequest, RequestError, ResponseWriter, TextRequest
 from engines import files
 
 PORT = 11777
@@ -125,7 +126,7 @@ class Server:
             raise RequestError(415, "A request's body comes as it is, not compressed.")
 
     async def _list(self, request: web.Request) -> web.Response:
-        names = [self._name, self._name + BASE_SUFFIX]
+        names = [self._name, PUZZLES]
         return web.Response(body=openai.models(names, self._created), content_type="application/json")
 
     async def _one(self, request: web.Request) -> web.Response:
@@ -134,9 +135,10 @@ class Server:
         return web.json_response(model)
 
     def _known(self, name: str) -> str:
-        """Returns the model name if it is this model's; otherwise raises RequestError."""
-        if name.removesuffix(BASE_SUFFIX) != self._name:
-            sentence = f"There is no model {name[:80]!r} here, but {self._name} and {self._name}{BASE_SUFFIX}."
+        """Returns the model name if it is one of this server's, or a short name for it; otherwise raises
+        RequestError."""
+        if name != PUZZLES and full_name(name) != self._name:
+            sentence = f"There is no {name[:80]!r}. There are: {self._name}, {PUZZLES}."
             raise RequestError(404, sentence, param="model", code="model_not_found")
         return name
 

@@ -902,8 +902,8 @@
    <translation>Modelle ({pattern})</translation>
   </message>
   <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit dem Namen „puzzles“ antwortet dein Modell, wie es gelernt hat.</translation>
   </message>
   <message>
    <source>Models</source>

@@ -66,7 +66,7 @@ def grammars() -> Grammars:
 
 
 def batch(decoder: Counting) -> Batch:
-    def prompt(text: Any) -> list[int]:
+    def prompt(text: Any, plain: bool) -> list[int]:
         if text == "?":
             raise EngineError("No.")
         ids: list[int] = TOKENIZER.library.encode(text).ids
@@ -194,7 +194,10 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
     engine = opening.open_engine(name, locate("starter"), threads=1)
     asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]
     alone = [engine.answer(one, 12, 0, lambda text: True, temperature=1e-5).tokens_T for one in asked]
-    read: Any = engine.prompt_tokens
+
+    def read(turns: Any, plain: bool) -> list[int]:
+        return list(engine.prompt_tokens(turns))
+
     made = Batch(engine, TOKENIZER, 512, lambda: None, read, lambda text: grammars().begin(text))
     for number, one in enumerate(asked):
         made.add(Start(number=number, prompts=[list(one)], max_tokens=12, temperature=0, plain=number == 1))

@@ -35,11 +35,11 @@ assert text == single.message.content, (text, single)
 assert chunks[-1].usage.total_tokens > 0
 left = client.chat.completions.create(**asked, stream=True)
 next(iter(left)); left.close()
-old = client.completions.create(model="starter:before", prompt="1+1=", max_tokens=4, logprobs=2)
+old = client.completions.create(model="starter", prompt="1+1=", max_tokens=4, logprobs=2)
 assert old.choices[0].finish_reason in ("stop", "length") and old.choices[0].logprobs.tokens
-assert [one.id for one in client.models.list()] == ["starter", "starter:before"]
+assert [one.id for one in client.models.list()] == ["starter", "puzzles"]
 failed = []
-for wrong in (dict(model="gpt-4o"), dict(max_tokens=-1)):
+for wrong in (dict(model="gpt-4o"), dict(max_tokens=0)):
     try:
         client.chat.completions.create(**{**asked, **wrong})
     except openai.NotFoundError as error:
@@ -145,7 +145,7 @@ if (text !== whole.choices[0].message.content) throw new Error(text);
 const left = await client.chat.completions.create({...asked, stream: true});
 for await (const _ of left) break;
 const failed = [];
-for (const wrong of [{model: "gpt-4o"}, {max_tokens: -1}])
+for (const wrong of [{model: "gpt-4o"}, {max_tokens: 0}])
   await client.chat.completions.create({...asked, ...wrong}).catch(
     error => failed.push(error.code ?? error.param)
   );

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import time
@@ -16,8 +17,11 @@ from typing import Any
 import psutil
 import pytest
 
+from app.models.shelf import locate
 from app.node.record.reasons import Reason
-from app.serve.server import MAX_BODY, MAX_CONNECTIONS
+from app.serve.model import ModelProcess
+from app.serve.openai import RequestError
+from app.serve.server import MAX_BODY, MAX_CONNECTIONS, Server
 from tests.e2e.shoal import Running
 from tests.serve.served import QUESTION, Served, served
 
@@ -34,9 +38,9 @@ def text(answer: dict[str, Any]) -> list[str]:
 
 def test_both_sides_of_the_model_are_listed_without_loading_it(server: Served) -> None:
     status, body = server.ask("models")
-    assert (status, [one["id"] for one in json.loads(body)["data"]]) == (200, ["starter", "starter:before"])
+    assert (status, [one["id"] for one in json.loads(body)["data"]]) == (200, ["starter", "puzzles"])
     assert not psutil.Process(server.process.pid).children()
-    assert server.ask("models/starter:before")[0] == 200
+    assert server.ask("models/puzzles")[0] == 200
 
 
 def test_a_stream_says_the_same_as_a_whole_answer_of_the_same_seed(server: Served) -> None:
@@ -76,6 +80,55 @@ def test_many_at_once_get_what_each_gets_alone(server: Served) -> None:
     with ThreadPoolExecutor(12) as threads:
         together = list(threads.map(answer, asked))
     assert together == [answer(body) for body in asked]
+
+
+def test_plain_talk_gets_nothing_added_and_what_was_learned_its_own_instruction(tmp_path: Path) -> None:
+    model = Path(
+        shutil.copytree(locate("starter"), tmp_path / "talks")
+    )  # the starter reads the last message alone
+    (model / "chat_template.jinja").write_text(
+        "{% for one in messages %}{{ one['content'] + '\\n' }}{% endfor %}"
+    )
+    with served(tmp_path / "home", "--model", str(model)) as server:
+        assert server.models == ["talks", "puzzles"]
+        plain, learned = (server.chat(model=name, max_tokens=1)["usage"] for name in server.models)
+        assert plain["prompt_tokens"] < learned["prompt_tokens"]
+        said = [{"role": "system", "content": "Add."}, *QUESTION["messages"]]
+        one, other = (server.chat(model=name, messages=said, max_tokens=1)["usage"] for name in server.models)
+        assert one == other, "a program's own instruction stands alone, whichever model it asks"
+        greedy = {text(server.chat(model="puzzles", max_tokens=8))[0] for _ in range(3)}
+        assert len(greedy) == 1
+
+
+def test_a_short_name_is_the_models_too_and_an_unknown_one_hears_which_there_are(tmp_path: Path) -> None:
+    full = "HuggingFaceTB/SmolLM2-135M-Instruct"
+    server = Server(ModelProcess([], tmp_path, lambda _: None), full, "")
+    for name in (full, "smollm2-135m", "puzzles"):
+        assert server._known(name) == name
+    with pytest.raises(RequestError, match=f"There is no 'mail'. There are: {full}, puzzles") as refused:
+        server._known("mail")
+    assert (refused.value.status, refused.value.code) == (404, "model_not_found")
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "auto"},
+        {"functions": [{"name": "f"}], "function_call": "none"},
+        {"max_tokens": -1, "temperature": 0},
+        {"max_tokens": 6.0, "top_p": 0},
+        {"stop": list("vwxyz")},
+        {
+            "messages": [
+                *QUESTION["messages"],
+                {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "19"},
+            ]
+        },
+    ],
+)
+def test_what_programs_send_is_answered(server: Served, details: dict[str, Any]) -> None:
+    assert server.chat(**{"max_tokens": 6, **details})["choices"]
 
 
 def test_an_answer_ends_before_a_stop_and_at_its_most_tokens(server: Served) -> None:
@@ -118,7 +171,7 @@ def test_strangers_are_refused(server: Served, headers: dict[str, str], status: 
         ({**QUESTION, "model": "gpt-4o"}, 404, "model", "model_not_found"),
         ({**QUESTION, "max_tokens": 0}, 400, "max_tokens", None),
         ({**QUESTION, "temperature": 3}, 400, "temperature", None),
-        ({**QUESTION, "tools": [{}]}, 400, "tools", None),
+        ({**QUESTION, "tools": [{}], "tool_choice": "required"}, 400, "tool_choice", None),
         ({**QUESTION, "response_format": {"type": "xml"}}, 400, "response_format", None),
         ({**QUESTION, "response_format": {"type": "json_schema"}}, 400, "response_format", None),
         ({**QUESTION, "structured_outputs": {"choice": []}}, 400, "structured_outputs", None),

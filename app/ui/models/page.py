@@ -225,8 +225,8 @@ class DoorCard(Card):
             name.setMinimumWidth(80)
             lines.append(boxed(row(name, value, copy, gap=12, fill=1)))
         paste = tr(
-            "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
-            "to ask the model as it came."
+            "Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks "
+            "what your model has learned."
         )
         how = Label(paste, "soft", wrap=True)
         where = button(tr("How, for each program"), lambda: actions.show_help("programs"), "flat")
