@@ -65,7 +65,7 @@ def unpack(archive: Path, to: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(fresh, filter="data")
+            tar.extractall(fresh, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
         (fresh / "python").rename(to)
     except (OSError, tarfile.TarError) as error:
         raise BuildError(f"{archive.name} cannot be unpacked ({error}): fetch it again.") from error

@@ -221,9 +221,9 @@ def _wheel(
                 "--no-deps",
                 "--wheel-dir",
                 str(work),
-                *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
-                "-C",
-                f"build-dir={work / 'build'}",
+                # not -C, which the pip of Debian 12 (23.0) does not know
+                *(f"--config-settings=cmake.define.{name}={value}" for name, value in definitions.items()),
+                f"--config-settings=build-dir={work / 'build'}",
                 str(source(pip, requirements, work, log, held, bool(tools))),
             ],
             Steps(progress, lambda step: _says(root, _BUILDING.format(where=step))),
@@ -383,7 +383,10 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int,
     (archive,) = (work / "packed").glob("*.tar.gz")
     shutil.rmtree(work / "unpacked", ignore_errors=True)
     with tarfile.open(archive) as packed:
-        packed.extractall(work / "unpacked", filter="data")
+        if hasattr(tarfile, "data_filter"):
+            packed.extractall(work / "unpacked", filter="data")
+        else:  # Python 3.11.2, which Debian 12 has; the archive's hash was checked above
+            packed.extractall(work / "unpacked")
     (folder,) = (work / "unpacked").iterdir()
     return folder.rename(work / "source")
 
