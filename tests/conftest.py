@@ -1,10 +1,10 @@
 """pytest-qt loads Qt as soon as it is there, and a system without Qt's libraries would then run no test at
-all. So pyproject.toml keeps it from loading by itself, and it is loaded here where it can be."""
+all. So pyproject.toml keeps it from loading by itself, and it is loaded here where it can be. Elsewhere every
+file that draws counts as one skipped test, with the command that installs what is missing."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from hypothesis import settings
 
 from app.common.process.surroundings import surroundings
 from app.sapo.scoring.sandbox import Sandbox
-from app.ui.shell.display import missing_libraries
+from tests import without_qt
+from tests.without_qt import LACKING, NO_QT
 
 FOLDER = Path(__file__).parent
 
@@ -63,8 +64,56 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
-pytest_plugins = (
-    []
-    if sys.platform == "linux" and missing_libraries({"QT_QPA_PLATFORM": "offscreen"})
-    else ["pytestqt.plugin"]
-)
+pytest_plugins = [] if NO_QT else ["pytestqt.plugin"]
+os.environ["PYTEST_QT_API"] = "pyside6"
+
+
+class Undrawn(pytest.File):
+    """A file of tests that draw, where nothing can be drawn: not imported, and counted as one skipped test."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield Skipped.from_parent(self, name="draws")
+
+
+class Skipped(pytest.Item):
+    def runtest(self) -> None:
+        pytest.skip(NO_QT)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    if NO_QT and without_qt.draws(module_path, FOLDER):
+        return Undrawn.from_parent(parent, path=module_path)
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    if NO_QT and item.get_closest_marker("draws"):
+        pytest.skip(NO_QT)
+    return (yield from skipped_without_qt())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from skipped_without_qt())
+
+
+def skipped_without_qt() -> Iterator[None]:
+    """Skips the test in progress if it, or one of its fixtures, imported Qt where Qt does not load."""
+    try:
+        return (yield)
+    except ImportError as error:
+        if NO_QT and str(error).partition(":")[0] in {library.file for library in LACKING}:
+            pytest.skip(NO_QT)
+        raise
+
+
+if NO_QT:
+
+    @pytest.fixture(scope="session")
+    def qapp() -> None:
+        pytest.skip(NO_QT)
+
+    @pytest.fixture
+    def qtbot() -> None:
+        pytest.skip(NO_QT)

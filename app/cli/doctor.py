@@ -16,6 +16,7 @@ from app.common import files, home
 from app.common.authorities import system_proxy, without_credentials
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
+from app.install.launcher import system
 from app.models.shelf import locate
 from app.node.record.snapshot import Energy
 from app.node.rules.energy import EnergyRecord
@@ -85,6 +86,8 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     energy: Energy
     proxy: str
     """The proxy without its password; empty if none is set."""
+    window: str
+    """What the window needs of the system and lacks, with the command that installs it; empty if nothing."""
     sources: list[FactRow]
     """The facts behind the rules of `run --rules`: each fact, its source, and why it is unknown."""
 
@@ -139,6 +142,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         packages={name: package_version(name) or None for name in PACKAGES},
         energy=EnergyRecord(place).view(Moment.now().local),
         proxy=without_credentials(system_proxy()),
+        window=system.without_window(system.lacking_for_window(os.environ)),
         sources=_sources(),
     )
 
@@ -221,6 +225,8 @@ def verdict(findings: DoctorFindings) -> list[str]:
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
+    if findings.window:
+        wrong.append(findings.window)
     if findings.left_out:
         names = " and ".join(findings.left_out)
         wrong.append(f"Shoal doesn't use your {names}: what is there would replace parts of Shoal.")

@@ -21,6 +21,7 @@ import pytest
 from rich.console import Console
 
 from app.cli import __main__ as cli
+from app.install.launcher import system
 from app.node.record.snapshot import Snapshot
 from app.node.terminal.terminal import Terminal, picture
 from app.ui.shell import display
@@ -96,7 +97,7 @@ def test_otherwise_the_terminal_view_says_why(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(display, "install_missing_libraries", lambda *_: "")
+    monkeypatch.setattr(system, "provide_window", lambda *_, **__: ())
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -131,14 +132,15 @@ def test_missing_libraries_are_a_reason_too(
 ) -> None:
     monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr(
-        display,
-        "install_missing_libraries",
-        lambda *_: "This system lacks libfish.so.1; run `sudo catch fish`.",
-    )
+    lacking = [library for library in system.QT if library.file == "libGL.so.1"]
+    monkeypatch.setattr(system, "provide_window", lambda *_, **__: lacking)
+    monkeypatch.setattr(system, "manager", lambda: "apt-get")
     assert cli.main([]) == 0
     assert opened == [("run", "--solo")]
-    assert "because this system lacks libfish.so.1; run `sudo catch fish`; " in capsys.readouterr().err
+    assert (
+        "because the window needs `sudo apt-get install --yes --no-install-recommends libgl1`; "
+        in capsys.readouterr().err
+    )
 
 
 def test_options_alone_go_to_the_node(opened: list[tuple[str, ...]]) -> None:
@@ -208,6 +210,7 @@ def silent(tmp_path: Path) -> Iterator[str]:
         yield str(tmp_path / "wayland-0")
 
 
+@pytest.mark.draws
 def test_ctrl_c_ends_the_wait_for_a_silent_display(silent: str, tmp_path: Path) -> None:
     with interruptible():
         waiting = subprocess.Popen(

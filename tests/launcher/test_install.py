@@ -79,6 +79,8 @@ def test_a_python_without_ensurepip_lends_its_own_pip(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian splits ensurepip off; its system Python may still have pip."""
+    if not install.has_pip(pythons.base_python()):
+        pytest.skip("this system's Python has no pip to lend")
     python = debian_python(tmp_path)
     folder = tmp_path / "venv"
     environment._make_venv(str(python), folder)

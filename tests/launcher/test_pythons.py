@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from app.install.launcher import pythons
+from app.install.launcher.environment import Environment
 from app.install.launcher.pythons import SetupError
 
 ROOT = Path(__file__).parents[2]
@@ -112,3 +113,34 @@ def test_no_python_at_all_is_one_sentence(
 )
 def test_what_runs_first_is_readable_for_python_3_7(file: str) -> None:
     ast.parse((ROOT / file).read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "c_library", "said"),
+    [
+        ("linux", "x86_64", "glibc 2.36", ""),
+        ("linux", "aarch64", "glibc 2.39", ""),
+        ("linux", "aarch64", "glibc 2.36", "2.39"),
+        ("linux", "x86_64", "glibc 2.34", ""),
+        ("win32", "AMD64", "", ""),
+        ("darwin", "arm64", "", ""),
+        ("linux", "x86_64", "musl 1.2.5", "glibc"),
+        ("linux", "x86_64", "glibc 2.31", "2.31"),
+        ("linux", "riscv64", "glibc 2.41", "riscv64"),
+        ("darwin", "x86_64", "", "Apple Silicon"),
+    ],
+)
+def test_a_computer_without_ready_made_packages_is_told_before_anything_is_downloaded(
+    system: str, machine: str, c_library: str, said: str
+) -> None:
+    why = pythons.no_wheels(system, machine, c_library)
+    assert bool(why) == bool(said) and said in why
+
+
+@posix
+def test_nothing_is_made_where_no_package_would_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pythons, "no_wheels", lambda: "No packages for this computer.")
+    (tmp_path / "packaging").symlink_to(ROOT / "packaging")
+    with pytest.raises(SetupError, match="No packages for this computer"):
+        Environment(tmp_path).ensure("run")
+    assert [one.name for one in tmp_path.iterdir()] == ["packaging"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from app.install.launcher.pythons import OLDEST_GLIBC
 from app.install.launcher.stamp import PURPOSES, lock_of
 
 FOLDER = Path(__file__).parents[2] / "packaging" / "requirements"
@@ -53,6 +56,13 @@ def test_nothing_is_pinned_twice() -> None:
     assert not pinned("base.txt").keys() & pinned("test.txt").keys()
     for optional in ("gym.txt", "llamacpp.txt", "mlx.txt", "nats.txt", "ray.txt"):
         assert not pinned("base.txt").keys() & pinned(optional).keys()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the tags of Linux wheels")
+def test_the_oldest_c_library_is_the_one_that_the_installed_window_asks_for() -> None:
+    tags = importlib.metadata.distribution("pyside6-essentials").read_text("WHEEL") or ""
+    asked = {(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", tags)}
+    assert asked == {OLDEST_GLIBC[platform.machine()]}
 
 
 def test_torch_is_pinned_by_itself() -> None:

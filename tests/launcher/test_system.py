@@ -113,3 +113,44 @@ def test_the_loader_is_asked() -> None:
     assert system.loads("libc.so.6")
     assert not system.loads("libfish.so.1")
     assert all(system.loads(library.file) for library in system.LIBRARIES)
+
+
+def test_what_the_window_lacks_is_installed_where_that_needs_no_password_else_named(use: Use) -> None:
+    machine, there = Machine(), {"libxcb-cursor.so.0": False}
+
+    def present(file: str) -> bool:
+        return there.get(file, True)
+
+    use(machine, "apt-get", None)
+    lacking = system.provide_window({"DISPLAY": ":0"}, present, "linux")
+    assert [one.file for one in lacking] == ["libxcb-cursor.so.0"] and machine.commands == []
+    assert "`sudo apt-get install" in system.without_window(lacking) and "libxcb-cursor0`" in system.installing(
+        lacking
+    )
+    use(machine, "apt-get", [])
+    assert system.provide_window({"DISPLAY": ":0"}, present, "linux") == lacking, (
+        "this apt-get installs nothing"
+    )
+    assert "libxcb-cursor0" in machine.commands[0]
+    use(machine, "", None)
+    assert system.installing(lacking) == "libxcb-cursor.so.0"
+    there.clear()
+    assert system.without_window(system.provide_window({"DISPLAY": ":0"}, present, "linux")) == ""
+    there["libXss.so.1"] = False
+    use(machine := Machine(), "apt-get", [])
+    assert system.provide_window({"DISPLAY": ":0"}, present, "linux") == (), "the window needs it not"
+    assert "libxss1" in machine.commands[0]
+
+
+def test_each_session_needs_its_own_libraries() -> None:
+    def needs(**variables: str) -> str:
+        return " ".join(one.file for one in system.lacking_for_window(variables, lambda _: False, "linux"))
+
+    assert "xcb" in needs(DISPLAY=":0") and "wayland" in needs(WAYLAND_DISPLAY="wayland-0")
+    assert "libGL" in needs(QT_QPA_PLATFORM="offscreen") and "xcb" not in needs(QT_QPA_PLATFORM="offscreen")
+    assert system.lacking_for_window({}, lambda _: False, "darwin") == ()
+
+
+def test_every_package_manager_knows_every_library_of_the_window() -> None:
+    for library in (*system.QT, *system.X11, *system.WAYLAND):
+        assert set(library.packages) == set(system.MANAGERS)

@@ -84,11 +84,11 @@ CHECKED = {
     "aiohttp": "aiohttp",
     "msgspec": "msgspec",
     "numpy": "numpy",
-    "pyside6-essentials": "PySide6.QtCore",
     "tokenizers": "tokenizers",
     "torch": "torch",
 }
-"""Modules imported to check a set-up, by the packages that contain them."""
+"""Modules imported to check a set-up, by the packages that contain them: what a node needs. Qt is left out:
+a computer that shows no window may lack the libraries it loads."""
 
 
 class Environment:
@@ -108,6 +108,8 @@ class Environment:
         says that all is well. Raises SetupError."""
         if self.ready(purpose) and not check:
             return
+        if why := pythons.no_wheels():
+            raise SetupError(why)
         with setup_lock(self.root / ".venv.lock", _waiting) as held:
             damaged = _damaged(self.folder)
             if self.ready(purpose) and (not check or (not damaged and not self._complaint(purpose))):
@@ -118,7 +120,6 @@ class Environment:
             if not whole:
                 marker.write_text(FILLING)
             system.provide_libraries()
-            system.provide_useful()
             try:
                 self._install(purpose, held, damaged)
             except SetupError as error:
@@ -133,6 +134,9 @@ class Environment:
             marker.unlink(missing_ok=True)
             stamp.write(str(self.root), purpose)
             shutil.rmtree(self.tools / "cache", ignore_errors=True)
+            shows = purpose == "run" and any(self.folder.glob("[lL]ib*/**/site-packages/PySide6"))
+            if shows and (lacking := system.provide_window(os.environ)):
+                say(system.without_window(lacking))
 
     @property
     def _log(self) -> Path:

@@ -32,6 +32,52 @@ def suits_here() -> bool:
     return suits(sys.version_info[:2], 64 if sys.maxsize > 2**32 else 32)
 
 
+def no_wheels(system: str = "", machine: str = "", c_library: str = "") -> str:
+    """Returns why no ready-made packages run on this computer, as a sentence; "" if they do. Known before
+    anything is downloaded. The arguments stand for this computer's own values.
+
+    >>> no_wheels("linux", "x86_64", "glibc 2.36"), no_wheels("darwin", "arm64", "")
+    ('', '')
+    """
+    import platform
+
+    system, machine = system or sys.platform, (machine or platform.machine()).lower()
+    if machine not in ("x86_64", "amd64", "aarch64", "arm64"):
+        return (
+            f"Shoal's packages have no ready-made builds for this processor ({machine}); use a computer with "
+            "64-bit Intel, AMD or Arm."
+        )
+    if system == "darwin" and machine != "arm64":
+        return "PyTorch has no ready-made build for Macs with Intel processors; use one with Apple Silicon."
+    if system != "linux":
+        return ""
+    name, _, version = (c_library or c_library_here()).partition(" ")
+    if name != "glibc":
+        return (
+            "Shoal's packages have no ready-made builds for a Linux whose C library isn't glibc (Alpine has "
+            "musl); use Debian, Ubuntu, Fedora or another system with glibc."
+        )
+    oldest = OLDEST_GLIBC["x86_64" if machine in ("x86_64", "amd64") else "aarch64"]
+    if tuple(int(part) for part in version.split(".")[:2]) < oldest:
+        return (
+            f"Shoal's packages need glibc {oldest[0]}.{oldest[1]} or newer here, and this Linux has {version}; "
+            "use a newer release of it."
+        )
+    return ""
+
+
+OLDEST_GLIBC = {"x86_64": (2, 34), "aarch64": (2, 39)}
+"""The oldest C library that the pinned wheels run with, by processor: Qt's ask for the newest one."""
+
+
+def c_library_here() -> str:
+    """Returns the C library and its version in the system's words, as "glibc 2.36"; "" for another library."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, OSError, ValueError):
+        return ""
+
+
 def base_python() -> str:
     """Returns the running interpreter or, in a virtual environment, the one that it was made from: an
     environment that may have to be replaced cannot build itself."""

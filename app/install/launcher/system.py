@@ -41,6 +41,45 @@ LIBRARIES: tuple[SystemLibrary, ...] = (
 """Libraries that the wheels expect of every Linux and do not contain (they contain OpenMP, BLAS and image
 codecs)."""
 
+
+def _for_window(file: str, apt: str, dnf: str, pacman: str, zypper: str = "") -> SystemLibrary:
+    packages = {"apt-get": apt, "dnf": dnf, "yum": dnf, "pacman": pacman, "zypper": zypper or apt}
+    return SystemLibrary(file, "the window", packages)
+
+
+QT = (
+    _for_window("libEGL.so.1", "libegl1", "libglvnd-egl", "libglvnd", "libEGL1"),
+    _for_window("libGL.so.1", "libgl1", "libglvnd-glx", "libglvnd", "libGL1"),
+    _for_window("libxkbcommon.so.0", "libxkbcommon0", "libxkbcommon", "libxkbcommon", "libxkbcommon0"),
+    _for_window("libfontconfig.so.1", "libfontconfig1", "fontconfig", "fontconfig", "fontconfig"),
+    _for_window("libdbus-1.so.3", "libdbus-1-3", "dbus-libs", "dbus", "libdbus-1-3"),
+    _for_window("libglib-2.0.so.0", "libglib2.0-0", "glib2", "glib2", "libglib-2_0-0"),
+)
+"""Libraries that Qt's wheel expects of a Linux system. Only the window needs them: a node, a relay and the
+benchmarks load no Qt."""
+X11 = (
+    _for_window("libxcb-cursor.so.0", "libxcb-cursor0", "xcb-util-cursor", "xcb-util-cursor"),
+    _for_window("libxcb-icccm.so.4", "libxcb-icccm4", "xcb-util-wm", "xcb-util-wm"),
+    _for_window("libxcb-keysyms.so.1", "libxcb-keysyms1", "xcb-util-keysyms", "xcb-util-keysyms"),
+    _for_window("libxcb-shape.so.0", "libxcb-shape0", "libxcb", "libxcb"),
+    _for_window("libxcb-xkb.so.1", "libxcb-xkb1", "libxcb", "libxcb"),
+    _for_window("libxkbcommon-x11.so.0", "libxkbcommon-x11-0", "libxkbcommon-x11", "libxkbcommon-x11"),
+)
+WAYLAND = (
+    _for_window("libwayland-client.so.0", "libwayland-client0", "libwayland-client", "wayland"),
+    _for_window("libwayland-cursor.so.0", "libwayland-cursor0", "libwayland-cursor", "wayland"),
+)
+
+
+def window_libraries(environment: Mapping[str, str]) -> tuple[SystemLibrary, ...]:
+    """Returns the system libraries that the window needs in a session with these environment variables."""
+    if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
+        return QT
+    if environment.get("WAYLAND_DISPLAY") and not environment.get("DISPLAY"):
+        return (*QT, *WAYLAND)
+    return (*QT, *X11)
+
+
 SCREEN_SAVER = SystemLibrary(
     "libXss.so.1",
     "telling when you're away from the computer",
@@ -106,12 +145,46 @@ def provide_libraries(
         )
 
 
-def provide_useful() -> None:
-    """Installs the library for X11's idle time in a session with a screen, if that needs no password."""
-    if os.environ.get("DISPLAY") and not loads(SCREEN_SAVER.file) and sys.platform == "linux":
+def lacking_for_window(
+    environment: Mapping[str, str], present: Callable[[str], bool] = loads, platform: str = sys.platform
+) -> tuple[SystemLibrary, ...]:
+    """Returns the libraries that the window needs in a session with these variables and this system lacks."""
+    needed = window_libraries(environment) if platform == "linux" else ()
+    return tuple(library for library in needed if not present(library.file))
+
+
+def provide_window(
+    environment: Mapping[str, str], present: Callable[[str], bool] = loads, platform: str = sys.platform
+) -> tuple[SystemLibrary, ...]:
+    """Installs what the window needs of a Linux system and, on an X display, what tells when its owner is away,
+    if that needs no password. Returns what the window still lacks: Shoal learns without it too."""
+    wanted = list(lacking_for_window(environment, present, platform))
+    if platform == "linux" and environment.get("DISPLAY") and not present(SCREEN_SAVER.file):
+        wanted.append(SCREEN_SAVER)
+    if wanted and privilege() is not None:
         with contextlib.suppress(SetupError):
-            if privilege() is not None:
-                provide_libraries([SCREEN_SAVER])
+            provide_libraries(wanted, present, platform)
+    return lacking_for_window(environment, present, platform)
+
+
+def installing(libraries: Sequence[SystemLibrary]) -> str:
+    """Returns the command that installs these libraries here; their names if the package manager is unknown."""
+    tool = manager()
+    if not tool:
+        return ", ".join(sorted({library.file for library in libraries}))
+    packages = sorted({library.packages[tool] for library in libraries})
+    return f"`{' '.join(['sudo', *MANAGERS[tool], *packages])}`"
+
+
+def without_window(lacking: Sequence[SystemLibrary]) -> str:
+    """Returns the sentence for a computer that lacks these libraries of the window, "" for none.
+
+    >>> without_window([])
+    ''
+    """
+    return (
+        f"The window needs {installing(lacking)}; without it Shoal learns in this terminal." if lacking else ""
+    )
 
 
 def manager() -> str:

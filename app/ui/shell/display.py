@@ -13,72 +13,6 @@ import threading
 from collections.abc import Callable, Mapping, MutableMapping
 
 from app.install.launcher import system
-from app.install.launcher.pythons import SetupError
-
-# The libraries that Qt expects of a Linux system and its wheel does not bring: looked for before Qt is loaded,
-# because Qt itself ends the process when they are missing. No Qt is imported here.
-
-_QT = "the window"
-
-
-def _library(file: str, apt: str, dnf: str, pacman: str, zypper: str = "") -> system.SystemLibrary:
-    packages = {"apt-get": apt, "dnf": dnf, "yum": dnf, "pacman": pacman, "zypper": zypper or apt}
-    return system.SystemLibrary(file, _QT, packages)
-
-
-EVERYWHERE = (
-    _library("libEGL.so.1", "libegl1", "libglvnd-egl", "libglvnd", "libEGL1"),
-    _library("libGL.so.1", "libgl1", "libglvnd-glx", "libglvnd", "libGL1"),
-    _library("libxkbcommon.so.0", "libxkbcommon0", "libxkbcommon", "libxkbcommon", "libxkbcommon0"),
-    _library("libfontconfig.so.1", "libfontconfig1", "fontconfig", "fontconfig", "fontconfig"),
-    _library("libdbus-1.so.3", "libdbus-1-3", "dbus-libs", "dbus", "libdbus-1-3"),
-    _library("libglib-2.0.so.0", "libglib2.0-0", "glib2", "glib2", "glib2"),
-)
-X11 = (
-    _library("libxcb-cursor.so.0", "libxcb-cursor0", "xcb-util-cursor", "xcb-util-cursor"),
-    _library("libxcb-icccm.so.4", "libxcb-icccm4", "xcb-util-wm", "xcb-util-wm"),
-    _library("libxcb-keysyms.so.1", "libxcb-keysyms1", "xcb-util-keysyms", "xcb-util-keysyms"),
-    _library("libxcb-shape.so.0", "libxcb-shape0", "libxcb", "libxcb"),
-    _library("libxcb-xkb.so.1", "libxcb-xkb1", "libxcb", "libxcb"),
-    _library("libxkbcommon-x11.so.0", "libxkbcommon-x11-0", "libxkbcommon-x11", "libxkbcommon-x11"),
-)
-WAYLAND = (
-    _library("libwayland-client.so.0", "libwayland-client0", "libwayland-client", "wayland"),
-    _library("libwayland-cursor.so.0", "libwayland-cursor0", "libwayland-cursor", "wayland"),
-)
-
-
-def needed_libraries(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
-    """Returns the system libraries that Qt needs in this session."""
-    if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
-        return EVERYWHERE
-    if environment.get("WAYLAND_DISPLAY") and not environment.get("DISPLAY"):
-        return (*EVERYWHERE, *WAYLAND)
-    return (*EVERYWHERE, *X11)
-
-
-def missing_libraries(
-    environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
-) -> tuple[system.SystemLibrary, ...]:
-    """Returns the needed libraries that are not installed."""
-    return tuple(library for library in needed_libraries(environment) if not present(library.file))
-
-
-def install_missing_libraries(
-    environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = system.loads
-) -> str:
-    """Installs missing libraries if that needs no password. Returns a sentence if one that the window needs is
-    still missing, else ""."""
-    lacking = missing_libraries(environment, present) if platform == "linux" else ()
-    if not lacking:
-        return ""
-    useful = [] if present(system.SCREEN_SAVER.file) else [system.SCREEN_SAVER]
-    try:
-        system.provide_libraries([*lacking, *useful], present, platform)
-    except SetupError as error:
-        return str(error) if missing_libraries(environment, present) else ""
-    return ""
-
 
 PATIENCE_S = 20.0
 """Seconds after which a display that does not answer counts as missing."""
@@ -103,8 +37,8 @@ def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool 
         return f"QT_QPA_PLATFORM={named} draws where nobody can look"
     if named in _OF_DISPLAYS and not has_display(environment):
         return "there is no display here"
-    if complaint := install_missing_libraries(environment, platform):
-        return complaint[:1].lower() + complaint[1:].rstrip(".")
+    if lacking := system.provide_window(environment, platform=platform):
+        return f"the window needs {system.installing(lacking)}"
     if named in _OF_DISPLAYS and not choose_display(environment):
         where = " or ".join(filter(None, map(environment.get, ("WAYLAND_DISPLAY", "DISPLAY"))))
         return f"the display {where} does not answer"

@@ -17,11 +17,9 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
-from app.install.launcher import system
 from app.ui.frame.frame import Actions
 from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingRow, SettingsPage
-from app.ui.shell import display
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import AutostartSwitch
 from app.ui.shell.single import QUIT, SOCKET, Single
@@ -72,15 +70,6 @@ def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
     )
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "no display" in done.stderr and "./shoal run" in done.stderr
-
-
-def test_missing_libraries_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "manager", lambda: "apt-get")
-    monkeypatch.setattr(system, "privilege", lambda: None)
-    said = display.install_missing_libraries({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
-    assert "libxcb-cursor.so.0" in said and "sudo apt-get install" in said and "libxcb-cursor0" in said
-    assert display.install_missing_libraries({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
-    assert not any("xcb" in one.file for one in display.needed_libraries({"QT_QPA_PLATFORM": "offscreen"}))
 
 
 @pytest.mark.parametrize("link", ["", "shoal://join/ws/192.168.1.20:8777?swarm=shoal"])
