@@ -38,6 +38,7 @@ from tests.e2e.contract import event_misfits
 from tests.node.bench import SETTINGS, Bench, of, rows
 from tests.node.round.test_peers import Shelf
 from tests.node.round.test_placing import kept
+from tests.node.ruled import trainers
 
 FAMILIES = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
 AUTHORS = ("brisk-otter-0001", "calm-crane-0002")
@@ -145,8 +146,12 @@ def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
         if ends == "another round":
             state = msgspec.structs.replace(state, saved_at=state.saved_at - 1)
         await save(self, link, state, lesson)
+        if len(saved) == 2 and ends == "it is paused":
+            raise asyncio.CancelledError
         if len(saved) == 2:
-            raise asyncio.CancelledError if ends == "it is paused" else TrainerDied("It died.", "")
+            for trainer in trainers():
+                trainer.kill()
+            raise TrainerDied("It died.", "")
 
     def seal(unfinished: Path, model: str, state: NodeState) -> None:
         if ends == "the disk is full" and unfinished.parent.name == checkpoint.LESSON_FOLDER:
