@@ -58,6 +58,7 @@ def open_to_others(home: Path) -> list[Path]:
     return [one for one in found if not one.is_symlink() and stat.S_IMODE(one.stat().st_mode) & 0o077]
 
 
+@pytest.mark.draws
 def test_an_invite_that_was_opened_is_in_no_list_and_no_file_is_open(invite: Invite, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
