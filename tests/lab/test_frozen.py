@@ -12,7 +12,10 @@ have the steps of today's habits, which leave no slack.
 
 from __future__ import annotations
 
-from functools import partial
+import builtins
+import operator
+import sys
+from functools import partial, reduce
 from hashlib import sha256
 
 import msgspec
@@ -46,6 +49,13 @@ ALWAYS = (
     "4/4@default+guard=tokens.form.length.trust+foes=poison30",
 )
 """Together: peers, dynamic sampling, the default recipe, its defences, attackers."""
+
+
+@pytest.fixture(autouse=True)
+def sums_of_python_3_11(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 3.12 on, sum() of floats carries what each addition rounds away, and every digest is another."""
+    if sys.version_info >= (3, 12):
+        monkeypatch.setattr(builtins, "sum", lambda them, start=0: reduce(operator.add, them, start))
 
 
 @pytest.mark.parametrize(

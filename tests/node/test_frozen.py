@@ -58,6 +58,8 @@ def without_times(state: dict[str, Any]) -> bytes:
 def test_rounds_alone_are_those_of_before(tmp_path: Path, rounds: int) -> None:
     if machine() != MACHINE:
         pytest.skip(f"the figures were frozen on {MACHINE}, this is {machine()}")
+    if sys.version_info >= (3, 12):
+        pytest.skip("from Python 3.12 on, sum() of floats rounds otherwise than where the figures were frozen")
     options = ("--solo", "--seed", "11", "--rounds", str(rounds), "--engine", "torch", "--json")
     done = subprocess.run(
         [sys.executable, str(ROOT / "shoal"), "run", *options, "--home", str(tmp_path)],
