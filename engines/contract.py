@@ -35,6 +35,10 @@ Kind = Literal["f32", "f16", "bf16", "q8_0"]
 """Number formats of the GGUF files written here."""
 
 
+GREEDY = 1e-4
+"""The temperature at which the most likely token is taken."""
+
+
 class EngineError(Exception):
     """An error the user can act on: one sentence that says what failed, why, and what to do."""
 
@@ -181,10 +185,17 @@ class Engine(Protocol):
         ...
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+        self,
+        prompts_P: Sequence[Messages],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[Completion]]:
-        """Samples `n` completions of every prompt at temperature 1, top-p 1. The same seed gives the same
-        tokens. `plain` samples from the base model, without the adapter."""
+        """Samples `n` completions of every prompt, top-p 1. The same seed gives the same tokens. `plain`
+        samples from the base model, without the adapter. At temperature GREEDY each token is the likeliest."""
         ...
 
     def answer(

@@ -27,16 +27,17 @@ class _Rank(msgspec.Struct):
 
 
 class Checkpoints:
-    """The checkpoints of one model below the data folder `home`."""
+    """The checkpoints of one model below the data folder `home`, of its puzzles or of the skill of the question
+    set with the mark `skill`."""
 
-    def __init__(self, home: Path, model: Path) -> None:
-        self._models, self._mark = home / "models", model_mark(model)
+    def __init__(self, home: Path, model: Path, skill: str = "") -> None:
+        self._home, self._mark, self._skill = home, model_mark(model), skill
         self._loaded: tuple[Path, int] | None = None
 
     def rank(self) -> int | None:
         """Returns the LoRA rank of the newest checkpoint; None if no checkpoint exists or it does not record
         the rank."""
-        for folder in self._newest_first():
+        for folder in self._folders():
             try:
                 return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r
             except (OSError, msgspec.MsgspecError):
@@ -49,7 +50,7 @@ class Checkpoints:
         refusal: Exception | None = None
         for _ in range(READ_ATTEMPTS):
             refusal = None
-            for folder in self._newest_first():
+            for folder in self._folders():
                 try:
                     told_apart = (folder, (folder / checkpoint.STATE_FILE).stat().st_mtime_ns)
                     if told_apart == self._loaded:
@@ -69,17 +70,9 @@ class Checkpoints:
             "after damaged files, and ask again."
         )
 
-    def _newest_first(self) -> list[Path]:
-        """Returns the model's checkpoint folders, newest first, whatever name the model had when they were
-        written."""
-        found = [
-            checkpoint.newest_first(folder / "checkpoints") for folder in self._models.glob(f"*-{self._mark}")
-        ]
-        return max(found, key=lambda one: _written(one), default=[])
+    def forget_loaded(self) -> None:
+        """Call this when something else was loaded into the engine."""
+        self._loaded = None
 
-
-def _written(folders: list[Path]) -> float:
-    try:
-        return folders[0].stat().st_mtime if folders else 0.0
-    except OSError:  # replaced meanwhile
-        return 0.0
+    def _folders(self) -> list[Path]:
+        return checkpoint.of_model(self._home, self._mark, self._skill)

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from app.sapo.questions import Coordinates
+from app.skills.answering import AskedAnswer
 from engines import remedy
 from engines.contract import EngineInfo
 
@@ -111,6 +112,13 @@ class Ask(_Message, frozen=True):
     sides: Sides = "both"
 
 
+class AskSkill(_Message, frozen=True, tag="skill"):
+    """Asks a skill, named by its question set's mark. The reply is SkillSaid."""
+
+    skill: Annotated[str, msgspec.Meta(max_length=64)]
+    text: Text
+
+
 class Draw(_Message, frozen=True):
     """Asks for a new puzzle; family and level are chosen if not given. The reply is PuzzleDrawn. `sort`: "test"
     for a held-out puzzle, never trained on, or "practice" for one whose answer may be trained on."""
@@ -205,6 +213,12 @@ class Said(_Message, frozen=True):
     learned: int | None = None
 
 
+class SkillSaid(_Message, frozen=True, tag="answered"):
+    """The answer of a skill."""
+
+    said: AskedAnswer
+
+
 class AnswerJudged(_Message, frozen=True, tag="judged"):
     """The verdict on a person's answer. `offer` is the exact text that could be trained on; empty if the answer
     is wrong or came without working, or if the puzzle is held out."""
@@ -265,12 +279,13 @@ class ChatFailed(_Message, frozen=True, tag="failed"):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | SubmitAnswer | Give | Race | Forget | StopRequest
+Request = Ask | AskSkill | Draw | Solve | SubmitAnswer | Give | Race | Forget | StopRequest
 Reply = (
     ModelOpened
     | PuzzleDrawn
     | Growing
     | Said
+    | SkillSaid
     | AnswerJudged
     | ExampleGiven
     | Solution

@@ -14,9 +14,12 @@ from app.chat import messages
 from app.chat.learned import Checkpoints
 from app.chat.messages import MAX_TEXT, Side, sides_of
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, draw_several, looks_like_puzzle
+from app.chat.skills import ask_skill, load_skill
 from app.common.files import unwritable
 from app.common.text import safe
 from app.models.shelf import locate
+from app.node.models.skills import find_skill
+from app.node.record.errors import NodeError
 from app.node.record.state import NodeState
 from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
@@ -58,7 +61,7 @@ class Chat:
         folder = locate(model, home)
         settings = read_settings(folder)
         self._name = folder.name if Path(model).expanduser().is_dir() else model
-        self._home, self._learned = home, Checkpoints(home, folder)
+        self._home, self._folder, self._learned = home, folder, Checkpoints(home, folder)
         self._engine = open_engine(folder, self._learned.rank())
         self._state: NodeState | None = None
         self._families = dict(settings.families)
@@ -86,6 +89,8 @@ class Chat:
             match request:
                 case messages.Ask():
                     yield from self._ask(request, tell)
+                case messages.AskSkill():
+                    yield self._ask_skill(request)
                 case messages.Draw():
                     yield self._draw(request)
                 case messages.Solve():
@@ -101,7 +106,7 @@ class Chat:
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
                 yield messages.ChatNote(number=number, sentence=note)
-        except (EngineError, QuestionError, SandboxError, ChatError, AnswerError) as error:
+        except (EngineError, QuestionError, SandboxError, ChatError, AnswerError, NodeError) as error:
             yield messages.ChatFailed(number=number, sentence=str(error))
         except OSError as error:
             yield messages.ChatFailed(number=number, sentence=unwritable(error, self._home))
@@ -143,12 +148,24 @@ class Chat:
             sentence = "The conversation is longer than this model can read: it forgot the beginning."
             yield messages.ChatNote(number=request.number, sentence=sentence)
 
+    def _ask_skill(self, request: messages.AskSkill) -> messages.SkillSaid:
+        """Answers as the skill does; the puzzles' checkpoint is loaded again when they are asked."""
+        known = find_skill(self._home, request.skill, self._folder)
+        self._learned.forget_loaded()
+        load_skill(self._engine, self._home, known)
+        (said,) = ask_skill(self._engine, known, [request.text])
+        return messages.SkillSaid(number=request.number, said=said)
+
     def _go_on(self, side: Side, asked: dict[str, str], seed: int, tell: Tell) -> _Answer:
         """Returns this side's answer in its conversation. Drops the oldest turns until the prompt fits the
         model's context."""
         turns = self._turns[side]
         answer = _Answer(
-            self._engine, self._talk_tokens, seed, TALK_TEMPERATURE if self._engine.info.talks else 1.0
+            self._engine,
+            self._talk_tokens,
+            seed,
+            TALK_TEMPERATURE if self._engine.info.talks else 1.0,
+            self._state is None,
         )
         while True:
             try:
@@ -168,7 +185,7 @@ class Chat:
         # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
         for side in sides_of(request.sides):
-            answer = _Answer(self._engine, tokens, seed, 1.0)
+            answer = _Answer(self._engine, tokens, seed, 1.0, self._state is None)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)
@@ -278,7 +295,11 @@ class Chat:
 class _Answer:
     """Samples one side's answer and keeps it with its token count and duration."""
 
-    def __init__(self, engine: Engine, max_tokens: int, seed: int, temperature: float) -> None:
+    def __init__(
+        self, engine: Engine, max_tokens: int, seed: int, temperature: float, plain: bool = False
+    ) -> None:
+        """`plain`: no puzzles were learned yet, so both sides are the base."""
+        self._plain = plain
         self._engine, self._max_tokens = engine, max_tokens
         self._seed, self._temperature = seed, temperature
         self.text, self.finished, self.stopped = "", False, False
@@ -290,7 +311,7 @@ class _Answer:
             self.stopped = not tell(side, safe(text))
             return not self.stopped
 
-        started, plain = time.monotonic(), side == "before"
+        started, plain = time.monotonic(), side == "before" or self._plain
         found: Completion = self._engine.answer(
             prompt, self._max_tokens, self._seed, heard, plain=plain, temperature=self._temperature
         )

@@ -77,8 +77,8 @@ def main(arguments: list[str]) -> int:
 
             print(f"Shoal {version()}")
             return 0
-        if not arguments:
-            return _open()
+        if not arguments or (arguments[0] == "--home" and len(arguments) == 2):
+            return _open(*arguments)
         if arguments[0].startswith("--"):
             return _run(*ALONE, *arguments)
         return _run(*arguments)
@@ -95,8 +95,9 @@ def main(arguments: list[str]) -> int:
         return 1
 
 
-def _open() -> int:
-    """Opens the window; if none can be shown, says why and runs the view in the terminal."""
+def _open(*home: str) -> int:
+    """Opens the window, over the data folder that `home` (--home DIR) names; if none can be shown, says why and
+    runs the view in the terminal."""
     from app.ui.shell.display import obstacle
 
     why = obstacle(os.environ, sys.platform)
@@ -106,11 +107,11 @@ def _open() -> int:
         except ImportError as error:
             why = f"Qt does not load ({' '.join(str(error).split())[:200]})"
     if not why:
-        return _run("window")
+        return _run("window", *home)
     said, here = f"No window can be shown, because {why}", sys.stderr.isatty()
     instead = "the view in this terminal opens" if here else "Shoal learns without one"
     print(f"shoal: {said}; {instead}.", file=sys.stderr, flush=True)
-    return _run(*ALONE, *(["--said", f"{said}."] if here else []))
+    return _run(*ALONE, *home, *(["--said", f"{said}."] if here else []))
 
 
 def _run(name: str, *arguments: str) -> int:

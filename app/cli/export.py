@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
     )
+    parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
         "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
@@ -81,6 +82,7 @@ def main(args: argparse.Namespace) -> int:
         to=args.out.expanduser().absolute(),
         kind=args.kind,
         with_base=args.with_base,
+        skill=args.skill or "",
     )
 
     def tell(event: JobEvent) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from app.cli._terminal import WrongUsage, confirm, json_line
 from app.common.home import home as data_folder
 from app.node.data import question_sets
-from app.node.data.home import prepare_data_folder
+from app.node.data.home import SKILLS, prepare_data_folder
 from app.node.data.question_sets import KeptSet
 from app.node.history import history
 from app.sapo.sets import checks, tables, templates
@@ -257,9 +257,10 @@ def _share(args: argparse.Namespace, one: KeptSet) -> int:
 
 
 def _remove(args: argparse.Namespace, one: KeptSet) -> int:
-    if not confirm(f"What your model learned from it stays. Delete {one.made.name}?", args.yes):
+    sentence = f"What your model learned from it goes too. Delete {one.made.name}?"
+    if not confirm(sentence, args.yes):
         return 1
-    question_sets.remove(one)
+    question_sets.remove(data_folder(args.home), one)
     _tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)
     return 0
 
@@ -274,7 +275,7 @@ def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
 def progress(home: Path) -> dict[str, Progress]:
     """Returns the Progress of every question set that was learned, by family name."""
     found: dict[str, tuple[float, Progress]] = {}
-    for folder in sorted(home.glob("models/*")):
+    for folder in sorted(home.glob(f"models/*/{SKILLS}/*")):
         curve, model = history.read(folder).curve, history.model_of(folder) or folder.name
         for name in {name for probe in curve for name in probe.families if is_own(name)}:
             shares = [(probe, probe.families[name]) for probe in curve if name in probe.families]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from app.node.terminal.lines import SnapshotLines, log_line
 from app.node.terminal.terminal import closing_sentence
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
+from app.skills.skill import Skill
 from engines import remedy
 from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
@@ -82,13 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a question set of your own to learn (see the command questions); several are learned in turn",
-    )
-    parser.add_argument(
-        "--questions-share",
-        choices=tuple(question_sets.SHARES),
-        default="only",
-        help="how much of each round is of your own questions, beside puzzles (only)",
+        help="learn from a question set of your own instead of puzzles (see the command questions); several "
+        "take turns",
     )
     parser.add_argument(
         "--no-placement",
@@ -141,7 +137,8 @@ def main(args: argparse.Namespace) -> int:
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
         sets = question_sets.register_sets(data_folder(args.home))
-        plan = _settings(args, model, sets)
+        skills = _skills(args, sets)
+        plan = _settings(args, model, skills[0] if skills else None)
     except UsageError as error:
         raise WrongUsage(str(error)) from error
     home = prepare_data_folder(args.home)
@@ -175,6 +172,7 @@ def main(args: argparse.Namespace) -> int:
             hold=args.hold,
             governed=args.rules,
             sets=[one.file for one in sets],
+            skills=skills,
         )
         governor: Governor | None = None
         if args.rules:
@@ -226,6 +224,10 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("--private is for a swarm: leave out --solo, or --private.")
     if args.facts and not args.rules:
         raise UsageError("--facts is what the rules go by: add --rules.")
+    if args.questions and args.families is not None:
+        raise UsageError(
+            "Your own questions and puzzles are learned apart: leave out --questions or --families."
+        )
     if args.shuffled_rewards and not args.solo:
         raise UsageError(
             "--shuffled-rewards is for nodes alone: add --solo, so that peers get no false groups."
@@ -293,27 +295,23 @@ def _public_name(model: str) -> str:
     return model
 
 
-def _families(
-    args: argparse.Namespace, model: Path, own: Mapping[str, int], sets: Sequence[question_sets.KeptSet]
-) -> dict[str, int]:
-    """Returns the puzzles and question sets to learn, the sets first, with their levels. Raises UsageError."""
-    families = settings.starting_levels(model, own)
-    if args.families is not None:
-        families = settings.chosen_families(args.families, own)
+def _skills(args: argparse.Namespace, sets: Sequence[question_sets.KeptSet]) -> list[Skill]:
+    """Returns the skills to learn, in order; none for puzzles. Raises UsageError."""
     try:
-        chosen = [question_sets.find(sets, name).made.family_name for name in args.questions]
+        found = {(one := question_sets.find(sets, name).made).mark: one for name in args.questions}
     except SetError as error:
         raise UsageError(str(error)) from error
-    alone = args.questions_share == "only" and args.families is None
-    return dict.fromkeys(chosen, 0) | ({} if chosen and alone else families)
+    return [Skill(made) for made in found.values()]
 
 
-def _settings(
-    args: argparse.Namespace, model: Path, sets: Sequence[question_sets.KeptSet]
-) -> settings.Settings:
+def _settings(args: argparse.Namespace, model: Path, skill: Skill | None) -> settings.Settings:
     own = read_settings(model)
-    families = _families(args, model, own.families, sets)
-    chosen = args.families is not None or args.no_placement or args.questions
+    families = settings.starting_levels(model, own.families)
+    if args.families is not None:
+        families = settings.chosen_families(args.families, own.families)
+    if skill is not None:
+        families = {skill.family: 0}
+    chosen = args.families is not None or args.no_placement or skill is not None
     others = {} if chosen else {name: level for name, level in own.others.items() if name not in families}
     if others:
         settings.check_families(others, f"shoal.json of the model {model.name} names in “others”")
@@ -335,17 +333,10 @@ def _settings(
         rounds=args.rounds,
         seed=args.seed,
         shuffled_rewards=args.shuffled_rewards,
-        own_share=_own_share(args),
         rest=args.rest,
         others=others,
-        place=not own.families and not args.no_placement,
+        place=not own.families and not args.no_placement and skill is None,
     )
-
-
-def _own_share(args: argparse.Namespace) -> float:
-    """Returns the share of question sets: half, if puzzles were named too and no share was given."""
-    named = args.families is not None and args.questions_share == "only"
-    return question_sets.SHARES["half" if named else args.questions_share]
 
 
 def _external(args: argparse.Namespace, groups: int) -> int:

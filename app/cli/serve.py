@@ -23,9 +23,9 @@ SUMMARY = "use your model in other programs on this computer"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serves the model to programs on this computer at an address like OpenAI's: MODEL is the model as it "
-        "came, puzzles what it has learned. It listens on 127.0.0.1 alone, asks for a token, loads the model "
-        "at the first request, and frees its memory after ten quiet minutes. A node that learns in the same "
-        "data folder pauses while it answers."
+        "came, puzzles what it learned from them, and each skill has its own name. It listens on 127.0.0.1 "
+        "alone, asks for a token, loads the model at the first request, and frees its memory after ten quiet "
+        "minutes. A node that learns in the same data folder pauses while it answers."
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
@@ -86,12 +86,13 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     from app.common.process.control import when_asked_to_stop, when_input_closes
     from app.models.catalogue import full_name
     from app.models.shelf import locate
+    from app.node.models.skills import PUZZLES, known_skills
     from app.serve.model import ModelProcess
-    from app.serve.openai import PUZZLES
+    from app.serve.openai import usual_sampling
     from app.serve.server import LOOPBACK, Server, bind, serve, token
 
     model = full_name(args.model)
-    locate(model, home)  # an unknown name is refused now, not at the first request
+    folder = locate(model, home)  # an unknown name is refused now, not at the first request
     secret = "" if args.no_token else token(home)
     name = Path(model).name if Path(model).expanduser().exists() else model
     listener = bind(args.port)
@@ -110,11 +111,15 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
 
     command = [sys.executable, "-m", "app.cli", "serve", "--answers", "--home", str(home)]
     process = ModelProcess([*command, "--model", model, "--engine", args.engine], home, told)
+
+    def skills() -> list[str]:
+        return [one.slug for one in known_skills(home, folder)]
+
     if args.json:
-        models = [name, PUZZLES]
+        models = [name, PUZZLES, *skills()]
         print(json.dumps({"event": "serving", "url": url, "token": secret, "models": models}), flush=True)
     else:
-        names = f"{name}, or {PUZZLES} for what it learned"
+        names = ", ".join([name, *skills(), f"{PUZZLES} (what it learned from them)"])
         print(f"Address  {url}\nToken    {secret or 'none needed'}\nModel    {names}", flush=True)
-    await serve(listener, Server(process, name, secret), process, ended)
+    await serve(listener, Server(process, name, secret, skills, usual_sampling(folder)), process, ended)
     return 0

@@ -17,7 +17,6 @@ import msgspec
 from app.learning.placement import (
     ENOUGH,
     MAX_FAMILIES,
-    OWN_ROWS,
     SOME,
     FamilyTrial,
     OwnExample,
@@ -31,7 +30,6 @@ from app.learning.placement import (
     too_easy,
 )
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import is_own
 
 FIRST, THEN = 2, 6
 """Questions that every family gets, and the total for a family that got a right answer to one of these."""
@@ -92,8 +90,8 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
 
 def peer_solved_first(found: Placement, solved: Container[str]) -> Placement:
     """Returns the look with its untried families reordered: families that peers have `solved` come first, so
-    that a new node begins where others can help it. The owner's own question sets stay before them."""
-    turns = sorted(found.tried, key=lambda one: (not is_own(one.family), one.family not in solved))
+    that a new node begins where others can help it."""
+    turns = sorted(found.tried, key=lambda one: one.family not in solved)
     queue = iter([one for one in turns if not one.questions])
     return msgspec.structs.replace(
         found, tried=tuple(one if one.questions else next(queue) for one in found.tried)
@@ -102,12 +100,10 @@ def peer_solved_first(found: Placement, solved: Container[str]) -> Placement:
 
 def starting_families(found: Placement) -> dict[str, int]:
     """Returns the families, with levels, that training could start with now. While some are untried, only those
-    that do well beyond chance (BEGIN_SHARE) count, with the owner's own sets beside them; empty if none
-    does."""
+    that do well beyond chance (BEGIN_SHARE) count; empty if none does."""
     able_ones = [one for one in one_trial_per_family(found.tried) if can_begin(one)]
     if found.unasked:
-        well = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
-        able_ones = [one for one in able_ones if one in well or is_own(one.family)] if well else []
+        able_ones = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
     return choose_families(able_ones)
 
 
@@ -164,6 +160,5 @@ def finish(found: Placement, *, anyway: bool = False) -> Placement:
     begun = choose_families(tried) if anyway else starting_families(found)
     if anyway and not begun:
         begun = {one.family: one.level for one in tried[:MAX_FAMILIES]}
-    most = OWN_ROWS if any(map(is_own, begun)) else ENOUGH
-    taught = lesson_zero_answers(found.lesson, begun, most) if found.way.examples else ()
+    taught = lesson_zero_answers(found.lesson, begun) if found.way.examples else ()
     return msgspec.structs.replace(found, families=begun, tried=tried, lesson=taught, looking=False)

@@ -14,7 +14,6 @@ import msgspec
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import has_false_equation
-from app.sapo.sets.question_set import is_own
 
 ANSWERS_PER_QUESTION = 4
 """Answers sampled per question. More questions tell more about a family, and give a lesson more choice, than
@@ -41,8 +40,6 @@ FOLLOWING_SHARE = 0.5
 """A model counts as following the prompt style if this share of its answers has the requested mark."""
 ENOUGH, SOME = 40, 24
 """Right answers gathered for a lesson, and the smaller number that suffices where they are rare."""
-OWN_ROWS = 160
-"""Maximum number of the owner's answers in a lesson."""
 MIN_LESSON_ANSWERS = 8
 """If fewer right answers with correct work than this were found, those with wrong work are taught too: they
 still teach the form."""
@@ -146,13 +143,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Untried families, in the order in which they will be tried. Question sets are not listed: they need
-        no trial."""
-        return tuple(
-            one.family
-            for one in self.tried
-            if not one.questions and one.family not in self.in_play and not is_own(one.family)
-        )
+        """Untried families, in the order in which they will be tried."""
+        return tuple(one.family for one in self.tried if not one.questions and one.family not in self.in_play)
 
     @property
     def families_tried(self) -> int:
@@ -191,16 +183,14 @@ def too_easy(one: FamilyTrial) -> bool:
 
 
 def can_begin(one: FamilyTrial) -> bool:
-    """Whether a model can begin with a family. Always true for a question set, since its answers are known."""
-    return is_own(one.family) or (bool(one.any) and one.any_share >= MIN_ANY)
+    """Whether a model can begin with a family."""
+    return bool(one.any) and one.any_share >= MIN_ANY
 
 
 def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
-    """Returns the families that a model can begin with, and their levels: the owner's own first, then the best,
-    at most MAX_FAMILIES."""
-    ranked = sorted(filter(can_begin, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
-    ranked = ranked[:MAX_FAMILIES]
-    return {one.family: one.level for one in ranked}
+    """Returns the families that a model can begin with, and their levels: the best, at most MAX_FAMILIES."""
+    ranked = sorted(filter(can_begin, tried), key=lambda one: one.merit, reverse=True)
+    return {one.family: one.level for one in ranked[:MAX_FAMILIES]}
 
 
 def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:

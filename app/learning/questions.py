@@ -10,7 +10,6 @@ from app.sapo import curriculum, seeds
 from app.sapo.curriculum import Curriculum, FamilyTally
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates, QuestionError, QuestionMaker, QuestionPrompt
-from app.sapo.sets.question_set import is_own
 
 _ATTEMPTS = 200
 """Maximum redraws of one slot. At most one question in three is held out, so this many misses mean that the
@@ -24,18 +23,12 @@ def own_questions(
     count: int,
     make: QuestionMaker,
     first: int = 0,
-    own_share: float = 1.0,
 ) -> list[QuestionPrompt]:
     """Returns `count` questions of a round, from slot `first` on; a larger count never changes the earlier
-    ones. If both the owner's question sets and puzzles are active, `own_share` of the slots use the sets.
-    Questions with held-out content are skipped. Raises QuestionError if a level has no others."""
+    ones. Questions with held-out content are skipped. Raises QuestionError if a level has no others."""
     slots = range(first, first + count)
     levels = {
-        slot: curriculum.draw(
-            _side(state, own_share, Random(seeds.hashed("own", identity, round, slot))),
-            Random(seeds.hashed("family", identity, round, slot)),
-        )
-        for slot in slots
+        slot: curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot))) for slot in slots
     }
     questions: dict[int, QuestionPrompt] = {}
     for attempt in range(_ATTEMPTS):
@@ -62,15 +55,6 @@ def own_questions(
                 f"{family} at level {level} has no question to train on: all of them are held out."
             )
     return [questions[slot] for slot in slots]
-
-
-def _side(state: Curriculum, own_share: float, rng: Random) -> Curriculum:
-    """Returns the curriculum of only the owner's sets (with probability `own_share`) or only the puzzles, if
-    both are active."""
-    sides = {side: tuple(one for one in state.families if is_own(one.family) == side) for side in (True, False)}
-    if not all(sides.values()):
-        return state
-    return Curriculum(families=sides[rng.random() < own_share])
 
 
 def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:

@@ -1,8 +1,7 @@
 """Lesson zero: teaches a model to answer without examples in the prompt what it can answer with them.
 
-Cross-entropy on a few dozen of the model's own right answers, all tokens of a minibatch weighing the same. It
-uses only the model's own answers, except for question sets: these are taught from the owner's answers to the
-rows that are trained on. Ordinary rounds follow.
+Cross-entropy on a few dozen of the model's own right answers, all tokens of a minibatch weighing the same.
+Ordinary rounds follow. What an owner's rows teach is in `app.learning.skill_lesson`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ from engines.contract import Batch, Row, TokenSequence
 
 PASSES = 4
 """Passes over all answers; more if these are few (see MIN_STEPS)."""
-OWN_PASSES = 2
-"""Epochs over the owner's answers to a question set, of which there are more (placement.OWN_ROWS). Their
-content is to be learned, not only their form, so the lesson never ends early and small talk is held in it."""
 PER_STEP = 8
 """Answers in a minibatch."""
 MIN_STEPS = 8

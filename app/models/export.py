@@ -167,6 +167,8 @@ class ExportOrder:
     files: Mapping[str, str] = field(default_factory=dict)
     system: str | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    temperature: float = 1.0
+    """The temperature at which it answers as it was measured."""
 
 
 def check_target(to: Path) -> None:
@@ -219,7 +221,9 @@ def _gguf(
     gguf_adapter.write(order.adapter, gguf.architecture(model), to / LORA_FILE)
     if order.with_base:
         gguf.write(order.base, to / BASE_FILE, order.kind, progress)
-    text = modelfile.modelfile_text(model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system)
+    text = modelfile.modelfile_text(
+        model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system, temperature=order.temperature
+    )
     with explaining_write_errors(to):
         (to / MODELFILE).write_text(text, "utf-8")
 
@@ -230,7 +234,10 @@ def _merged_gguf(
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
     with explaining_write_errors(to):
         (to / MODELFILE).write_text(
-            modelfile.modelfile_text(model, f"./{MODEL_FILE}", system=order.system), "utf-8"
+            modelfile.modelfile_text(
+                model, f"./{MODEL_FILE}", system=order.system, temperature=order.temperature
+            ),
+            "utf-8",
         )
         for file in licence_files(order.base):
             shutil.copyfile(checked_model_file(order.base, file), to / file.name)

@@ -91,7 +91,14 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
     return rendered.removeprefix(bos) if added else rendered
 
 
-def modelfile_text(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
+def modelfile_text(
+    model: Folder,
+    source: str,
+    *,
+    adapter: str | None = None,
+    system: str | None = None,
+    temperature: float = 1.0,
+) -> str:
     """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both
     relative to the Modelfile. `system`: the system message used in training; omitted if the template has
     none."""
@@ -115,7 +122,7 @@ def modelfile_text(model: Folder, source: str, *, adapter: str | None = None, sy
         for stop in stops
         if stop and safe(stop, strip=False) == stop and not {*stop} & {*'"\n'}
     ]
-    lines.append("PARAMETER temperature 1")
+    lines.append(f"PARAMETER temperature {temperature:g}")
     if shape is not None:
         lines.append(f"PARAMETER num_ctx {min(shape.context, _MAX_CONTEXT)}")
     return "\n".join(lines) + "\n"

@@ -26,7 +26,6 @@ from app.node.round.round import max_answer_tokens
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import is_own
 from engines.contract import AdapterError
 
 _NAMED = 5
@@ -72,13 +71,17 @@ class Healer:
         """Copies the newest checkpoint to `best` if its measurement is the best so far. If the disk refuses,
         nothing is done."""
         if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
-            for newest in checkpoint.newest_first(checkpoints)[:1]:
-                fresh = self._best.with_name(f".{self._best.name}")
-                with suppress(OSError):
-                    shutil.rmtree(fresh, ignore_errors=True)
-                    shutil.copytree(newest, fresh)
-                    shutil.rmtree(self._best, ignore_errors=True)
-                    fresh.rename(self._best)
+            self.copy_best(checkpoints)
+
+    def copy_best(self, checkpoints: Path) -> None:
+        """Copies the newest checkpoint to `best`. If the disk refuses, nothing is done."""
+        for newest in checkpoint.newest_first(checkpoints)[:1]:
+            fresh = self._best.with_name(f".{self._best.name}")
+            with suppress(OSError):
+                shutil.rmtree(fresh, ignore_errors=True)
+                shutil.copytree(newest, fresh)
+                shutil.rmtree(self._best, ignore_errors=True)
+                fresh.rename(self._best)
 
     async def heal(
         self, state: NodeState, settings: Settings, curve: Sequence[Probe], link: TrainerLink
@@ -218,11 +221,8 @@ def placement_sentence(found: Placement) -> str:
     said = [
         f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
     ]
-    keys = sum(is_own(one.coordinates.family) for one in found.lesson)
-    if keys:
-        said.append(f"First it learns {keys} answers from your questions.")
-    if own := len(found.lesson) - keys:
-        said.append(f"First it learns from {own} of its own right answers.")
+    if found.lesson:
+        said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
     if found.later:
         said.append(f"Later come {titles(found.later[:_NAMED])}.")
     if found.unasked:
@@ -236,5 +236,6 @@ def placement_sentence(found: Placement) -> str:
 
 def titles(families: Iterable[str]) -> str:
     """Returns the titles of families, joined by commas; question sets that were removed have no title."""
-    named = ((name, FAMILIES[name].title if name in FAMILIES else "removed questions") for name in families)
-    return ", ".join(title if is_own(name) else title.lower() for name, title in named)
+    return ", ".join(
+        FAMILIES[name].title.lower() if name in FAMILIES else "removed questions" for name in families
+    )

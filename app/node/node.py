@@ -16,9 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import msgspec
 
 from app.node.record import events
 from app.node.record.errors import DiskFullError, NodeError
@@ -26,16 +30,21 @@ from app.node.record.reasons import Reason
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
 from app.node.round.peers import NodeSwarm
+from app.node.round.watch import EventFanout, SnapshotWriter
+from app.node.supervisor import Supervisor
 from app.node.trainer.link import TRAINER, TrainerDied
 from app.node.training_run import TrainingRun
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.skills.skill import Skill
 from engines.contract import EngineError
 
 _SAVING_S = 2.0
 """Maximum seconds that a pause waits for a round that is being saved; a round in an earlier phase is
 abandoned.
 """
+TURN_S = 600.0
+"""Seconds of a skill's turn, if several are learned: long enough that loading takes less than a fiftieth."""
 _NOTHING_IN_FLIGHT = {
     Phase.STARTING,
     Phase.LOADING,
@@ -69,8 +78,10 @@ class Node:
         hold: bool = False,
         governed: bool = False,
         sets: Sequence[Path] = (),
+        skills: Sequence[Skill] = (),
     ) -> None:
-        """`sets`: files of question sets that the sandbox has to load."""
+        """`sets`: files of question sets that the sandbox has to load. `skills`: what is learned instead of
+        puzzles; several take turns."""
         self._swarm, self._sets = swarm, sets
         self._begun = asyncio.Event()
         if not hold:
@@ -81,9 +92,21 @@ class Node:
         self._ruled = asyncio.Event()
         if not governed:
             self._ruled.set()
-        self._training = TrainingRun(settings, model, home, identity, tell, trainer, swarm, self._begun)
-        self._supervisor, self._telling = self._training.supervisor, self._training.telling
-        self._watch = self._training.watch
+        self._turns = deque(
+            TrainingRun(
+                msgspec.structs.replace(settings, families={skill.family: 0}) if skill else settings,
+                model,
+                home,
+                identity,
+                tell,
+                trainer,
+                swarm,
+                self._begun,
+                skill,
+            )
+            for skill in (skills or (None,))
+        )
+        self._turn_ends = math.inf
         self._connects, self._running, self._connected = not governed, False, False
         self.on_class: Callable[[bool], None] = lambda paused: None
         """Called when the teacher of a class pauses or resumes everybody."""
@@ -92,6 +115,23 @@ class Node:
     @property
     def snapshot(self) -> Snapshot:
         return self._watch.snapshot
+
+    @property
+    def _training(self) -> TrainingRun:
+        """What is learned now; the next ones stand behind it."""
+        return self._turns[0]
+
+    @property
+    def _supervisor(self) -> Supervisor:
+        return self._training.supervisor
+
+    @property
+    def _telling(self) -> EventFanout:
+        return self._training.telling
+
+    @property
+    def _watch(self) -> SnapshotWriter:
+        return self._training.watch
 
     def begin(self) -> None:
         """Lets a node that was started with `hold` begin its first round."""
@@ -138,6 +178,8 @@ class Node:
         Cancel it to stop: the round in flight is abandoned, everything before it is saved.
         """
         self._training.open()
+        if len(self._turns) > 1:
+            self._turn_ends = time.monotonic() + TURN_S
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
             resting=not self._gate.open,
@@ -184,6 +226,24 @@ class Node:
                 step.cancel()
                 await asyncio.wait({step})
             done = not step.cancelled() and step.result()
+            if (done or time.monotonic() >= self._turn_ends) and len(self._turns) > 1:
+                await self._change_turn(done)
+                done = False
+
+    async def _change_turn(self, done: bool) -> None:
+        """Goes on with the next skill; one that is done gets no other turn."""
+        before = self._turns.popleft()
+        await before.supervisor.end()
+        before.close("turn")
+        if not done:
+            self._turns.append(before)
+        now, shown = self._training, before.watch.snapshot
+        now.supervisor.effort = before.supervisor.effort
+        if shown.ruling is not None:
+            now.watch.show_ruling(shown.ruling)
+        now.open()
+        now.set_sandbox(self._sandbox)
+        self._turn_ends = time.monotonic() + TURN_S
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
         """Returns when the step is done or may be abandoned: the gate has closed, or the node is leaving and
@@ -260,7 +320,8 @@ class Node:
             await self._parting
         await self._supervisor.end()
         self._sandbox.close()
-        self._training.close(reason, sentence)
+        self._training.close(reason)
+        self._training.tell_end(reason, sentence)
 
     def _connect(self) -> None:
         """Connects to the swarm, which may open a port of this computer. An owner's pause delays it until the

@@ -25,10 +25,11 @@ from pathlib import Path
 
 import msgspec
 
+from app.common import files
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
-from app.node.data.home import model_folder, model_mark
+from app.node.data.home import SKILL_FILE, SkillPlace, model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
 from app.node.history.resume import (
@@ -45,8 +46,8 @@ from app.node.record.records import JOINED_QUESTIONS, Probe, questions_mark
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, curve_sentence
 from app.node.record.state import NodeState
-from app.node.round import language
-from app.node.round.keeping import DiskPatience, save_round
+from app.node.round import language, skills
+from app.node.round.keeping import DiskPatience, save_again, save_round
 from app.node.round.lesson_progress import (
     LessonFolder,
     LessonInProgress,
@@ -62,9 +63,11 @@ from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
+from app.sapo.asking import TAGGED
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
+from app.skills.skill import Skill, learned_sentence
 from engines.contract import EngineInfo
 
 _MIXED_IN = 256
@@ -85,11 +88,16 @@ class TrainingRun:
         trainer: Sequence[str],
         swarm: NodeSwarm | None,
         begun: asyncio.Event,
+        skill: Skill | None = None,
     ) -> None:
+        """`skill`: learn it; None for puzzles."""
+        self._skill = skill
         self._model, self._home, self._identity = model, home, identity
         self._tell, self._swarm, self._begun = tell, swarm, begun
         self._mark = model_mark(model)
         self._folder = model_folder(home, settings.model, self._mark)
+        if skill is not None:
+            self._folder = skill_folder(self._folder, skill.slug, skill.made.mark)
         self._checkpoints = self._folder / "checkpoints"
         self.watch = SnapshotWriter(settings, str(home))
         self.telling = EventFanout(
@@ -102,6 +110,7 @@ class TrainingRun:
             curriculum=curriculum.start(settings.families),
             identity=sha256(identity).hexdigest()[:16],
             questions=VERSION,
+            way=skill.way if skill is not None else TAGGED,
         )
         self._fresh = self.state
         self._questions: list[QuestionPrompt] = []
@@ -110,6 +119,8 @@ class TrainingRun:
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm, lessons)
         self._answers = Answers(home)
         self._remembered: Sequence[language.RememberedTalk] | None = None
+        self._counted: tuple[int | None] | None = None
+        """How many held-out rows of the skill counting letters gets right; None before that was counted."""
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -118,6 +129,9 @@ class TrainingRun:
         """Opens the history. Raises NodeError."""
         with raising_disk_full(self._home):
             self._store, self._news = open_history(self._folder)
+            if self._skill is not None:
+                place = SkillPlace(model=str(self._model), name=self._settings.model)
+                files.write_json(self._folder / SKILL_FILE, place)
 
     def set_sandbox(self, sandbox: Sandbox) -> None:
         """Sets the sandbox that scores the answers."""
@@ -149,11 +163,16 @@ class TrainingRun:
             await self._probe()
         elif again := self._joining():
             await self._join(again)
-        elif self.state.round == self._ends_at:
+        elif self.state.round == self._ends_at or self.learned:
             return True
         elif not await self._learn_from_peers():
             await self._round()
         return False
+
+    @property
+    def learned(self) -> bool:
+        """Whether a skill's rounds bring nothing more, and no number of rounds was asked for."""
+        return self.state.practice.done and self._ends_at is None
 
     async def show_paused(self) -> None:
         """Shows where the node will continue, if it is paused before it had a trainer."""
@@ -161,13 +180,17 @@ class TrainingRun:
             await asyncio.to_thread(self._look_back)
             self.watch.show_paused(self.state)
 
-    def close(self, reason: str, sentence: str) -> None:
-        """Records the reason of the end, closes the history, and sends the last event."""
-        standing_ = curve_sentence(self.watch.snapshot.curve)
+    def close(self, reason: str) -> None:
+        """Records the reason of the end and closes the history."""
         with contextlib.suppress(sqlite3.Error):  # the history may be what failed
             if self._run is not None:
                 self._store.end_run(self._run, reason)
+        self._run = None
         self._store.close()
+
+    def tell_end(self, reason: str, sentence: str) -> None:
+        """Sends the last event."""
+        standing_ = curve_sentence(self.watch.snapshot.curve)
         last = self._curve[-1] if self._curve else None
         ended = events.NodeEnded.at(last, round=self.state.round, reason=reason, sentence=sentence or standing_)
         self._tell(ended)
@@ -219,7 +242,7 @@ class TrainingRun:
         self._remembered = None
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
-        if state.round == 0 and (other := other_models_sentence(self._folder)):
+        if state.round == 0 and self._skill is None and (other := other_models_sentence(self._folder)):
             sentences.append(other)
         if self._swarm is not None:
             self._swarm.buffer.remember_used(self._store.used_questions())
@@ -233,6 +256,8 @@ class TrainingRun:
         """Returns the everyday replies that must stay as likely as before training. A model that can chat
         measures them before its first step; that takes seconds, so it is done after a first look."""
         assert self.supervisor.engine is not None
+        if self._skill is not None:  # plain talk is the base model, which no skill changes
+            return ()
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
             return kept
@@ -375,12 +400,19 @@ class TrainingRun:
     async def _play(self) -> PlayedRound:
         """Plays lesson zero if it is due, else an ordinary round."""
         lesson = self._active.lesson
+        if self._skill is not None and not self.state.taught:
+            played = await skills.teach_part(self._tools(), self.state, self._skill)
+            if played.state.taught and played.state.lesson.since:
+                await self._link.load(self._folder / checkpoint.BEST_FOLDER)
+            return played
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
         return await play_round(self._tools(), self.state)
 
     async def _heal(self) -> None:
         """Reports why progress has stalled, and changes the state to fix it."""
+        if self._skill is not None:
+            return
         healed = await self.healer.heal(self.state, self._settings, self._curve, self._link)
         if healed is None:
             return
@@ -401,29 +433,61 @@ class TrainingRun:
         self._tell(kept.row)
         self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
         self.healer.record_round(kept.row)
+        if self._skill is not None and played.lesson and not self.state.lesson.since:
+            self.healer.copy_best(self._checkpoints)
         await self._heal()
 
     async def _probe(self) -> None:
         joined_P = await self._joined_questions()
-        first = self._just_taught_zero and self.state.round != self._ends_at
-        every = FIRST if first else 1 if self._taught_zero else UNTRAINED
-        row, answers = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
+        if self._skill is not None:
+            row, answers = await skills.measure(self._tools(), self._questions, self.state, self._skill)
+        else:
+            first = self._just_taught_zero and self.state.round != self._ends_at
+            every = FIRST if first else 1 if self._taught_zero else UNTRAINED
+            row, answers = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         await self.disk.write(lambda: flips.keep(self._folder, row.questions_mark, answers))
+        if self._skill is not None:
+            await self._after_measurement(self._skill, answers)
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)
         self.state = msgspec.structs.replace(self.state, everyday=row.everyday_before)
         self.watch.show_probes(self.state, self._curve)
         self._tell(row)
-        self.healer.keep_best(self._curve, self._checkpoints)
+        if self._skill is None:
+            self.healer.keep_best(self._curve, self._checkpoints)
         await self._heal()
+
+    async def _after_measurement(self, skill: Skill, answers: flips.MeasuredAnswers) -> None:
+        """Keeps the checkpoint that is best on the rows aside, with its answers to the held-out ones, and goes
+        back to it when rounds bring nothing more."""
+        if self.state.practice.done:
+            return
+        if self._counted is None:
+            self._counted = (await skills.counted_right(self._tools(), skill, answers),)
+        answers = msgspec.structs.replace(answers, counted=self._counted[0])
+        if not self.state.taught:
+            if self.state.round and not self.state.lesson.since:
+                await self.disk.write(lambda: flips.keep_best(self._folder, answers))
+            return
+        practice = await skills.practised(self._tools(), self.state, skill)
+        self.state = msgspec.structs.replace(self.state, practice=practice)
+        if not practice.since:
+            self.healer.copy_best(self._checkpoints)
+            await self.disk.write(lambda: flips.keep_best(self._folder, answers))
+        elif practice.done:
+            await self._link.load(self._folder / checkpoint.BEST_FOLDER)
+            link, root = self._link, self._checkpoints
+            await self.disk.finish(lambda: save_again(self.state, link, root, self._mark))
+            self.telling.note(learned_sentence(skill, practice.right or 0.0))
 
     async def _probe_questions(self) -> list[QuestionPrompt]:
         settings, make = self._settings, self._sandbox.questions
-        return self._questions or await asyncio.to_thread(
-            probe_questions, self._active.probed, settings.probe_questions, make
-        )
+        most = settings.probe_questions
+        if self._skill is not None:  # asked greedily, so none is asked twice
+            most = min(most, self._skill.held_out or most)
+        return self._questions or await asyncio.to_thread(probe_questions, self._active.probed, most, make)
 
     async def _curve_questions(self, later: bool) -> None:
         self._questions = [] if later else await self._probe_questions()

@@ -35,6 +35,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     """Number of worked examples before a question during placement; 0 in training."""
     max_tokens: int | None = None
     """Maximum tokens of an answer; None uses the model's own setting."""
+    marked: bool = True
+    """Whether the answer stands behind a mark, after the work; otherwise the whole reply is the answer."""
 
     def token_limit(self, usual: int) -> int:
         """Returns the maximum tokens of an answer: the style's, or `usual`, the model's own setting."""
@@ -64,6 +66,34 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
         for role, content in (("user", example.question), ("assistant", example.answer))
     ]
     return [{"role": "system", "content": way.system}, *turns, {"role": "user", "content": question}]
+
+
+def read_answer(completion: str, marked: bool) -> str | None:
+    """Returns the answer of a completion: what `extract_answer` finds, or, of an unmarked one, all of it.
+
+    >>> read_answer("4+3=7 #7", True), read_answer(" ham\\n", False), read_answer(" ", False)
+    ('7', 'ham', None)
+    """
+    if marked:
+        return extract_answer(completion)
+    answer = completion.strip()
+    return answer if 0 < len(answer) <= MAX_ANSWER else None
+
+
+def work_and_answer(reply: str) -> tuple[str, str]:
+    """Returns the work in a marked reply, and the answer; the whole reply as the answer if there is no mark.
+
+    >>> work_and_answer("4*7=28. #28"), work_and_answer("It's <answer>5</answer>"), work_and_answer("hello")
+    (('4*7=28.', '28'), ("It's", '5'), ('', 'hello'))
+    """
+    answer = extract_answer(reply)
+    if answer is None:
+        return "", reply
+    if (end := reply.rfind(CLOSE)) >= 0:
+        start = reply.rfind(OPEN, 0, end)
+    else:
+        start = max(reply.rfind(SHORT), reply.rfind(_BOXED))
+    return reply[: max(0, start)].strip(), answer
 
 
 def match_answer_mark(worked: str, like_G: Sequence[str]) -> str:

@@ -1,21 +1,24 @@
 """Generates answers to several requests together: rows of one decoder, each with its own temperature, length
 and end.
 
-Requests are answered in order of arrival. Those to the same side (trained or base) run together, as many as the
-engine has rows for; if the engine lets rows join, a waiting request takes the place of a finished one."""
+Requests are answered in order of arrival. Those to the same side (the base, the puzzles or a skill) run
+together, as many as the engine has rows for; if the engine lets rows join, a waiting request takes the place of
+a finished one. A skill that chooses among labels answers at once, with the likeliest."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.serve.messages import Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
-from engines.contract import Decoder, Engine, EngineError, TooLongError
+from app.serve.messages import BASE, Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
+from app.skills.answering import softmax
+from engines.contract import Decoder, Engine, EngineError, TokenSequence, TooLongError
 from engines.llamacpp.grammar import Grammar
 from engines.llamacpp.sampler import TokenSampler
 from engines.models.tokens import ChatTokenizer
@@ -33,6 +36,31 @@ _MAX_LOGPROBS = 256
 _TOO_LONG = "context_length_exceeded"
 _GREEDY = 1e-4
 """Below this temperature the most likely token is taken."""
+_LEAST_SHARE = 1e-30
+
+
+class Sides(Protocol):
+    """What can be asked: the base, the puzzles, and skills, by name."""
+
+    def prompt(self, prompt: Prompt, side: str) -> list[int]:
+        """Tokenizes a prompt as this side is asked. Raises EngineError, also TooLongError."""
+        ...
+
+    def turn_to(self, side: str) -> None:
+        """Loads this side's newest checkpoint. Raises EngineError."""
+        ...
+
+    def labels(self, side: str) -> Mapping[str, list[int]]:
+        """Returns the labels among which this side chooses, with their tokens; empty if it answers freely."""
+        ...
+
+    def split(self, side: str) -> Callable[[str], tuple[str, str]] | None:
+        """Returns what tells work and answer in a reply apart; None if all of it is the answer."""
+        ...
+
+    def max_tokens(self, side: str) -> int | None:
+        """Returns the usual maximum tokens of an answer; None if there is none."""
+        ...
 
 
 class Answer:
@@ -49,25 +77,46 @@ class Answer:
         grammar: Grammar | None = None,
     ) -> None:
         self.start, self.index, self.prompt_T, self.most = start, index, prompt_T, most
+        self.told_T: list[int] = []
+        """Tokens of the prompt that an answer with `echo` still has to tell."""
+        if start.echo:
+            self.prompt_T, self.told_T = prompt_T[:1], prompt_T[1:]
+            self.most = most + len(self.told_T)
         self.grammar = grammar
         self.random = np.random.default_rng([start.seed, index])
         self.tokens_T: list[int] = []
-        self.text, self.reason = "", ""
+        self.text, self.reason, self.work = "", "", ""
+        self.split: Callable[[str], tuple[str, str]] | None = None
+        """Returns work and answer of a whole reply, if only the answer is to be told."""
         self._tokenizer, self._told, self._told_at = tokenizer, 0, 0.0
         self._read, self._kept = 0, 0
         self._logprobs: list[TokenChoice] = []
+        if start.echo:
+            (self.text,) = tokenizer.texts([self.prompt_T])
+            if start.logprobs is not None:
+                self._logprobs.append(TokenChoice((self.text, None)))
+
+    @property
+    def wanted(self) -> int | None:
+        """The next token, if it is one of the prompt."""
+        at = len(self.tokens_T)
+        return self.told_T[at] if at < len(self.told_T) else None
 
     def add(self, token: int, logprobs: TokenChoice | None) -> None:
         """Appends a token; sets `reason` ("stop" or "length") if it was the last."""
+        echoed = self.wanted is not None
         self.tokens_T.append(token)
-        if token in self._tokenizer.stops:
+        if token in self._tokenizer.stops and not echoed:
             self.reason = "stop"
         elif logprobs is not None:
             self._logprobs.append(logprobs)
         if not self.reason and len(self.tokens_T) >= self.most:
             self.reason = "length"
         self._grow(last=bool(self.reason))
-        self._look_for_stop()
+        if not echoed:
+            self._look_for_stop()
+        if self.reason and self.split is not None:
+            self.work, self.text = self.split(self.text)
 
     def _grow(self, last: bool) -> None:
         """Decodes the newest tokens into `text`; an incomplete UTF-8 character is held back."""
@@ -98,9 +147,12 @@ class Answer:
                 index=index,
                 text=text,
                 reason=self.reason,
-                tokens=len(self.tokens_T),
+                tokens=len(self.tokens_T) - len(self.told_T),
                 logprobs=self._logprobs,
+                work=self.work,
             )
+        elif self.split is not None:
+            return
         elif (self.start.stream and now - self._told_at >= _FLUSH_S) or len(self._logprobs) >= _MAX_LOGPROBS:
             end = len(self.text) - _begun(self.text, self.start.stop)
             if end > self._told or len(self._logprobs) >= _MAX_LOGPROBS:
@@ -123,25 +175,22 @@ def _begun(text: str, stops: Sequence[str]) -> int:
 
 class Batch:
     """Generates answers to several requests together on one engine. `context`: context length in tokens.
-    `refresh()`: loads the newest checkpoint if it has changed. `prompt`: tokenizes a prompt, for the base
-    model if its second argument is true. `grammar`:
-    compiles GBNF text into a grammar in its initial state."""
+    `grammar`: compiles GBNF text into a grammar in its initial state."""
 
     def __init__(
         self,
         engine: Engine,
         tokenizer: ChatTokenizer,
         context: int,
-        refresh: Callable[[], object],
-        prompt: Callable[[Prompt, bool], list[int]],
+        sides: Sides,
         grammar: Callable[[str], Grammar],
     ) -> None:
         self._engine, self._tokenizer, self._context = engine, tokenizer, context
-        self._refresh, self._prompt, self._grammar = refresh, prompt, grammar
+        self._sides, self._grammar = sides, grammar
         self._waiting: deque[Answer] = deque()
         self._going: list[Answer] = []
         self._decoder: Decoder | None = None
-        self._plain, self._room, self._drawer = False, 0, TokenSampler(1)
+        self._side, self._room, self._drawer = BASE, 0, TokenSampler(1)
 
     @property
     def busy(self) -> bool:
@@ -150,7 +199,7 @@ class Batch:
     def add(self, start: Start) -> Reply:
         """Queues a request. Returns Began, or Refused if a prompt is empty, too long or invalid."""
         try:
-            prompts_P = [self._prompt(prompt, start.plain) for prompt in start.prompts]
+            prompts_P = [self._sides.prompt(prompt, start.side) for prompt in start.prompts]
             grammars = [
                 self._grammar(start.grammar) if start.grammar else None for _ in range(len(prompts_P) * start.n)
             ]
@@ -167,8 +216,11 @@ class Batch:
             return Refused(number=start.number, sentence=sentence, code=_TOO_LONG)
         for index, grammar in enumerate(grammars):
             prompt_T = prompts_P[index // start.n]
-            most = min(start.max_tokens or USUAL_TOKENS, self._context - len(prompt_T))
-            self._waiting.append(Answer(start, index, prompt_T, most, self._tokenizer, grammar))
+            usual = self._sides.max_tokens(start.side) or USUAL_TOKENS
+            most = min(usual if start.max_tokens is None else start.max_tokens, self._context - len(prompt_T))
+            answer = Answer(start, index, prompt_T, most, self._tokenizer, grammar)
+            answer.split = self._sides.split(start.side)
+            self._waiting.append(answer)
         return Began(number=start.number, tokens=sum(map(len, prompts_P)))
 
     def drop(self, number: int) -> None:
@@ -183,7 +235,7 @@ class Batch:
         """Generates one token for each answer in progress and starts waiting ones. Returns the messages to
         send."""
         try:
-            told = self._advance() if self._going else []
+            told = self._advance() if self._going else self._choose()
             while (joining := self._joining()) and self._decoder is not None:
                 logits_RV = self._decoder.read(
                     [one.prompt_T for one in joining], max(one.most for one in joining)
@@ -193,6 +245,37 @@ class Batch:
             return told
         except EngineError as error:
             return self._fail(str(error))
+
+    def _choose(self) -> list[Reply]:
+        """Answers the first waiting requests, as far as they choose among labels, and returns the messages."""
+        told: list[Reply] = []
+        while self._waiting and (labels := self._sides.labels(self._waiting[0].start.side)):
+            if self._waiting[0].grammar is not None:
+                break
+            self._decoder = None
+            self._sides.turn_to(self._waiting[0].start.side)
+            told.append(self._chosen(self._waiting.popleft(), labels))
+        return told
+
+    def _chosen(self, one: Answer, labels: Mapping[str, list[int]]) -> Ended:
+        """Returns the answer of a choice: the likeliest label, or one drawn at the request's temperature. The
+        label counts as one token, with its share of the labels' probability."""
+        sequences = [TokenSequence(prompt_T=one.prompt_T, completion_T=ids) for ids in labels.values()]
+        weights_L = np.array([sum(logprobs) for logprobs in self._engine.logprobs(sequences)])
+        shares = dict(zip(labels, softmax(weights_L.tolist()), strict=True))
+        if (heat := one.start.temperature) < _GREEDY:
+            said = max(shares, key=shares.__getitem__)
+        else:
+            said = list(labels)[one.random.choice(len(labels), p=softmax((weights_L / heat).tolist()))]
+        logprobs: list[TokenChoice] = []
+        if one.start.logprobs is not None:
+            ranked = sorted(shares, key=lambda label: -shares[label])[: one.start.logprobs]
+            pairs: list[Token] = [(label, _log(shares[label])) for label in (said, *ranked)]
+            logprobs = [TokenChoice(pairs[0], pairs[1:])]
+        tokens = len(labels[said])
+        return Ended(
+            number=one.start.number, index=one.index, text=said, reason="stop", tokens=tokens, logprobs=logprobs
+        )
 
     def _fail(self, sentence: str) -> list[Reply]:
         """Refuses every request, in progress or waiting, with this sentence."""
@@ -225,17 +308,17 @@ class Batch:
         return found
 
     def _fits(self, one: Answer) -> bool:
-        return one.start.plain == self._plain and len(one.prompt_T) + one.most <= self._room
+        alike = one.start.side == self._side and (one.grammar is not None or not self._sides.labels(self._side))
+        return alike and len(one.prompt_T) + one.most <= self._room
 
     def _open(self) -> None:
         """Opens a decoder for the first waiting request, with room for those behind it."""
-        self._plain = self._waiting[0].start.plain
-        if not self._plain:
-            self._refresh()
-        alike = [one for one in self._waiting if one.start.plain == self._plain]
+        self._side = self._waiting[0].start.side
+        self._sides.turn_to(self._side)
+        alike = [one for one in self._waiting if one.start.side == self._side]
         needed = max(len(one.prompt_T) + one.most for one in alike[:MAX_ROWS])
         self._room = min(self._context, max(_MIN_TOKENS, 1 << (needed - 1).bit_length()))
-        self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._plain)
+        self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._side == BASE)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
         """Samples a token for each of these rows, which are the last ones in progress, and returns the messages
@@ -253,7 +336,9 @@ class Batch:
             uniforms_W = np.array([rows[row].random.random() for row in warm_W])
             token_R[warm_W], _ = self._drawer.draw(drawn_WV, uniforms_W)
         for row, one in enumerate(rows):
-            if one.grammar is not None:
+            if one.wanted is not None:
+                token_R[row] = one.wanted
+            elif one.grammar is not None:
                 token_R[row] = self._follow(one, one.grammar, int(token_R[row]), logits_RV[row])
         told: list[Reply] = []
         now = time.monotonic()
@@ -306,6 +391,10 @@ class Batch:
         if order and self._decoder is not None:
             self._decoder.keep(order)
         self._going = [self._going[row] for row in order]
+
+
+def _log(share: float) -> float:
+    return math.log(max(share, _LEAST_SHARE))
 
 
 def nucleus(logits_V: NDArray[Any], share: float) -> NDArray[Any]:

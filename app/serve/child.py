@@ -9,17 +9,20 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from app.chat.learned import Checkpoints
 from app.models.shelf import locate
+from app.node.models.skills import PUZZLES, KnownSkill, known_skills
 from app.node.record.state import NodeState
 from app.node.trainer.messages import own_standard_streams, send
 from app.sapo import asking
 from app.serve import messages
 from app.serve.batch import Batch
+from app.skills.skill import Skill
 from engines.contract import Engine, EngineError, TooLongError
 from engines.llamacpp.grammar import Grammar, Grammars
 from engines.models.folder import open_folder, read_architecture
@@ -34,35 +37,81 @@ OpenEngine = Callable[[Path, int | None], Engine]
 
 
 class ServedModel:
-    """A model opened for serving, base and trained. Raises EngineError if it cannot be opened."""
+    """A model opened for serving: the base, and everything that was learned with it. Raises EngineError if it
+    cannot be opened."""
 
     def __init__(self, model: str, home: Path, open_engine: OpenEngine) -> None:
         folder = locate(model, home)
         opened = open_folder(folder)
         shape = read_architecture(opened.config)
         self.context = shape.context if shape is not None else _READS
-        self._learned = Checkpoints(home, folder)
+        self._home, self._folder = home, folder
         self._tokenizer = ChatTokenizer(opened)
         self._most_text = self.context * max(map(len, self._tokenizer.library.get_vocab()))
-        self.engine = open_engine(folder, self._learned.rank())
-        self._state: NodeState | None = None
-        self._looked_at = -_LOOKS_S
-        self.refresh()
-        self._folder = folder
+        self._sides = {PUZZLES: _Side(Checkpoints(home, folder), None)}
+        self._loaded: str | None = None
+        self._loaded_any = False
+        """Whether some adapter was loaded, so that one with nothing learned can't be asked any more."""
+        points = [self._sides[PUZZLES].points, *(self._side(one.slug).points for one in self._known())]
+        self.engine = open_engine(folder, next(filter(None, (one.rank() for one in points)), None))
         self._grammars: Grammars | None = None
-        self.batch = Batch(self.engine, self._tokenizer, self.context, self.refresh, self.prompt, self.grammar)
+        self.turn_to(PUZZLES)
+        self.batch = Batch(self.engine, self._tokenizer, self.context, self, self.grammar)
 
     @property
     def round(self) -> int | None:
-        """The round of the newest checkpoint, None before the first."""
-        return None if self._state is None else self._state.round
+        """The round of the newest checkpoint of the puzzles, None before the first."""
+        state = self._sides[PUZZLES].state
+        return None if state is None else state.round
 
-    def refresh(self) -> None:
-        """Loads a newer checkpoint if there is one, checking at most once every _LOOKS_S seconds."""
-        now = time.monotonic()
-        if now - self._looked_at > _LOOKS_S:
-            self._looked_at = now
-            self._state = self._learned.refresh(self.engine, self._state)
+    def _known(self) -> list[KnownSkill]:
+        return known_skills(self._home, self._folder)
+
+    def _side(self, name: str) -> _Side:
+        """Returns what is known of a side. Raises EngineError for one that was deleted meanwhile."""
+        if name not in self._sides:
+            known = next((one for one in self._known() if one.slug == name), None)
+            if known is None:
+                raise EngineError(f"There is no {name!r} any more.")
+            self._sides[name] = _Side(Checkpoints(self._home, self._folder, known.made.mark), known.skill)
+        return self._sides[name]
+
+    def turn_to(self, side: str) -> None:
+        """Loads the side's newest checkpoint, looking for one at most once every _LOOKS_S seconds."""
+        if side == messages.BASE:
+            return
+        found, now = self._side(side), time.monotonic()
+        if self._loaded != side:
+            found.points.forget_loaded()
+        elif now - found.looked_at < _LOOKS_S:
+            return
+        self._loaded, found.looked_at = side, now
+        found.state = found.points.refresh(self.engine, found.state)
+        if found.state is None and self._loaded_any:
+            raise EngineError(f"{side} has learned nothing yet.")
+        self._loaded_any = self._loaded_any or found.state is not None
+
+    def labels(self, side: str) -> Mapping[str, list[int]]:
+        if side == messages.BASE:
+            return {}
+        found = self._side(side)
+        if found.labels is None:
+            asked = [{"role": "user", "content": ""}]
+            labels = found.skill.labels if found.skill is not None else ()
+            found.labels = {label: self.engine.encode(asked, label, True).completion_T for label in labels}
+        return found.labels
+
+    def split(self, side: str) -> Callable[[str], tuple[str, str]] | None:
+        if side == messages.BASE:
+            return None
+        skill = self._side(side).skill
+        return asking.work_and_answer if skill is None or skill.marked else None
+
+    def max_tokens(self, side: str) -> int | None:
+        if side == messages.BASE:
+            return None
+        found = self._side(side)
+        return found.skill.max_tokens if found.skill is not None else None
 
     def grammar(self, text: str) -> Grammar:
         """Compiles GBNF text into a grammar in its initial state. Raises EngineError."""
@@ -70,10 +119,10 @@ class ServedModel:
             self._grammars = Grammars(self._folder)
         return self._grammars.begin(text)
 
-    def prompt(self, prompt: messages.Prompt, plain: bool) -> list[int]:
-        """Tokenizes a prompt. What is asked of the base model (`plain`) gets nothing added. What was learned is
-        asked as it was trained: a conversation without a system message gets the one used in training, as in an
-        export for Ollama. Raises EngineError, also TooLongError."""
+    def prompt(self, prompt: messages.Prompt, side: str) -> list[int]:
+        """Tokenizes a prompt. What is asked of the base model gets nothing added. What was learned is asked as
+        it was trained: with its instruction, unless the conversation has a system message, and a skill with the
+        user's last message alone. Raises EngineError, also TooLongError."""
         texts = (
             [prompt] if isinstance(prompt, str) else [one["content"] for one in prompt if isinstance(one, dict)]
         )
@@ -91,10 +140,30 @@ class ServedModel:
             if not all(0 <= id < known for id in ids):
                 raise EngineError(f"The prompt has token ids that this model doesn't know: it has {known}.")
             return ids
-        if not plain and turns[0]["role"] != "system":
-            way = self._state.way if self._state is not None else asking.TAGGED
-            turns = [{"role": "system", "content": way.system}, *turns]
-        return self._tokenizer.prompt(turns)
+        return self._tokenizer.prompt(self._asked(turns, side))
+
+    def _asked(self, turns: list[dict[str, str]], side: str) -> asking.Messages:
+        if side == messages.BASE:
+            return turns
+        found, theirs = self._side(side), turns[0]["role"] == "system"
+        if found.skill is not None:
+            asked = [one["content"] for one in turns if one["role"] == "user"]
+            made = found.skill.prompt(asked[-1])
+            return [turns[0], *made[1:]] if theirs else made
+        way = found.state.way if found.state is not None else asking.TAGGED
+        return turns if theirs else [{"role": "system", "content": way.system}, *turns]
+
+
+@dataclass
+class _Side:
+    """What was learned under one name: its checkpoints, the skill (None for the puzzles), and the state loaded
+    last."""
+
+    points: Checkpoints
+    skill: Skill | None
+    state: NodeState | None = None
+    looked_at: float = -_LOOKS_S
+    labels: Mapping[str, list[int]] | None = None
 
 
 def serve(open_model: Callable[[], ServedModel]) -> NoReturn:

@@ -19,10 +19,14 @@ Prompt = str | list[dict[str, str] | int]
 """A text, chat messages, or token ids."""
 
 
+BASE = ""
+"""The side of the model as it came."""
+
+
 class Start(_Message, frozen=True):
     """Requests `n` answers to each of `prompts`. `stream`: send pieces as they are generated. `logprobs`: None
-    for no log-probabilities, else the number of alternatives per token. `plain`: use the base model. `grammar`:
-    GBNF that answers must follow, "" for none."""
+    for no log-probabilities, else the number of alternatives per token. `side`: BASE, or what
+    was learned (a name of app.node.models.skills). `grammar`: GBNF that answers must follow, "" for none."""
 
     prompts: list[Prompt]
     n: int = 1
@@ -33,16 +37,18 @@ class Start(_Message, frozen=True):
     stop: list[str] = []
     logprobs: int | None = None
     stream: bool = False
-    plain: bool = False
+    side: str = BASE
     grammar: str = ""
+    echo: bool = False
+    """Whether the prompt is told too, as the beginning of the answer."""
 
 
 class Drop(_Message, frozen=True):
     """Cancels a request."""
 
 
-Token = tuple[str, float]
-"""A token's text and its log-probability in nats at temperature 1."""
+Token = tuple[str, float | None]
+"""A token's text and its log-probability in nats at temperature 1; None for the first of a prompt."""
 
 
 class TokenChoice(msgspec.Struct, frozen=True, array_like=True):
@@ -77,13 +83,15 @@ class Piece(_Message, frozen=True):
 
 
 class Ended(_Message, frozen=True):
-    """The end of an answer, with the rest of its text. `reason`: "stop" or "length"."""
+    """The end of an answer, with the rest of its text. `reason`: "stop" or "length". `work`: what came before
+    an answer that stands behind a mark."""
 
     index: int
     text: str
     reason: str
     tokens: int
     logprobs: list[TokenChoice] = []
+    work: str = ""
 
 
 class Refused(_Message, frozen=True):

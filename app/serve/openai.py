@@ -12,21 +12,45 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from app.common import files
+from app.node.models.skills import PUZZLES as PUZZLES
 from app.serve import schema
-from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
+from app.serve.messages import BASE, Began, Ended, Piece, Start, TokenChoice
 
-MAX_ANSWERS = 8
+MAX_ANSWERS = 64
 """Maximum answers to one request, over all its prompts."""
 MAX_TOP = 20
-PUZZLES = "puzzles"
-"""Name of the model with what it learned here. The base model has its own name, and nothing is added to what a
-program sends it."""
-PLAIN_TEMPERATURE = 0.7
-"""Temperature of plain talk for a program that sets none."""
+
+
+class UsualSampling(NamedTuple):
+    """How plain talk is sampled for a program that sets nothing."""
+
+    temperature: float = 0.7
+    top_p: float = 1.0
+
+
+USUAL = UsualSampling()
+
+
+def usual_sampling(model: Path) -> UsualSampling:
+    """Returns what the generation_config.json of the model in this folder says, if it says that it samples."""
+    found = files.read_json(model / "generation_config.json", _GenerationConfig)
+    if found is None or not found.do_sample:
+        return USUAL
+    return UsualSampling(min(found.temperature, 2.0), found.top_p)
+
+
+class _GenerationConfig(msgspec.Struct, frozen=True):
+    do_sample: bool = False
+    temperature: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+
+
 MAX_STOPS = 16
 """Maximum stop texts of a request. OpenAI's own limit is 4, which some programs exceed."""
 _LEAST_TOP_P = 1e-6
@@ -118,22 +142,22 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     def usage_wanted(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
 
-    def _start(self, **more: Any) -> Start:
+    def _start(self, learned: bool, usual: UsualSampling, **more: Any) -> Start:
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if len(stops) > MAX_STOPS or not all(0 < len(stop) <= 256 for stop in stops):
             sentence = f"stop is up to {MAX_STOPS} texts of 1 to 256 characters."
             raise RequestError(400, sentence, param="stop")
-        plain = self.model != PUZZLES
-        usual = PLAIN_TEMPERATURE if plain else 0.0
+        if learned:
+            usual = UsualSampling(0.0)
         return Start(
             number=0,
             n=self.n or 1,
-            temperature=usual if self.temperature is None else self.temperature,
-            top_p=1.0 if self.top_p is None else max(self.top_p, _LEAST_TOP_P),
+            temperature=usual.temperature if self.temperature is None else self.temperature,
+            top_p=max(usual.top_p if self.top_p is None else self.top_p, _LEAST_TOP_P),
             seed=secrets.randbits(48) if self.seed is None else self.seed % 2**63,
             stop=stops,
             stream=bool(self.stream),
-            plain=plain,
+            side=self.model if learned else BASE,
             grammar=self._grammar(),
             **more,
         )
@@ -166,8 +190,9 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     tool_choice: Any = None
     function_call: Any = None
 
-    def start(self) -> Start:
-        """Converts the request to a message for the model process. Raises RequestError."""
+    def start(self, learned: bool = False, usual: UsualSampling = USUAL) -> Start:
+        """Converts the request to a message for the model process. `learned`: to what was learned under the
+        name `model`, not to the base, which samples as `usual`. Raises RequestError."""
         for param, choice in (("tool_choice", self.tool_choice), ("function_call", self.function_call)):
             if choice not in (None, "none", "auto"):
                 raise RequestError(400, "This model calls no tools: let it answer in text.", param=param)
@@ -177,6 +202,8 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
         if not any(turn["role"] == "user" for turn in turns):
             raise RequestError(400, "A conversation needs a message of the user.", param="messages")
         return self._start(
+            learned,
+            usual,
             prompts=[turns],
             max_tokens=_limit(self.max_completion_tokens, "max_completion_tokens")
             or _limit(self.max_tokens, "max_tokens"),
@@ -193,17 +220,20 @@ class TextRequest(_Common, frozen=True, kw_only=True):
     suffix: str | None = None
     best_of: int | None = None
 
-    def start(self) -> Start:
-        """Converts the request to a message for the model process. Raises RequestError."""
-        if self.echo or self.suffix or self.best_of not in (None, self.n or 1):
-            raise RequestError(400, "echo, suffix and best_of are not supported here: leave them out.")
+    def start(self, learned: bool = False, usual: UsualSampling = USUAL) -> Start:
+        """Like ChatRequest.start. With `echo` the prompt comes first, with its log-probabilities."""
+        if self.suffix or self.best_of not in (None, self.n or 1):
+            raise RequestError(400, "suffix and best_of are not supported here: leave them out.")
         parts = self.prompt if isinstance(self.prompt, list) else [self.prompt]
         ids = [part for part in parts if isinstance(part, int)]
         prompts: list[Any] = [ids] if len(ids) == len(parts) else parts
         if (ids and prompts is parts) or not all(prompts) or len(prompts) * (self.n or 1) > MAX_ANSWERS:
             raise RequestError(400, f"Up to {MAX_ANSWERS} answers to prompts with text.", param="prompt")
-        most = 16 if self.max_tokens is None else _limit(self.max_tokens, "max_tokens")
-        return self._start(prompts=prompts, max_tokens=most, logprobs=self.logprobs)
+        none = bool(self.echo) and self.max_tokens == 0
+        most = 16 if self.max_tokens is None else 0 if none else _limit(self.max_tokens, "max_tokens")
+        return self._start(
+            learned, usual, prompts=prompts, max_tokens=most, logprobs=self.logprobs, echo=bool(self.echo)
+        )
 
 
 Asked = ChatRequest | TextRequest
@@ -224,7 +254,10 @@ def _limit(asked: float | None, param: str) -> int | None:
     return int(asked)
 
 
-def parse_request(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
+Kind = TypeVar("Kind")
+
+
+def parse_request(body: bytes, kind: type[Kind]) -> Kind:
     """Decodes a request body. Raises RequestError."""
     try:
         return msgspec.json.decode(body, type=kind)
@@ -263,7 +296,8 @@ class ResponseWriter:
         for end in ends:
             own = [one for one in replies if one.index == end.index]
             text = "".join(one.text for one in own)
-            message = {"message": {"role": "assistant", "content": text, "refusal": None}}
+            said = {"role": "assistant", "content": text, "refusal": None}
+            message = {"message": said | ({"reasoning_content": end.work} if end.work else {})}
             choices.append(
                 {
                     "index": end.index,
@@ -280,16 +314,18 @@ class ResponseWriter:
         ended = piece if isinstance(piece, Ended) else None
         events = b""
         if piece.text or piece.logprobs or not ended:
-            events += self._event(piece, piece.text, None)
+            events += self._event(piece, piece.text, None, ended.work if ended is not None else "")
         if ended is not None:
             self._tokens += ended.tokens
             events += self._event(piece, None, ended.reason)
         return events
 
-    def _event(self, piece: Piece | Ended, text: str | None, reason: str | None) -> bytes:
+    def _event(self, piece: Piece | Ended, text: str | None, reason: str | None, work: str = "") -> bytes:
         choice: dict[str, Any] = {"index": piece.index}
         if self._chat:
             delta = {} if text is None else {"content": text}
+            if work:
+                delta = {"reasoning_content": work, **delta}
             if piece.index not in self._began:
                 self._began.add(piece.index)
                 delta = {"role": "assistant", "content": "", **delta}
@@ -335,12 +371,12 @@ class ResponseWriter:
         return {
             "tokens": [one.token[0] for one in choices],
             "token_logprobs": [one.token[1] for one in choices],
-            "top_logprobs": [dict(one.top) for one in choices],
+            "top_logprobs": [dict(one.top) if one.token[1] is not None else None for one in choices],
             "text_offset": offsets,
         }
 
 
-def _token(text: str, logprob: float) -> dict[str, Any]:
+def _token(text: str, logprob: float | None) -> dict[str, Any]:
     return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
 
 

@@ -16,7 +16,7 @@ import secrets
 import socket
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,7 +26,16 @@ from aiohttp import web
 from app.models.catalogue import full_name
 from app.serve import openai
 from app.serve.model import BusyError, ModelError, ModelProcess
-from app.serve.openai import PUZZLES, ChatRequest, RequestError, ResponseWriter, TextRequest
+from app.serve.openai import (
+    PUZZLES,
+    USUAL,
+    ChatRequest,
+    RequestError,
+    ResponseWriter,
+    TextRequest,
+    UsualSampling,
+)
+from app.serve.responses import EventWriter, ResponsesRequest
 from engines import files
 
 PORT = 11777
@@ -51,6 +60,7 @@ _TRIES = 20
 _FILE = "serving.json"
 """File in the data folder with the token, so that it stays valid after a restart."""
 
+Asked = ChatRequest | TextRequest | ResponsesRequest
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -68,16 +78,24 @@ def token(home: Path) -> str:
 
 
 class Server:
-    """The HTTP application for one model; `name` is the model name for clients. An empty `token` disables the
-    token check."""
+    """The HTTP application for one model; `name` is the model name for clients, and `skills` returns the names
+    of its skills; `usual` is how its base samples. An empty `token` disables the token check."""
 
-    def __init__(self, model: ModelProcess, name: str, token: str) -> None:
-        self._model, self._name, self._token = model, name, token
+    def __init__(
+        self,
+        model: ModelProcess,
+        name: str,
+        token: str,
+        skills: Callable[[], Sequence[str]] = tuple,
+        usual: UsualSampling = USUAL,
+    ) -> None:
+        self._model, self._name, self._token, self._skills, self._usual = model, name, token, skills, usual
         self._created = int(time.time())
         self.application = web.Application(middlewares=[self._guarded], client_max_size=MAX_BODY)
         self.application.router.add_get("/v1/models", self._list)
         self.application.router.add_get("/v1/models/{name:.+}", self._one)
         self.application.router.add_post("/v1/chat/completions", lambda asked: self._answer(asked, ChatRequest))
+        self.application.router.add_post("/v1/responses", lambda asked: self._answer(asked, ResponsesRequest))
         self.application.router.add_post("/v1/completions", lambda asked: self._answer(asked, TextRequest))
 
     @web.middleware
@@ -126,37 +144,39 @@ class Server:
             raise RequestError(415, "A request's body comes as it is, not compressed.")
 
     async def _list(self, request: web.Request) -> web.Response:
-        names = [self._name, PUZZLES]
+        names = [self._name, *await self._learned()]
         return web.Response(body=openai.models(names, self._created), content_type="application/json")
 
     async def _one(self, request: web.Request) -> web.Response:
-        name = self._known(request.match_info["name"])
+        name, _ = await self._known(request.match_info["name"])
         model = {"id": name, "object": "model", "created": self._created, "owned_by": "shoal"}
         return web.json_response(model)
 
-    def _known(self, name: str) -> str:
-        """Returns the model name if it is one of this server's, or a short name for it; otherwise raises
-        RequestError."""
-        if name != PUZZLES and full_name(name) != self._name:
-            sentence = f"There is no {name[:80]!r}. There are: {self._name}, {PUZZLES}."
-            raise RequestError(404, sentence, param="model", code="model_not_found")
-        return name
+    async def _learned(self) -> list[str]:
+        return [PUZZLES, *await asyncio.to_thread(self._skills)]
 
-    async def _answer(
-        self, request: web.Request, kind: type[ChatRequest] | type[TextRequest]
-    ) -> web.StreamResponse:
+    async def _known(self, name: str) -> tuple[str, bool]:
+        """Returns the model name and whether it was learned, if it is one of this server's, or a short name for
+        its base; otherwise raises RequestError."""
+        learned = await self._learned()
+        if name not in learned and full_name(name) != self._name:
+            sentence = f"There is no {name[:80]!r}. There are: {', '.join([self._name, *learned])}."
+            raise RequestError(404, sentence, param="model", code="model_not_found")
+        return name, name in learned
+
+    async def _answer(self, request: web.Request, kind: type[Asked]) -> web.StreamResponse:
         try:
             async with asyncio.timeout(BODY_S):
                 body = await request.read()
         except TimeoutError:
             raise RequestError(408, "The request took too long to come.") from None
         asked = openai.parse_request(body, kind)
-        self._known(asked.model)
-        replies = self._model.ask(asked.start())
+        _, learned = await self._known(asked.model)
+        replies = self._model.ask(asked.start(learned, self._usual))
         try:
             async with contextlib.aclosing(replies):
                 began = await anext(replies)
-                answering = ResponseWriter(asked)
+                answering = _writer(asked)
                 answering.began(began)  # type: ignore[arg-type]
                 if not asked.stream:
                     answers = [reply async for reply in replies if not isinstance(reply, openai.Began)]
@@ -170,9 +190,13 @@ class Server:
             raise RequestError(503 if error.fault else 400, str(error), code=error.code) from error
 
 
+def _writer(asked: Asked) -> ResponseWriter | EventWriter:
+    return EventWriter(asked) if isinstance(asked, ResponsesRequest) else ResponseWriter(asked)
+
+
 async def _stream(
     request: web.Request,
-    answering: ResponseWriter,
+    answering: ResponseWriter | EventWriter,
     replies: AsyncIterator[openai.Piece | openai.Ended | openai.Began],
 ) -> web.StreamResponse:
     """Sends the answers as server-sent events. An error on the way becomes the last event."""

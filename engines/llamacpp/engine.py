@@ -34,7 +34,14 @@ class LlamaEngine(TorchEngine):
         self.info = msgspec.structs.replace(self.info, name="llamacpp", sampler=f"llama.cpp {kind}")
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+        self,
+        prompts_P: Sequence[Messages],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[Completion]]:
         tokens_P = self._base.text.tokenize_prompts(prompts_P, n, max_tokens)
         if not tokens_P:
@@ -43,7 +50,8 @@ class LlamaEngine(TorchEngine):
         rows = self._rows(len(tokens_P) * n, tokens)
         context = self._follower.context(rows, tokens, None if plain else self._adapter)
         drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
-        found = sample(context, tokens_P, drawn, sorted(self._base.text.stops), self._base.network.vocabulary)
+        stops, vocabulary = sorted(self._base.text.stops), self._base.network.vocabulary
+        found = sample(context, tokens_P, drawn, stops, vocabulary, temperature)
         return self._base.text.completions(found)
 
     def answer(

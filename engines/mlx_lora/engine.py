@@ -98,14 +98,21 @@ class MlxEngine:
         return self._text.prompt(prompt)
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+        self,
+        prompts_P: Sequence[Messages],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[Completion]]:
         tokens_P = self._text.tokenize_prompts(prompts_P, n, max_tokens)
         longest = max(map(len, tokens_P), default=0)
         decoder = self._network.plain if plain else self._adapted()
         row_bytes = self._network.row_bytes(longest + max_tokens) * n
         fitting = max(1, min(len(tokens_P), int(free_memory(self._on_gpu) * 0.5) // row_bytes))
-        request = Request(tokens_P, n, max_tokens, seed, self._text.stops)
+        request = Request(tokens_P, n, max_tokens, seed, self._text.stops, temperature)
         found, used = sample(request, lambda: Rollout(self._network, decoder), fitting, self._on_gpu)
         if used < fitting:
             self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")

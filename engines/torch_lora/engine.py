@@ -131,6 +131,7 @@ class Base:
         seeds_N: Sequence[int],
         *,
         plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[list[Completion]]]:
         """Samples completions, returned as [node][prompt][completion], all adapters in one pass if memory
         allows. `plain` ignores the adapter and samples from the base model; give one adapter then."""
@@ -140,7 +141,7 @@ class Base:
         for first in range(0, len(adapters_N), together):
             part = slice(first, first + together)
             found += self._sample_together(
-                adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain
+                adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain, temperature
             )
         return [self.text.completions(groups) for groups in found]
 
@@ -152,8 +153,9 @@ class Base:
         max_tokens: int,
         seeds: Sequence[int],
         plain: bool,
+        temperature: float,
     ) -> list[list[list[Sampled]]]:
-        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.text.stops))
+        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.text.stops), temperature)
         longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
         most = max(map(len, tokens_NP), default=0)
         row_bytes = self.network.row_bytes(longest + max_tokens)
@@ -204,9 +206,18 @@ class TorchEngine(OnBase):
         self.info = base.info(self._adapter.values.numel())
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+        self,
+        prompts_P: Sequence[Messages],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[Completion]]:
-        return self._base.sample([self._adapter], [prompts_P], n, max_tokens, [seed], plain=plain)[0]
+        return self._base.sample(
+            [self._adapter], [prompts_P], n, max_tokens, [seed], plain=plain, temperature=temperature
+        )[0]
 
     def answer(
         self,

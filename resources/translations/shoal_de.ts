@@ -24,8 +24,8 @@
    <translation>höchstens {share}</translation>
   </message>
   <message>
-   <source>Before it learns, your model tries puzzles it will never train on.</source>
-   <translation>Bevor dein Modell lernt, probiert es Rätsel, an denen es nie übt.</translation>
+   <source>Before it learns, your model tries questions it will never train on.</source>
+   <translation>Bevor es lernt, probiert dein Modell Fragen, an denen es nie üben wird.</translation>
   </message>
   <message>
    <source>Gives early rounds more room (logarithmic axis)</source>
@@ -84,14 +84,6 @@
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
   <message>
-   <source>New puzzles solved</source>
-   <translation>Neue Rätsel gelöst</translation>
-  </message>
-  <message>
-   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
-   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
-  </message>
-  <message>
    <source>Practice answers right, latest round</source>
    <translation>Übungsantworten richtig, letzte Runde</translation>
   </message>
@@ -112,6 +104,22 @@
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
   <message>
+   <source>Rows kept aside that are right</source>
+   <translation>Richtige unter den beiseitegelegten Zeilen</translation>
+  </message>
+  <message>
+   <source>New puzzles solved</source>
+   <translation>Neue Rätsel gelöst</translation>
+  </message>
+  <message>
+   <source>Rows it never trains on. ± says how far chance alone may shift the figure.</source>
+   <translation>Zeilen, an denen es nie übt. ± sagt, wie weit der Zufall allein die Zahl verschieben kann.</translation>
+  </message>
+  <message>
+   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
+   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
+  </message>
+  <message>
    <source>Save the values</source>
    <translation>Werte speichern</translation>
   </message>
@@ -120,8 +128,8 @@
    <translation>Bild speichern</translation>
   </message>
   <message>
-   <source>New puzzles</source>
-   <translation>Neue Rätsel</translation>
+   <source>Measured</source>
+   <translation>Gemessen</translation>
   </message>
   <message>
    <source>Practice</source>
@@ -1169,6 +1177,10 @@
    <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 rows kept aside.</source>
+   <translation>Er ist so lang, wie dein Modell gut ist: {n} von 100 beiseitegelegten Zeilen.</translation>
+  </message>
+  <message>
    <source>Stripes, for what it mostly solves: {families}.</source>
    <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
@@ -1749,12 +1761,16 @@
    <translation>JSON-Felder</translation>
   </message>
   <message>
+   <source>{n} of {of} rows kept aside are right.</source>
+   <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
+  </message>
+  <message>
    <source>CSV, JSON or text. You can also drop it here.</source>
    <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
   </message>
   <message>
-   <source>Bring a table of questions and answers. Your model learns them. They stay on this computer.</source>
-   <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
+   <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
+   <translation>Bring eine Tabelle mit Texten und Antworten mit, und dein Modell lernt sie. Dann frag es. Alles bleibt hier.</translation>
   </message>
   <message>
    <source>question, answer
@@ -1788,23 +1804,16 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>{n} question</source>
-   <translation>{n} Frage</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} questions</source>
-   <translation>
-    <numerusform>{n} Frage</numerusform>
-    <numerusform>{n} Fragen</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Members of your private swarm who have the same file swap answers. No one else can read them.</source>
    <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
   </message>
   <message>
-   <source>{name} will be deleted. What your model learned from it stays.</source>
-   <translation>{name} wird gelöscht. Was dein Modell daraus gelernt hat, bleibt.</translation>
+   <source>{name} and what your model learned from it will be deleted.</source>
+   <translation>{name} wird gelöscht, auch was dein Modell daraus gelernt hat.</translation>
+  </message>
+  <message>
+   <source>Other programs call it {name}.</source>
+   <translation>In anderen Programmen heißt es {name}.</translation>
   </message>
   <message>
    <source>Examples</source>
@@ -1813,10 +1822,6 @@ answer: a*b</translation>
   <message>
    <source>Paste or type</source>
    <translation>Einfügen oder tippen</translation>
-  </message>
-  <message>
-   <source>How much of each round are your questions</source>
-   <translation>Wie viel jeder Runde deine Fragen sind</translation>
   </message>
   <message>
    <source>Questions and answers</source>
@@ -1847,8 +1852,8 @@ answer: a*b</translation>
    <translation>Ein Fünftel</translation>
   </message>
   <message>
-   <source>Added. Your model practises them from its next round on.</source>
-   <translation>Hinzugefügt. Dein Modell übt sie ab der nächsten Runde.</translation>
+   <source>Added. Your model learns them now.</source>
+   <translation>Hinzugefügt. Dein Modell lernt sie jetzt.</translation>
   </message>
   <message>
    <source>Look at it</source>
@@ -1865,6 +1870,26 @@ answer: a*b</translation>
   <message>
    <source>Deletes {name}</source>
    <translation>Löscht {name}</translation>
+  </message>
+  <message>
+   <source>A text as in your table</source>
+   <translation>Ein Text wie in deiner Tabelle</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>{n} % sure.</source>
+   <translation>{n} % sicher.</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone: {n}.</source>
+   <translation>„{answer}“ allein: {n}.</translation>
+  </message>
+  <message>
+   <source>Counting letters: {n}.</source>
+   <translation>Buchstaben zählen: {n}.</translation>
   </message>
   <message>
    <source>“{answer}” alone would be right in {n} of 100.</source>
@@ -1898,6 +1923,10 @@ answer: a*b</translation>
    <translation>Das hat Shoal aus den Antworten geraten.</translation>
   </message>
   <message>
+   <source>Ask it</source>
+   <translation>Frag es</translation>
+  </message>
+  <message>
    <source>Stop sharing</source>
    <translation>Nicht mehr teilen</translation>
   </message>
@@ -1910,20 +1939,12 @@ answer: a*b</translation>
    <translation>Diese Fragen löschen?</translation>
   </message>
   <message>
-   <source>Only mine</source>
-   <translation>Nur meine</translation>
+   <source>No answer</source>
+   <translation>Keine Antwort</translation>
   </message>
   <message>
-   <source>Half</source>
-   <translation>Halb</translation>
-  </message>
-  <message>
-   <source>A little</source>
-   <translation>Ein wenig</translation>
-  </message>
-  <message>
-   <source>Your questions, and puzzles beside them</source>
-   <translation>Deine Fragen, und Rätsel daneben</translation>
+   <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
   </message>
   <message>
    <source>{path} can't be read ({why}).</source>
@@ -1936,6 +1957,10 @@ answer: a*b</translation>
   <message>
    <source>Check answers as</source>
    <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>Asks {name}</source>
+   <translation>Fragt {name}</translation>
   </message>
   <message>
    <source>{path} can't be deleted ({why}).</source>
@@ -1994,8 +2019,8 @@ answer: a*b</translation>
    <translation>Rätsel suchen</translation>
   </message>
   <message>
-   <source>No skills measured yet</source>
-   <translation>Noch kein Können gemessen</translation>
+   <source>No puzzles measured yet</source>
+   <translation>Noch keine Rätsel gemessen</translation>
   </message>
   <message>
    <source>From {name} and {n} other</source>
@@ -3899,6 +3924,14 @@ answer: a*b</translation>
    <translation>etwa {span} je Runde</translation>
   </message>
   <message>
+   <source>answering your rows</source>
+   <translation>beantwortet deine Zeilen</translation>
+  </message>
+  <message>
+   <source>solving puzzles</source>
+   <translation>löst Rätsel</translation>
+  </message>
+  <message>
    <source>on the processor</source>
    <translation>auf dem Prozessor</translation>
   </message>
@@ -4027,16 +4060,8 @@ answer: a*b</translation>
    <translation>lädt das Modell</translation>
   </message>
   <message>
-   <source>measuring on new puzzles</source>
-   <translation>misst an neuen Rätseln</translation>
-  </message>
-  <message>
    <source>waiting for the others</source>
    <translation>wartet auf die anderen</translation>
-  </message>
-  <message>
-   <source>solving puzzles</source>
-   <translation>löst Rätsel</translation>
   </message>
   <message>
    <source>checking the answers</source>
@@ -4090,12 +4115,20 @@ answer: a*b</translation>
    <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
   </message>
   <message>
-   <source>It solves half of all new puzzles.</source>
-   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+   <source>It solves half of what it never trained on.</source>
+   <translation>Es löst die Hälfte von dem, woran es nie geübt hat.</translation>
   </message>
   <message>
    <source>learning from other models' answers</source>
    <translation>lernt aus Antworten anderer Modelle</translation>
+  </message>
+  <message>
+   <source>measuring on rows kept aside</source>
+   <translation>misst an beiseitegelegten Zeilen</translation>
+  </message>
+  <message>
+   <source>measuring on new puzzles</source>
+   <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
    <source>learning</source>
@@ -5364,6 +5397,14 @@ answer: a*b</translation>
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>This text is longer than the model reads at once:</source>
+   <translation>Dieser Text ist länger, als das Modell auf einmal liest:</translation>
+  </message>
+  <message>
+   <source>shorten it.</source>
+   <translation>Kürze ihn.</translation>
+  </message>
+  <message>
    <source>There is nothing to race yet:</source>
    <translation>Für ein Rennen ist noch nichts da:</translation>
   </message>
@@ -6440,12 +6481,8 @@ answer: a*b</translation>
    <translation>Es fängt damit an: {families}.</translation>
   </message>
   <message>
-   <source>First it learns {keys} answers from your questions.</source>
-   <translation>Zuerst lernt es {keys} Antworten aus deinen Fragen.</translation>
-  </message>
-  <message>
-   <source>First it learns from {own} of its own right answers.</source>
-   <translation>Zuerst lernt es aus {own} eigenen richtigen Antworten.</translation>
+   <source>First it learns from {lesson} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>
@@ -6662,6 +6699,22 @@ answer: a*b</translation>
   <message>
    <source>let it learn a few rounds, then try again.</source>
    <translation>Lass es ein paar Runden lernen und versuch es dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>There is no skill called {name}.</source>
+   <translation>Es gibt kein Können namens {name}.</translation>
+  </message>
+  <message>
+   <source>Add a table with {remedy}, and learn it.</source>
+   <translation>Füge mit {remedy} eine Tabelle hinzu und lerne sie.</translation>
+  </message>
+  <message>
+   <source>{name} hasn't been learned yet:</source>
+   <translation>{name} wurde noch nicht gelernt:</translation>
+  </message>
+  <message>
+   <source>start {learn}.</source>
+   <translation>Starte {learn}.</translation>
   </message>
   <message>
    <source>What was learned can't be read ({reason}):</source>
@@ -7046,6 +7099,22 @@ answer: a*b</translation>
   <message>
    <source>The earlier history is kept as {name}.</source>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>{name} is learned as far as its rows go:</source>
+   <translation>{name} ist gelernt, so weit die Zeilen reichen:</translation>
+  </message>
+  <message>
+   <source>more rounds bring nothing.</source>
+   <translation>Weitere Runden bringen nichts.</translation>
+  </message>
+  <message>
+   <source>More rows would help, first of {rare}, which has {counts}.</source>
+   <translation>Mehr Zeilen würden helfen, zuerst solche mit {rare}: Davon gibt es {counts}.</translation>
+  </message>
+  <message>
+   <source>More rows would help.</source>
+   <translation>Mehr Zeilen würden helfen.</translation>
   </message>
   <message>
    <source>This is a developer copy of Shoal:</source>
@@ -9280,6 +9349,42 @@ answer: a*b</translation>
    <translation>Jedes Feld des JSON-Objekts muss stimmen.</translation>
   </message>
   <message>
+   <source>Give the answer alone.</source>
+   <translation>Gib nur die Antwort.</translation>
+  </message>
+  <message>
+   <source>Answer with the number alone.</source>
+   <translation>Antworte nur mit der Zahl.</translation>
+  </message>
+  <message>
+   <source>Answer with one of the choices alone.</source>
+   <translation>Antworte nur mit einer der Auswahlen.</translation>
+  </message>
+  <message>
+   <source>Answer with the items alone, in their order, with commas between them.</source>
+   <translation>Antworte nur mit den Teilen, in ihrer Reihenfolge, mit Kommas dazwischen.</translation>
+  </message>
+  <message>
+   <source>Answer with the items alone, with commas between them.</source>
+   <translation>Antworte nur mit den Teilen, mit Kommas dazwischen.</translation>
+  </message>
+  <message>
+   <source>Answer with the date alone.</source>
+   <translation>Antworte nur mit dem Datum.</translation>
+  </message>
+  <message>
+   <source>Answer true or false.</source>
+   <translation>Antworte mit true oder false.</translation>
+  </message>
+  <message>
+   <source>Answer with a JSON object alone.</source>
+   <translation>Antworte nur mit einem JSON-Objekt.</translation>
+  </message>
+  <message>
+   <source>Answer with one of: {labels}.</source>
+   <translation>Antworte mit einem von: {labels}.</translation>
+  </message>
+  <message>
    <source>{text} is no tolerance:</source>
    <translation>{text} ist keine Toleranz:</translation>
   </message>
@@ -9294,6 +9399,10 @@ answer: a*b</translation>
   <message>
    <source>These are {rows} questions, and a set holds {MAX_ROWS} at most.</source>
    <translation>Das sind {rows} Fragen, und höchstens {MAX_ROWS} passen hinein.</translation>
+  </message>
+  <message>
+   <source>An instruction has {MAX_INSTRUCTION} characters at most.</source>
+   <translation>Eine Anweisung hat höchstens {MAX_INSTRUCTION} Zeichen.</translation>
   </message>
   <message>
    <source>The answers to choose from are too many or too long.</source>

@@ -89,24 +89,11 @@ def test_what_is_refused_keeps_nothing(
     assert len(question_sets.stored_sets(home)) == 1
 
 
-@pytest.mark.parametrize(
-    ("share", "puzzles", "own_share", "count"),
-    [("only", None, 1.0, 1), ("half", "gcd", 0.5, 2), ("little", "gcd,lcm", 0.15, 3), ("only", "gcd", 0.5, 2)],
-)
-def test_a_set_is_learned_alone_or_beside_puzzles(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    share: str,
-    puzzles: str | None,
-    own_share: float,
-    count: int,
-) -> None:
+def test_sets_are_learned_as_skills_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, added = call(tmp_path, capsys, "add", "example:Times tables")
     sets = question_sets.register_sets(tmp_path)
-    args = Namespace(questions=["times tables"], questions_share=share, families=puzzles)
-    families = run._families(args, tmp_path, {}, sets)
-    assert next(iter(families)) == added["family"] and len(families) == count
-    assert run._own_share(args) == own_share
+    (skill,) = run._skills(Namespace(questions=["times tables", added["family"]]), sets)
+    assert skill.family == added["family"] and skill.slug == "times-tables" and skill.marked
     assert added["family"] in FAMILIES and added["family"] not in list(FAMILIES)
     with pytest.raises(UsageError):
-        run._families(Namespace(**{**vars(args), "questions": ["tables"]}), tmp_path, {}, sets)
+        run._skills(Namespace(questions=["tables"]), sets)

@@ -19,6 +19,7 @@ from app.node.node import Node
 from app.node.record import events
 from app.node.record.settings import Settings
 from app.node.round.peers import NodeSwarm
+from app.skills.skill import Skill
 
 Event = TypeVar("Event", bound=events.Event)
 FAKE = Path(__file__).with_name("fake_trainer.py")
@@ -53,6 +54,7 @@ class Bench:
         self.events: list[events.Event] = []
         self.node: Node | None = None
         self.sets: Sequence[Path] = ()
+        self.skills: Sequence[Skill] = ()
 
     @property
     def checkpoints(self) -> Path:
@@ -92,7 +94,9 @@ class Bench:
             with lock_data_folder(self.home):
                 own = identity(self.home, settings.seed)
                 fake = (sys.executable, str(FAKE))
-                self.node = Node(settings, self.model, self.home, own, tell, fake, swarm, sets=self.sets)
+                self.node = Node(
+                    settings, self.model, self.home, own, tell, fake, swarm, sets=self.sets, skills=self.skills
+                )
                 task = asyncio.create_task(self.node.run())
                 with contextlib.suppress(asyncio.CancelledError):
                     await task

@@ -78,7 +78,14 @@ class FakeEngine:
         )
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+        self,
+        prompts_P: Sequence[Messages],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
     ) -> list[list[Completion]]:
         _maybe("die while sampling", self.steps)
         _maybe("hang while sampling", self.steps)

@@ -27,7 +27,8 @@ FROZEN = {
 """By rounds, digests of: what the events say of rounds and probes, but for times; adapter, optimiser and state
 of the last checkpoint. The state's are those since 1b0ddef5, which moved the habits' lowest_W."""
 
-SINCE = ("everyday", "groups", "max_tokens", "pays", "questions", "rate", "taught", "vigil", "way")
+SINCE = ("everyday", "groups", "lesson", "max_tokens", "pays", "practice", "questions", "rate")
+SINCE += ("taught", "vigil", "way")
 TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share", "shown")
 """What a state keeps, and what events tell, since then."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import pytest
 
 from app.models.shelf import locate
 from app.serve.batch import Answer, Batch
-from app.serve.messages import MAX_LINE, Began, Ended, Piece, Refused, Reply, Start, to_line
+from app.serve.messages import BASE, MAX_LINE, Began, Ended, Piece, Refused, Reply, Start, to_line
 from engines import opening
 from engines.contract import Engine, EngineError
 from engines.facts import ENGINES
@@ -66,15 +66,35 @@ def grammars() -> Grammars:
 
 
 def batch(decoder: Counting) -> Batch:
-    def prompt(text: Any, plain: bool) -> list[int]:
+    def prompt(text: Any) -> list[int]:
         if text == "?":
             raise EngineError("No.")
         ids: list[int] = TOKENIZER.library.encode(text).ids
         return ids
 
-    return Batch(
-        cast(Engine, decoder), TOKENIZER, 256, lambda: None, prompt, lambda text: grammars().begin(text)
-    )
+    return Batch(cast(Engine, decoder), TOKENIZER, 256, Two(prompt), lambda text: grammars().begin(text))
+
+
+class Two:
+    """The base and the puzzles, both asked with `read`."""
+
+    def __init__(self, read: Callable[[Any], list[int]]) -> None:
+        self._read = read
+
+    def prompt(self, prompt: Any, side: str) -> list[int]:
+        return self._read(prompt)
+
+    def turn_to(self, side: str) -> None:
+        pass
+
+    def labels(self, side: str) -> dict[str, list[int]]:
+        return {}
+
+    def split(self, side: str) -> None:
+        return None
+
+    def max_tokens(self, side: str) -> None:
+        return None
 
 
 def played(made: Batch) -> list[Reply]:
@@ -90,7 +110,9 @@ def test_each_gets_its_own_answer_whoever_is_beside_it(joins: bool) -> None:
     made = batch(decoder)
     texts = {number: "7" * (1 + number * 5 % 8) + "+1" for number in range(1, 12)}
     for number, text in texts.items():
-        assert isinstance(made.add(Start(number=number, prompts=[text], plain=number % 4 == 0)), Began)
+        assert isinstance(
+            made.add(Start(number=number, prompts=[text], side=BASE if number % 4 == 0 else "puzzles")), Began
+        )
     ended = {one.number: one for one in played(made) if isinstance(one, Ended)}
     assert {number: one.text for number, one in ended.items()} == texts
     assert {one.reason for one in ended.values()} == {"stop"}
@@ -195,12 +217,20 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
     asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]
     alone = [engine.answer(one, 12, 0, lambda text: True, temperature=1e-5).tokens_T for one in asked]
 
-    def read(turns: Any, plain: bool) -> list[int]:
+    def read(turns: Any) -> list[int]:
         return list(engine.prompt_tokens(turns))
 
-    made = Batch(engine, TOKENIZER, 512, lambda: None, read, lambda text: grammars().begin(text))
+    made = Batch(engine, TOKENIZER, 512, Two(read), lambda text: grammars().begin(text))
     for number, one in enumerate(asked):
-        made.add(Start(number=number, prompts=[list(one)], max_tokens=12, temperature=0, plain=number == 1))
+        made.add(
+            Start(
+                number=number,
+                prompts=[list(one)],
+                max_tokens=12,
+                temperature=0,
+                side=BASE if number == 1 else "puzzles",
+            )
+        )
     ended = sorted((one for one in played(made) if isinstance(one, Ended)), key=lambda one: one.number)
     assert [one.text for one in ended] == TOKENIZER.texts(alone)
     assert [one.tokens for one in ended] == list(map(len, alone))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -104,9 +105,9 @@ def test_a_short_name_is_the_models_too_and_an_unknown_one_hears_which_there_are
     full = "HuggingFaceTB/SmolLM2-135M-Instruct"
     server = Server(ModelProcess([], tmp_path, lambda _: None), full, "")
     for name in (full, "smollm2-135m", "puzzles"):
-        assert server._known(name) == name
+        assert asyncio.run(server._known(name)) == (name, name == "puzzles")
     with pytest.raises(RequestError, match=f"There is no 'mail'. There are: {full}, puzzles") as refused:
-        server._known("mail")
+        asyncio.run(server._known("mail"))
     assert (refused.value.status, refused.value.code) == (404, "model_not_found")
 
 
@@ -196,7 +197,7 @@ def test_what_cannot_be_done_is_refused_as_openai_does(
 
 
 @pytest.mark.parametrize(
-    "prompt", [["a", 5], [5, "a"], [[1], ""], [], [[]], [10**30], [-1], [10**6], ["a"] * 9]
+    "prompt", [["a", 5], [5, "a"], [[1], ""], [], [[]], [10**30], [-1], [10**6], ["a"] * 65]
 )
 def test_a_prompt_that_is_none_is_refused_and_the_model_stays(server: Served, prompt: Any) -> None:
     server.chat(max_tokens=1)

@@ -214,7 +214,7 @@ def test_the_diary_opens_what_is_behind_it_and_can_be_told_to_a_friend(
     assert asked[-1] == "skills", "a measurement keeps no answers"
     page._tell()
     copied = QGuiApplication.clipboard().text()
-    assert "Minnow" in copied and "reached level 3" in copied and "half of all new puzzles" in copied
+    assert "Minnow" in copied and "reached level 3" in copied and "half of what it never trained on" in copied
     assert "measured_half" in page.exported("json") and page.exported("csv").count("\n") == 3
 
 

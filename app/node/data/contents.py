@@ -197,7 +197,8 @@ def thin(home: Path, cap: int) -> ThinningResult:
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:
     for rounds in home.glob("models/*/points"):  # earlier versions kept rounds to go back to
         yield partial(discard, rounds)
-    for history in sorted(home.glob("models/*/history.sqlite"), key=_age):
+    histories = (*home.glob("models/*/history.sqlite"), *home.glob("models/*/skills/*/history.sqlite"))
+    for history in sorted(histories, key=_age):
         yield lambda history=history: forget_answers(history)  # type: ignore[misc]
     logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
     for log in logs:

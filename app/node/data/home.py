@@ -5,7 +5,8 @@ per model.
     HOME/format.json        the version of Shoal that used it last
     HOME/identity           32 random bytes of this node, from which its questions are derived
     HOME/logs/trainer.log
-    HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
+    HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model's puzzles, and skills/NAME-MARK/ with
+                            those of each question set
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from app.node.record.errors import BusyError, NodeError, raising_disk_full
 
 IDENTITY_BYTES = 32
 _MARKED_BYTES = 2**20
+SKILL_FILE = "skill.json"
+SKILLS = "skills"
+"""Folder of the skills in a model's folder; each has checkpoints and a history of its own."""
 
 
 def prepare_data_folder(chosen: Path | None) -> Path:
@@ -121,6 +125,20 @@ def model_folder(home: Path, name: str, mark: str) -> Path:
     the model."""
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-40:] or "model"
     return home / "models" / f"{readable}-{mark}"
+
+
+def skill_folder(folder: Path, slug: str, mark: str) -> Path:
+    """Returns the folder of what a model learned from the question set with this mark, in the model's
+    `folder`: the one that exists, whatever the set was called then, or a new one."""
+    known = sorted((folder / SKILLS).glob(f"*-{mark}"))
+    return known[0] if known else folder / SKILLS / f"{slug}-{mark}"
+
+
+class SkillPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill's SKILL_FILE: the folder of its base model, and the model's name."""
+
+    model: str
+    name: str
 
 
 def model_mark(model: Path) -> str:

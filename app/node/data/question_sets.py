@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
+from app.node.data.home import SKILLS
 from app.node.record.errors import raising_disk_full
 from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
@@ -26,8 +27,6 @@ SHARED_SUFFIX = ".shared"
 MAX_SETS = 64
 SET_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt")
 """Suffixes of files that can be imported as a set."""
-SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
-"""Share of a round's questions that come from the owner's sets, by the name of the choice."""
 
 
 class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +133,9 @@ def decline(one: KeptSet) -> None:
     one.file.rename(one.file.with_suffix(_DECLINED))
 
 
-def remove(one: KeptSet) -> None:
-    """Deletes a set's file; what was learned from it stays in the model. Raises OSError."""
+def remove(home: Path, one: KeptSet) -> None:
+    """Deletes a set's file, and what was learned from it. Raises OSError."""
     one.share(False)
     one.file.unlink(missing_ok=True)
+    for folder in home.glob(f"models/*/{SKILLS}/*-{one.made.mark}"):
+        files.discard(folder)

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +19,7 @@ from secrets import token_hex
 import msgspec
 
 from app.common import files
-from app.node.data.home import newer_format
+from app.node.data.home import SKILLS, newer_format
 from app.node.record.state import NodeState
 
 STATE_FILE = "state.json"
@@ -96,6 +97,19 @@ def checkpoint_folder(root: Path, round: int) -> Path:
 def newest_first(root: Path) -> list[Path]:
     """Returns the folders of all checkpoints, newest first, without reading them."""
     return [folder for _, folder in _numbered(root)]
+
+
+def of_model(home: Path, mark: str, skill: str = "") -> list[Path]:
+    """Returns the checkpoint folders of a model, under any name it was trained with, most recently written
+    first. `mark` is the model's (app.node.data.home.model_mark), `skill` a question set's: then the best one
+    comes first."""
+    found, best = [], []
+    for folder in (home / "models").glob(f"*-{mark}/{SKILLS}/*-{skill}" if skill else f"*-{mark}"):
+        best += [folder / BEST_FOLDER] if skill and (folder / BEST_FOLDER).is_dir() else []
+        for safe in newest_first(folder / "checkpoints"):
+            with suppress(OSError):  # replaced meanwhile
+                found.append(((safe / STATE_FILE).stat().st_mtime, safe))
+    return [*best, *(safe for _, safe in sorted(found, reverse=True))]
 
 
 def read(folder: Path, model: str) -> NodeState:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
+from app.node.data.home import SKILLS
 
 FOLDER = "measured"
 
@@ -24,13 +25,17 @@ class AnsweredQuestion(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     solved: bool
     content: int
+    sure: float | None = None
+    """The probability that a skill gave to its answer, in [0, 1]."""
 
 
 class MeasuredAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers of one measurement, in the order of its questions."""
+    """The answers of one measurement, in the order of its questions. `counted`: how many of them counting
+    letters alone gets right (app.skills.baseline); None if unknown."""
 
     round: int
     answers: tuple[AnsweredQuestion, ...]
+    counted: int | None = None
 
 
 class AnswerPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +135,16 @@ def keep(folder: Path, mark: str, made: MeasuredAnswers) -> None:
     files.write_json(place / f"{mark}-latest.json", made)
 
 
+def keep_best(folder: Path, made: MeasuredAnswers) -> None:
+    """Saves a measurement as that of the best checkpoint. Raises OSError."""
+    files.write_json(folder / FOLDER / "best.json", made)
+
+
+def read_best(folder: Path) -> MeasuredAnswers | None:
+    """Returns the measurement of the best checkpoint; None before there is one."""
+    return files.read_json(folder / FOLDER / "best.json", MeasuredAnswers)
+
+
 def read(folder: Path, mark: str) -> Flips | None:
     """Returns the flips; None before the second measurement. Only questions asked at both are compared: a brief
     first measurement asks every fourth."""
@@ -159,7 +174,9 @@ def read(folder: Path, mark: str) -> Flips | None:
 def newest(home: Path, mark: str, round_: int) -> Flips | None:
     """Returns the flips of the latest measurement with these questions in any model's folder, if it was after
     `round_`."""
-    places = [file.parents[1] for file in home.glob(f"models/*/{FOLDER}/{mark}-latest.json")]
+    files_ = [*home.glob(f"models/*/{FOLDER}/{mark}-latest.json")]
+    files_ += home.glob(f"models/*/{SKILLS}/*/{FOLDER}/{mark}-latest.json")
+    places = [file.parents[1] for file in files_]
     places.sort(key=lambda folder: (folder / FOLDER / f"{mark}-latest.json").stat().st_mtime)
     found = read(places[-1], mark) if places else None
     return found if found is not None and found.latest == round_ else None

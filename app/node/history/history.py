@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from app.node.data.home import SKILLS
 from app.node.history.milestones import FirstSource
 from app.node.record.records import GroupRow, LogEntry, Probe, Record, Round, Run
 from app.sapo.questions import Coordinates
@@ -48,7 +49,7 @@ def newest(home: Path) -> Path | None:
     """Returns the model folder whose history was written last; None before the first."""
     found = [
         (max(path.stat().st_mtime for path in folder.glob(f"{FILE}*")), folder)
-        for folder in home.glob("models/*")
+        for folder in (*home.glob("models/*"), *home.glob(f"models/*/{SKILLS}/*"))
         if (folder / FILE).is_file()
     ]
     return max(found)[1] if found else None

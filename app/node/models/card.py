@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.text import span
+from app.common.text import safe_line, span
 from app.node.models.trained import TrainedModel
 from engines import remedy
 
@@ -59,9 +59,21 @@ ollama create my-model -f Modelfile
 }
 
 
-def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str) -> str:
-    """Returns the card as Markdown with the YAML header that model hubs read. `made_at` is a date."""
+def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str, skill: str = "") -> str:
+    """Returns the card as Markdown with the YAML header that model hubs read. `made_at` is a date, `skill` the
+    name of a skill; without one, it is a model of puzzles."""
     state = trained.state
+    source = [
+        "Generated puzzles whose answers a program checks, by reinforcement learning with a LoRA adapter "
+        "(SAPO, arXiv 2509.08721). No text of people was used.",
+        "",
+        *_families(trained),
+    ]
+    if skill:
+        source = [
+            f"The rows of its owner's table “{safe_line(skill)}”, as a LoRA adapter: first their answers, then "
+            "rounds of reinforcement learning. What stands in them may show in its answers."
+        ]
     lines = [
         *_header(format, base),
         f"# {base.name}, trained with Shoal",
@@ -76,16 +88,13 @@ def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str) -> 
         "",
         "## What it was trained on",
         "",
-        "Generated puzzles whose answers a program checks, by reinforcement learning with a LoRA adapter "
-        "(SAPO, arXiv 2509.08721). No text of people was used.",
-        "",
-        *_families(trained),
+        *source,
         "",
         *_amounts(trained),
         "",
         "## How well it does",
         "",
-        *_scores(trained),
+        *_scores(trained, bool(skill)),
         "",
         "## Asking it",
         "",
@@ -143,19 +152,21 @@ def _amounts(trained: TrainedModel) -> list[str]:
     return lines
 
 
-def _scores(trained: TrainedModel) -> list[str]:
+def _scores(trained: TrainedModel, greedy: bool = False) -> list[str]:
     """Returns the results on held-out questions, which are never trained on. pass@1 is the share solved at the
-    first try at temperature 1."""
+    first try at temperature 1, or with the likeliest answer (`greedy`)."""
     first, last = trained.first, trained.last
     if first is None or last is None:
         return ["It was not measured: no held-out questions were asked up to this round."]
-    lines = [f"{last.questions} held-out questions, never trained on, one answer each at temperature 1.", ""]
+    how = "the likeliest answer" if greedy else "one answer each at temperature 1"
+    lines = [f"{last.questions} held-out questions, never trained on, {how}.", ""]
     lines += ["| | solved at the first try |", "|---|---|"]
     if first.round < last.round:
         before = "before training" if first.round == 0 else f"after round {first.round}"
         lines.append(f"| {before} | {first} |")
     lines += [f"| **after round {last.round}** | **{last}** |"]
-    lines += [f"| {family} | {_percent(score)} |" for family, score in sorted(last.families.items())]
+    if not greedy:
+        lines += [f"| {family} | {_percent(score)} |" for family, score in sorted(last.families.items())]
     lines += ["", "± is one standard error. Other kinds of questions were not measured."]
     return lines
 
@@ -164,11 +175,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def about(base: BaseModel, trained: TrainedModel) -> Mapping[str, Any]:
+def about(base: BaseModel, trained: TrainedModel, skill: str = "") -> Mapping[str, Any]:
     """Returns a short description and the licence as values for a GGUF header."""
+    on = f"its owner's table {safe_line(skill)}" if skill else "generated puzzles"
     found = {
-        "general.description": f"{base.name}, trained with Shoal on generated puzzles for "
-        f"{trained.state.round} rounds",
+        "general.description": f"{base.name}, trained with Shoal on {on} for {trained.state.round} rounds",
     }
     if base.licence:
         found["general.license"] = base.licence

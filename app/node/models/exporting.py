@@ -18,6 +18,7 @@ from app.models import catalogue
 from app.models.catalogue import STARTER
 from app.models.shelf import locate
 from app.node.models import card, trained
+from app.node.models.skills import find_skill
 from app.sapo.probe import Score
 from engines.contract import EngineError, Kind
 from engines.models.folder import open_folder
@@ -58,6 +59,8 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     to: Path
     kind: Kind = "f16"
     with_base: bool = False
+    skill: str = ""
+    """A skill's name (app.node.models.skills), to export that instead of the puzzles."""
 
 
 def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
@@ -67,10 +70,15 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
 
     exporter.check_target(wish.to)
     folder = locate(wish.model, home)
+    mark = skill = ""
+    if wish.skill:
+        named = None if wish.model == STARTER else folder
+        known = find_skill(home, wish.skill, named)
+        folder, mark, skill = known.model, known.made.mark, known.made.name
     with tempfile.TemporaryDirectory(prefix="shoal-export-") as place:
-        found = trained.newest(home, folder, Path(place) / "safe")
-        base = base_model(wish.model, folder)
-        text = card.write(wish.format, base, found, time.strftime("%Y-%m-%d"))
+        found = trained.newest(home, folder, Path(place) / "safe", mark)
+        base = base_model(known.model_name if mark else wish.model, folder)
+        text = card.write(wish.format, base, found, time.strftime("%Y-%m-%d"), skill)
         shares = [0.0]
 
         def progress(share: float) -> None:
@@ -86,7 +94,8 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
             with_base=wish.with_base,
             files={"README.md": text},
             system=found.state.way.system,
-            about=card.about(base, found),
+            about=card.about(base, found, skill),
+            temperature=0.0 if skill else 1.0,
         )
         exporter.write(order, wish.to, progress)
     ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)

@@ -82,13 +82,14 @@ class NothingLearned(NodeError):
     """The model has no checkpoint yet."""
 
 
-def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
-    """Copies the newest checkpoint of the model in the folder `model` to `copy`, which must not exist, and
-    reads it. Raises NothingLearned, or NodeError if every checkpoint is damaged."""
+def newest(home: Path, model: Path, copy: Path, skill: str = "") -> TrainedModel:
+    """Copies the newest checkpoint of the model in the folder `model`, or the best of its skill of the question
+    set with the mark `skill`, to `copy`, which must not exist, and reads it. Raises NothingLearned, or
+    NodeError if every checkpoint is damaged."""
     mark = model_mark(model)
     reason = ""
     for _ in range(READ_ATTEMPTS):
-        folders = _newest_first(home, mark)
+        folders = checkpoint.of_model(home, mark, skill)
         if not folders:
             raise NothingLearned(
                 f"Nothing was learned yet with {model.name} in {home}: start {remedy.command('run')}, or name "
@@ -102,7 +103,7 @@ def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            return _with_history(TrainedModel(folder=copy, place=folder.parents[1], state=state))
+            return _with_history(TrainedModel(folder=copy, place=_place(folder), state=state))
         time.sleep(_PAUSE_S)
     raise NodeError(
         f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
@@ -110,16 +111,9 @@ def newest(home: Path, model: Path, copy: Path) -> TrainedModel:
     )
 
 
-def _newest_first(home: Path, mark: str) -> list[Path]:
-    """Returns the checkpoints of a model, under any name it was trained with, most recently written first."""
-    found = []
-    for folder in (home / "models").glob(f"*-{mark}"):
-        for safe in checkpoint.newest_first(folder / "checkpoints"):
-            try:
-                found.append(((safe / checkpoint.STATE_FILE).stat().st_mtime, safe))
-            except OSError:  # replaced meanwhile
-                continue
-    return [safe for _, safe in sorted(found, reverse=True)]
+def _place(safe: Path) -> Path:
+    """Returns the folder with the history of a checkpoint."""
+    return safe.parent if safe.name == checkpoint.BEST_FOLDER else safe.parents[1]
 
 
 def _with_history(trained: TrainedModel) -> TrainedModel:

@@ -13,6 +13,7 @@ import msgspec
 
 from app.sapo.probe import Score
 from app.sapo.questions import Coordinates, QuestionPrompt
+from app.sapo.sets.question_set import is_own
 
 JOINED_QUESTIONS = 24
 """Held-out questions for each family that joined after the placement. They are measured in addition to the
@@ -128,8 +129,9 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
             return [f"a lesson from {self.lesson} right answers of {' and '.join(self.lesson_from[:2])}"]
         if self.lesson:
             return [f"a first lesson from {self.lesson} right answers"]
+        own = any(map(is_own, self.families))
         return [
-            f"{self.informative_own} of {self.own_groups} puzzles taught it something",
+            f"{self.informative_own} of {self.own_groups} {'rows' if own else 'puzzles'} taught it something",
             *([] if self.stepped else ["nothing to learn from"]),
             *(
                 [f"{self.taken} more of {len(self.peers)} peer{'s' * (len(self.peers) != 1)}"]
@@ -175,6 +177,11 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
         if not self.everyday or not self.everyday_before:
             return None
         return round(self.everyday / self.everyday_before - 1, 4)
+
+    @property
+    def subject(self) -> str:
+        """What the share is of, as the beginning of a sentence."""
+        return "Rows kept aside that are right" if any(map(is_own, self.families)) else "New puzzles solved"
 
     @classmethod
     def of(cls, score: Score, **fields: Any) -> Self:

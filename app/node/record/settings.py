@@ -40,8 +40,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The model's name told to peers: "starter", a hub's name, or "local". Never a folder."""
     rest: float = 0.0
     """Rest after each round, as a multiple of the round's length."""
-    own_share: float = 1.0
-    """Share of a round's questions that come from the owner's sets, if puzzles are active too."""
     others: dict[str, int] = {}
     """Families besides `families` that peers' answers may teach to a model that names its own. Empty for the
     starter: answers in four more families taught it nothing (LOG.md)."""

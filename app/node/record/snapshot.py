@@ -251,7 +251,7 @@ def curve_sentence(curve: tuple[Probe, ...]) -> str:
     if not curve:
         return "It hasn't been measured yet."
     last, first = curve[-1], curve[0]
-    now = f"New puzzles solved: {last}"
+    now = f"{last.subject}: {last}"
     if first is last:
         return f"{now} at round {last.round}."
     return f"{now} after round {last.round}, {first} at round {first.round}."

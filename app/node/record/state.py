@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.learning.lesson import LearningState
+from app.learning.skill_lesson import LessonProgress, Practice
 from app.node.record.records import GroupRow, Round
 from app.sapo.asking import TAGGED, Way
 
@@ -33,6 +34,9 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     """Perplexity of everyday replies before the first round."""
     questions: str = "0.1.25/1"
     """Version of the questions; states saved before this field existed used the first one."""
+    lesson: LessonProgress = LessonProgress()
+    practice: Practice = Practice()
+    """How far a skill's first lesson is, and what the rounds after it bring."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0

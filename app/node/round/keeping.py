@@ -22,7 +22,7 @@ from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, raising_disk_full
 from app.node.record.records import GroupRow, Round, share
 from app.node.record.snapshot import Phase
-from app.node.record.state import SafeRound
+from app.node.record.state import NodeState, SafeRound
 from app.node.round.round import PlayedRound
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.trainer.link import TrainerLink
@@ -52,6 +52,20 @@ async def save_round(
         checkpoint.sweep(root)
         raise
     return SafeRound(state=state, folder=folder, row=row, groups=groups)
+
+
+async def save_again(state: NodeState, link: TrainerLink, root: Path, model: str) -> None:
+    """Replaces the checkpoint of the latest round by the current adapter and state. Raises DiskFullError."""
+    try:
+        with raising_disk_full(root):
+            unfinished = checkpoint.begin(root, state.round)
+            await link.save(unfinished)
+            checkpoint.seal(unfinished, model, msgspec.structs.replace(state, saved_at=time.time()))
+            files.discard(checkpoint.checkpoint_folder(root, state.round))
+            checkpoint.publish(unfinished, root, state.round)
+    except BaseException:
+        checkpoint.sweep(root)
+        raise
 
 
 def round_row(played: PlayedRound, run: int) -> Round:

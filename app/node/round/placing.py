@@ -50,7 +50,7 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
         {family: level for family, level in some.items() if family in among}
         for some in (found.families, found.joined)
     )
-    tried = tuple(one for one in found.tried if one.family in among or not is_own(one.family))
+    tried = tuple(one for one in found.tried if not is_own(one.family))  # of earlier versions
     changed = {"families": families, "joined": joined, "tried": tried}
     return msgspec.structs.replace(found, **changed) if families else None
 
@@ -76,9 +76,8 @@ async def look(
     if way.examples:
         new = {family: level for family, level in new.items() if FAMILIES[family].work}
     if new:
-        more = sorted(await asking.shortest_first(way, new), key=lambda one: not is_own(one.family))
-        keys = [one for family in new if is_own(family) for one in await asking.keys(family)]
-        found = msgspec.structs.replace(found, tried=(*found.tried, *more), lesson=(*found.lesson, *keys))
+        more = await asking.shortest_first(way, new)
+        found = msgspec.structs.replace(found, tried=(*found.tried, *more))
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
         answered = await asking.answered(way, questions, number, _told(tools, own, questions))
@@ -187,20 +186,6 @@ class _Asking:
                 found[at].append(one)
         return list(zip(asked, found, strict=True))
 
-    async def keys(self, family: str) -> list[OwnExample]:
-        """Returns true answers to training questions of a question set, for lesson zero."""
-        made = await self._made(family, 0, _EXAMPLES, 2 * placement.OWN_ROWS, worked=True)
-        return [
-            OwnExample(
-                coordinates=one.coordinates,
-                question=one.text,
-                completion=one.worked,
-                logprob=0.0,
-            )
-            for one in made
-            if one.worked
-        ]
-
     async def _rewards(
         self, way: Way, asked_P: Sequence[QuestionPrompt], prompts: list[Messages], number: int
     ) -> list[Rewards]:
@@ -219,7 +204,7 @@ class _Asking:
                     logprob=sum(completion.logprobs_T) / len(completion.logprobs_T),
                 )
                 for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
-                if reward and (FAMILIES[asked.coordinates.family].terse or shows_work(completion.text))
+                if reward and shows_work(completion.text)
             ]
         others = next_in_family([asked.coordinates.family for asked in asked_P])
         crossed = await asyncio.to_thread(

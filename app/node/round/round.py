@@ -204,7 +204,6 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         number,
         before.groups or _groups(before, settings),
         partial(tools.sandbox.questions, worked=any(map(is_own, before.curriculum.levels))),
-        own_share=settings.own_share,
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)

@@ -28,7 +28,6 @@ from app.node.round.round import NO_PEER_GROUPS, PlayedRound, RoundTools, StepsT
 from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages
-from app.sapo.sets.question_set import is_own
 from engines.contract import Batch
 
 HELD_STEPS = 8
@@ -41,10 +40,7 @@ which they begin; it falls to zero."""
 async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
     """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
-    if any(is_own(one.coordinates.family) for one in lesson):
-        played = await _teach(tools, before, answers, zero.OWN_PASSES, partial(_take_held, tools))
-    else:
-        played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.may_end))
+    played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.may_end))
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 

@@ -99,7 +99,7 @@ def log_line(event: events.Event) -> str | None:
         case Round():
             return f"Round {event.round}: {'; '.join(event.gist)}; {event.seconds:.1f} s."
         case Probe():
-            return f"New puzzles solved after round {event.round}: {event} of {event.questions}."
+            return f"{event.subject} after round {event.round}: {event} of {event.questions}."
         case (
             events.TrainerRestarted()
             | events.NodeNote()

@@ -187,6 +187,7 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
         lines.append("\n  The first measurement comes soon.", style="bright_black")
     title = "new puzzles solved"
     if snapshot.curve:
+        title = snapshot.curve[-1].subject.lower()
         title += f" [bold cyan]{snapshot.curve[-1]}[/]"
     return Panel(
         lines, title=title, title_align="left", border_style="bright_black", height=height, width=width

@@ -27,8 +27,9 @@ from app.node.record.errors import DiskFullError
 from app.node.record.reasons import Effort
 from app.node.trainer import messages, solo
 from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
+from app.skills.answering import SkillAnswer
 from engines import remedy
-from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
+from engines.contract import AdapterError, Batch, EngineError, EngineInfo, Messages, StepStats
 from engines.facts import engine_variables
 from engines.opening import AUTO
 
@@ -163,6 +164,24 @@ class TrainerLink:
             number=next(self._numbers), groups_P=groups_P, max_tokens=max_tokens, logprobs=logprobs
         )
         return (await self._ask(request, messages.ReadAll)).readings_P
+
+    async def answer(
+        self, prompts_P: Sequence[Messages], labels: Sequence[str], max_tokens: int
+    ) -> list[SkillAnswer | None]:
+        """Returns an answer to each prompt (app.skills.answering), None for one that is too long. Raises
+        TrainerDied and EngineError."""
+        request = messages.AnswerQuestions(
+            number=next(self._numbers),
+            prompts_P=[list(one) for one in prompts_P],
+            labels=tuple(labels),
+            max_tokens=max_tokens,
+        )
+        return (await self._ask(request, messages.Answered)).answers_P
+
+    async def count_letters(self, taught: Sequence[tuple[str, str]], asked: Sequence[str]) -> list[str]:
+        """Returns the label of each text in `asked` that counting letters finds. Raises TrainerDied."""
+        request = messages.CountLetters(number=next(self._numbers), taught=list(taught), asked=list(asked))
+        return (await self._ask(request, messages.LettersCounted)).labels
 
     async def step(self, batch: Batch) -> StepStats:
         request = messages.Learn(number=next(self._numbers), batch=batch)

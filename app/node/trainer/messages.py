@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
+from app.skills.answering import SkillAnswer
 from engines.contract import Batch, Completion, EngineInfo, StepStats, TokenSequence
 
 MAX_LINE = 64 * 2**20
@@ -88,6 +89,22 @@ class ReadGroups(_Message, frozen=True, tag="read"):
     logprobs: bool
 
 
+class AnswerQuestions(_Message, frozen=True, tag="answer"):
+    """Answers each prompt as a skill does (app.skills.answering): with the likeliest of `labels`, or, without
+    any, greedily."""
+
+    prompts_P: list[list[dict[str, str]]]
+    labels: tuple[str, ...]
+    max_tokens: int
+
+
+class CountLetters(_Message, frozen=True, tag="count"):
+    """Labels texts by what letters alone tell (app.skills.baseline), here because the node has no numpy."""
+
+    taught: list[tuple[str, str]]
+    asked: list[str]
+
+
 class TrainerOpened(_Message, frozen=True, tag="opened"):
     info: EngineInfo
 
@@ -140,6 +157,16 @@ class ReadAll(_Message, frozen=True):
     readings_P: list[GroupTokens | None]
 
 
+class Answered(_Message, frozen=True):
+    """One answer for each prompt, None for one that is too long."""
+
+    answers_P: list[SkillAnswer | None]
+
+
+class LettersCounted(_Message, frozen=True, tag="counted"):
+    labels: list[str]
+
+
 class TrainerDone(_Message, frozen=True, tag="done"):
     pass
 
@@ -152,7 +179,7 @@ class TrainerFailed(_Message, frozen=True, tag="failed"):
     reason: Literal["engine", "adapter", "disk"]
 
 
-Request = OpenModel | LoadAdapter | Save | SamplePrompts | Learn | ReadGroups
+Request = OpenModel | LoadAdapter | Save | SamplePrompts | Learn | ReadGroups | AnswerQuestions | CountLetters
 Reply = (
     TrainerOpened
     | SampleProgress
@@ -161,6 +188,8 @@ Reply = (
     | Sampled
     | StepDone
     | ReadAll
+    | Answered
+    | LettersCounted
     | TrainerDone
     | TrainerFailed
 )

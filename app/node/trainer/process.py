@@ -28,6 +28,7 @@ from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
 from app.node.trainer.messages import GroupTokens, PeerTexts, ReadGroups, own_standard_streams, send
+from app.skills.answering import answer
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
 from engines.sound import explaining_model_errors
@@ -250,6 +251,13 @@ def _answer(
             return messages.StepDone(number=number, stats=stats)
         case messages.ReadGroups():
             return messages.ReadAll(number=number, readings_P=read(engine, request))
+        case messages.AnswerQuestions():
+            answers_P = answer(engine, request.prompts_P, request.labels, request.max_tokens)
+            return messages.Answered(number=number, answers_P=answers_P)
+        case messages.CountLetters():
+            from app.skills.baseline import predicted
+
+            return messages.LettersCounted(number=number, labels=predicted(request.taught, request.asked))
         case messages.Save():
             engine.save(Path(request.folder))
         case messages.LoadAdapter():

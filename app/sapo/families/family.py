@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import MAX_ANSWER, SHORT
+from app.sapo.asking import MAX_ANSWER, SHORT, read_answer
 from app.sapo.seeds import HELD_OUT_SHARE, hashed
 
 Entry = Mapping[str, Any]
@@ -91,8 +91,13 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """One content in this many is held out; less than 8 if a level has few contents."""
     held_out: frozenset[int] | None = None
     """The hashes of the held-out contents, if they are listed instead of being one in `held_out_share`."""
-    terse: bool = False
-    """Whether an answer without work may also serve as an example."""
+    marked: bool = True
+    """Whether an answer stands behind a mark. The answers of the owner's sets without work are the whole
+    reply."""
+
+    def read(self, completion: str) -> str | None:
+        """Returns the answer of a completion, None if there is none."""
+        return read_answer(completion, self.marked)
 
     def judge(self, answer: str, entry: Entry) -> float:
         """Returns the raw score in [0, 1]; 0 for an answer longer than MAX_ANSWER characters."""
@@ -121,9 +126,13 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return content_hash % self.held_out_share == 0
 
     def worked(self, entry: Entry) -> str:
-        """Returns the work, the short mark and the answer; empty if there is no work or it is too long."""
+        """Returns the work, the short mark and the answer, or the bare answer of a family without marks; empty
+        if there is no work or it is too long."""
+        if not self.marked:
+            return self.solution(entry)
         work = self.work(entry) if self.work else ""
-        text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or self.terse else ""
+        own = self.kind is FamilyKind.YOURS  # whose answer without work may serve too
+        text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or own else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 

@@ -23,6 +23,7 @@ import msgspec
 
 from app.common.process.surroundings import surroundings, working_folder
 from app.sapo.asking import MAX_ANSWER, extract_answer
+from app.sapo.families import FAMILIES
 from app.sapo.families.family import clamp
 from app.sapo.groups import Group, ScoredGroup, binary_rewards
 from app.sapo.questions import Coordinates, QuestionError, QuestionPrompt, UnmadeQuestion, UnsoundQuestion
@@ -259,7 +260,9 @@ def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
             f"This group has {len(group.completions_G)} completions, but {len(group.finished_G)} marks of "
             "having ended: leave it out."
         )
-    answers_G = [extract_answer(completion) for completion in group.completions_G]
+    family = FAMILIES.get(group.coordinates.family)
+    read = family.read if family is not None else extract_answer
+    answers_G = [read(completion) for completion in group.completions_G]
     scores_G = tuple(sandbox.score(group.coordinates, answers_G))
     return ScoredGroup(group=group, scores_G=scores_G, rewards_G=binary_rewards(scores_G, group.finished_G))
 

@@ -98,11 +98,38 @@ def alternatives(truth: str) -> list[str]:
     return [part for part in parts if part] or [truth]
 
 
-def prompt_text(rule: Rule, question: str) -> str:
-    """Returns the question as shown to a model, with the possible answers if it is a choice."""
-    if rule.check not in (Check.CHOICE, Check.TRUE_FALSE) or not rule.labels:
-        return question
-    return f"{question}\nAnswer with one of: {', '.join(rule.labels)}."
+_INSTRUCTIONS: Mapping[Check, str] = {
+    Check.TEXT: "Give the answer alone.",
+    Check.ONE_OF: "Give the answer alone.",
+    Check.NUMBER: "Answer with the number alone.",
+    Check.CHOICE: "Answer with one of the choices alone.",
+    Check.LIST: "Answer with the items alone, in their order, with commas between them.",
+    Check.SET: "Answer with the items alone, with commas between them.",
+    Check.DATE: "Answer with the date alone.",
+    Check.TRUE_FALSE: "Answer true or false.",
+    Check.JSON: "Answer with a JSON object alone.",
+}
+
+
+def instruction(rule: Rule) -> str:
+    """Returns the system line with which questions of this check are asked.
+
+    >>> instruction(Rule(check=Check.CHOICE, labels=("ham", "spam"))), instruction(Rule())
+    ('Answer with one of: ham, spam.', 'Give the answer alone.')
+    """
+    if rule.labels:
+        return f"Answer with one of: {', '.join(rule.labels)}."
+    return _INSTRUCTIONS[rule.check]
+
+
+def label_of(rule: Rule, answer: str) -> str:
+    """Returns an answer as its label is spelled; as it is, if it is none.
+
+    >>> label_of(Rule(check=Check.CHOICE, labels=("ham", "spam")), " SPAM ")
+    'spam'
+    """
+    said = normalise(Rule(), answer)
+    return next((one for one in rule.labels if normalise(Rule(), one) == said), answer)
 
 
 def normalise(rule: Rule, text: str) -> str:

@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import SHORT, extract_answer
+from app.sapo.asking import BRIEF, SHORT, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
-from app.sapo.sets.checks import Rule, displayed_answer, prompt_text, score_answer, tolerance
+from app.sapo.sets.checks import Rule, displayed_answer, instruction, label_of, score_answer, tolerance
 from app.sapo.sets.templates import FilledTemplate, Template, validate
 
 FORMAT = 1
@@ -32,7 +32,7 @@ imprecise.
 HELD_OUT_SHARE = 5
 """One question in five is held out."""
 MAX_ROWS = 5000
-MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME = 1500, 200, 300, 60
+MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 1500, 200, 300, 60, 500
 PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
@@ -60,6 +60,27 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
     templates: tuple[Template, ...] = ()
     format: int = FORMAT
+    instruction: str = ""
+    """The owner's own system line; empty for the one that the check gives."""
+
+    @property
+    def asked_with(self) -> str:
+        """The system line of every question."""
+        return self.instruction or (BRIEF.system if self.marked else instruction(self.rule))
+
+    @property
+    def marked(self) -> bool:
+        """Whether work comes before an answer, so that a mark tells the answer from it."""
+        return any(row.work for row in self.rows) or any(one.work for one in self.templates)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The possible answers of a choice; empty if any text may be the answer."""
+        return () if self.marked else self.rule.labels
+
+    def shown_answer(self, truth: str) -> str:
+        """Returns a true answer as the model is to write it."""
+        return label_of(self.rule, displayed_answer(self.rule, truth))
 
     @property
     def mark(self) -> str:
@@ -69,8 +90,11 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def canonical_json(self) -> bytes:
         """The set as JSON without its name, which `mark` hashes: identical for everyone who has the same
-        questions."""
-        return msgspec.json.encode(msgspec.structs.replace(self, name=""))
+        questions and ask them alike."""
+        whole: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, name=""))
+        if not self.instruction:
+            del whole["instruction"]  # as before there were any
+        return msgspec.json.encode(whole)
 
     @property
     def family_name(self) -> str:
@@ -107,7 +131,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
         (0.75, 'spam')
         """
-        answers = Counter(displayed_answer(self.rule, entry["answer"]) for entry in self._entries())
+        answers = Counter(self.shown_answer(entry["answer"]) for entry in self._entries())
         most, count = max(answers.items(), key=lambda one: (one[1], one[0]))
         return count / answers.total(), most
 
@@ -128,6 +152,8 @@ def check(made: QuestionSet) -> None:
         tolerance(made.rule.tolerance)
     except ValueError as error:
         raise SetError(str(error)) from error
+    if len(made.instruction) > MAX_INSTRUCTION:
+        raise SetError(f"An instruction has {MAX_INSTRUCTION} characters at most.")
     if sum(map(len, made.rule.labels)) > MAX_QUESTION:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
@@ -138,15 +164,15 @@ def check(made: QuestionSet) -> None:
             "fifth is kept aside for measuring."
         )
     for row in made.rows:
-        if not recognised(made.rule, row):
+        if not recognised(made.rule, row, made.marked):
             raise SetError(f"The check can't recognise the answer {row.answer[:40]!r}. Pick another check.")
 
 
-def recognised(rule: Rule, row: Row) -> bool:
+def recognised(rule: Rule, row: Row, marked: bool = True) -> bool:
     """Whether the true answer, written as a model writes it, counts as right and is within the limits."""
     if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
         return False
-    said = extract_answer(f"{SHORT}{displayed_answer(rule, row.answer)}")
+    said = read_answer(SHORT * marked + displayed_answer(rule, row.answer), marked)
     return said is not None and score_answer(rule, said, row.answer) == 1.0
 
 
@@ -182,11 +208,10 @@ def family(made: QuestionSet) -> Family:
         opened=lambda config: _Questions(made),
         content=lambda entry: entry["metadata"]["content"],
         score=lambda answer, entry: score_answer(rule, answer, entry["answer"]),
-        solution=lambda entry: displayed_answer(rule, entry["answer"]),
-        wording=lambda entry: prompt_text(rule, str(entry["question"])),
+        solution=lambda entry: made.shown_answer(entry["answer"]),
         sound=lambda entry: not entry["metadata"].get("unsound"),
         work=lambda entry: entry["metadata"]["work"],
-        terse=True,
+        marked=made.marked,
         guess_rate=1.0,
         guess=made.constant_share(),
         held_out_share=HELD_OUT_SHARE,
@@ -201,6 +226,16 @@ def _held_out(made: QuestionSet) -> frozenset[Content] | None:
         return None
     ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))
     return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
+
+
+def examples(made: QuestionSet) -> list[Example]:
+    """Returns the questions that are trained on, each with its answer as a model is to write it; of templates
+    that make too many, a sample."""
+    puzzle, found = family(made), []
+    for entry in made._entries():
+        if not puzzle.holds_out(puzzle.content_hash(entry)) and (answer := puzzle.worked(entry)):
+            found.append(Example(question=entry["question"], answer=answer))
+    return found
 
 
 class _Questions:

@@ -365,9 +365,11 @@ def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]
     used.
     """
     first: dict[str, tuple[int, str]] = {}
+    rows = list(rows)
+    marked = any(row.work for _, row in rows)
     for number, row in rows:
         key, said = " ".join(row.question.casefold().split()), checks.normalise(rule, row.answer)
-        if not recognised(rule, row):
+        if not recognised(rule, row, marked):
             skipped.append(SkippedRow(row=number, reason=SkipReason.UNRECOGNISED))
         elif key in first:
             like, before = first[key]

@@ -48,10 +48,10 @@ class Curve(Card):
         self.chart = Chart(theme)
         self._name, self._figure = Label("", "caption"), Label("", "hero")
         self._error, self._change = Label("", "lead"), Label("", "chip")
-        self._segments = Segments([(PROBE, tr("New puzzles")), (TRAINING, tr("Practice"))], tr("Which curve"))
+        self._segments = Segments([(PROBE, tr("Measured")), (TRAINING, tr("Practice"))], tr("Which curve"))
         self._segments.chosen.connect(self._choose)
         self._place = row(gap=12)
-        soon = tr("Before it learns, your model tries puzzles it will never train on.")
+        soon = tr("Before it learns, your model tries questions it will never train on.")
         none = Empty(theme, "overview", tr("The curve begins with the first measurement"), soon)
         self._stack = stack(none, self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)
@@ -133,12 +133,17 @@ class Curve(Card):
         return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds if not row_.lesson]
 
     def _say_probe(self, curve: Sequence[Probe]) -> None:
-        self._name.say(tr("New puzzles solved"))
+        own = bool(self._view.skill)
+        self._name.say(tr("Rows kept aside that are right") if own else tr("New puzzles solved"))
         self._error.setVisible(bool(curve))
         self._figure.say(percent(curve[-1].share, 1) if curve else "–")
         self._error.say(_doubt(curve[-1]) if curve else "")
         self._error.setToolTip(
-            tr("Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.")
+            tr("Rows it never trains on. ± says how far chance alone may shift the figure.")
+            if own
+            else tr(
+                "Puzzles no one trains on (held-out). ± is one standard error: right two times out of three."
+            )
         )
         self._change.setVisible(len(curve) > 1)
         if len(curve) > 1:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.node.history.milestones import Milestone, MilestoneKind
 from app.sapo.questions import Coordinates
+from app.skills.answering import AskedAnswer
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
@@ -191,8 +192,12 @@ class Actions:
     """Asks harder puzzles from the next round on."""
     race: Callable[[], None] = lambda: None
     """Races the model before training against the trained one on twenty new puzzles."""
-    learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Learns these question sets (hashes of their contents) from now on, with this share of each round."""
+    learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None
+    """Learns these question sets (hashes of their contents) from now on, in turns; puzzles if there are
+    none."""
+    ask_skill: Callable[[str, str, Callable[[AskedAnswer | str], None]], None] = lambda skill, text, hear: None
+    """Asks a skill (its set's hash) a text; `hear` gets the answer, or a sentence that says why there is
+    none."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)

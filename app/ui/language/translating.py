@@ -34,6 +34,7 @@ _LEARNER = (
             "learning",
             "models",
             "node",
+            "skills",
             "install/__init__.py",
             "install/packs",
             "install/signed.py",

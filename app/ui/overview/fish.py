@@ -93,6 +93,8 @@ def describe(view: View) -> str:
     share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
     if share is None:
         return tr("A small fish. It grows once your model has been measured.")
+    if view.skill:
+        return tr("It is as long as your model is good: {n} of 100 rows kept aside.", n=number(100 * share))
     said = tr("It is as long as your model is good: {n} of 100 new puzzles.", n=number(100 * share))
     if titles:
         said += " " + tr("Stripes, for what it mostly solves: {families}.", families=", ".join(titles[:6]))

@@ -14,12 +14,14 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
-from app.node.data.question_sets import SET_SUFFIXES, SHARES, KeptSet
+from app.node.data.question_sets import SET_SUFFIXES, KeptSet
+from app.node.models.skills import KnownSkill, known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
+from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, tr, translated
 from app.ui.theme import Theme
@@ -38,7 +40,7 @@ from app.ui.widgets.pieces import (
     row,
     rule,
 )
-from app.ui.widgets.selecting import Picker, Segments, Switch
+from app.ui.widgets.selecting import Picker, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
 _KINDS = {
@@ -77,26 +79,17 @@ class OwnQuestions(Card):
         types = button(tr("Paste or type"), self._type)
         head = Bend(Label(tr("Your own questions"), "heading"), 1, self._examples, types, opens, gap=8)
         about = tr(
-            "Bring a table of questions and answers. Your model learns them. They stay on this computer."
+            "Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here."
         )
         self._problem, self._added = Label("", "bad", wrap=True), Label("", "good", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
         self._offers: QVBoxLayout = column(gap=10)
         self._private = False
-        self._offered_at = 0
-        self._share = Segments(
-            [("only", tr("Only mine")), ("half", tr("Half")), ("little", tr("A little"))],
-            tr("How much of each round are your questions"),
-        )
-        self._share.chosen.connect(lambda _: self._learn(self._on()))
-        self._mixed = boxed(
-            row(Label(tr("Your questions, and puzzles beside them"), "soft"), self._share, gap=16, fill=0)
-        )
+        self._state: tuple[Path, bool, int, float] | None = None
+        self._asking: dict[str, AskPanel] = {}
         parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
         self._list, self._class = boxed(self._sets), boxed(self._offers)
-        inside = column(
-            *parts, self._class, self._list, self._added, self._mixed, gap=12, margins=(20, 18, 20, 18)
-        )
+        inside = column(*parts, self._class, self._list, self._added, gap=12, margins=(20, 18, 20, 18))
         self.setLayout(inside)
         self._problem.hide()
         self._added.hide()
@@ -106,8 +99,10 @@ class OwnQuestions(Card):
         if not view.home:
             return
         home, private, offered_at = Path(view.home), bool(view.words), offers_mtime_ns(Path(view.home))
-        if (home, private, offered_at) != (self._home, self._private, self._offered_at):
-            self._home, self._private, self._offered_at = home, private, offered_at
+        measured = view.curve[-1].at if view.curve and view.skill else 0.0
+        shown = (home, private, offered_at, measured)
+        if shown != self._state:
+            self._state, self._home, self._private = shown, home, private
             self._show_sets()
 
     def offer(self, path: str) -> None:
@@ -260,7 +255,7 @@ class OwnQuestions(Card):
         self._text.clear()
         self._learn((*self._on(), made.mark))
         self._show_sets()
-        self._added.tell(tr("Added. Your model practises them from its next round on."))
+        self._added.tell(tr("Added. Your model learns them now."))
         switches = {one.accessibleName(): one for one in self._list.findChildren(Switch)}
         switches[tr("Learn {name}", name=made.name)].setFocus()
 
@@ -268,7 +263,7 @@ class OwnQuestions(Card):
         return tuple(self._ask.choices.memory.questions)
 
     def _learn(self, marks: tuple[str, ...]) -> None:
-        self._ask.learn_questions(tuple(dict.fromkeys(marks)), str(self._share.value))
+        self._ask.learn_questions(tuple(dict.fromkeys(marks)))
 
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
@@ -277,12 +272,10 @@ class OwnQuestions(Card):
         for one in offers:
             self._offers.addWidget(self._offer_row(one))
         self._class.setVisible(bool(offers))
+        known = {one.made.mark: one for one in reversed(known_skills(self._home))}
         for one in sets:
-            self._sets.addWidget(self._set_row(one))
-        share = self._ask.choices.memory.questions_share
-        self._share.choose(share if share in SHARES else "only")
-        for part in (self._list, self._mixed):
-            part.setVisible(bool(sets))
+            self._sets.addWidget(self._set_row(one, known.get(one.made.mark)))
+        self._list.setVisible(bool(sets))
 
     def _offer_row(self, one: KeptSet) -> QWidget:
         """Builds the row of a set that a class hands out, previewed like any other file."""
@@ -303,7 +296,7 @@ class OwnQuestions(Card):
         no = button(tr("No, thanks"), decline, "flat")
         return boxed(column(rule(), row(Label(said, "strong", wrap=True), no, look, gap=8, fill=0), gap=10))
 
-    def _set_row(self, one: KeptSet) -> QWidget:
+    def _set_row(self, one: KeptSet, known: KnownSkill | None) -> QWidget:
         made, name = one.made, one.made.name
         switch = Switch(self._theme, tr("Learn {name}", name=name))
         switch.show_on(made.mark in self._on())
@@ -313,13 +306,21 @@ class OwnQuestions(Card):
             self._learn((*others, made.mark) if on else others)
 
         switch.toggled.connect(turn)
-        facts = counted("{n} question", "{n} questions", made.distinct)
+        facts = counted("{n} row", "{n} rows", made.distinct)
         said = column(Label(name, "strong"), Label(f"{facts} · {tr(_KINDS[made.rule.check])}", "soft"), gap=2)
+        if known is not None and known.measured is not None:
+            said.addWidget(Label(standing(known), "soft", wrap=True))
         delete = button(tr("Delete"), lambda: self._remove(one), "flat", tr("Deletes {name}", name=name))
         parts: list[QWidget] = [delete, switch]
         if self._private:
             parts.insert(0, self._share_button(one))
-        return boxed(column(rule(), row(said, *parts, gap=16, fill=0), gap=10))
+        line = row(said, *parts, gap=16, fill=0)
+        if known is None:
+            return boxed(column(rule(), line, gap=10))
+        panel = self._asking.get(made.mark) or AskPanel(self._ask, known)
+        self._asking[made.mark] = panel
+        line.insertWidget(1, button(tr("Ask it"), panel.toggle, hint=tr("Asks {name}", name=name)))
+        return boxed(column(rule(), line, panel, gap=10))
 
     def _share_button(self, one: KeptSet) -> QWidget:
         """Builds the button that starts or stops sharing a set in the private swarm."""
@@ -337,17 +338,79 @@ class OwnQuestions(Card):
         )
 
     def _remove(self, one: KeptSet) -> None:
-        about = tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name)
+        about = tr("{name} and what your model learned from it will be deleted.", name=one.made.name)
         if not confirm(self, tr("Delete these questions?"), about, tr("Delete"), danger=True):
             return
         try:
-            question_sets.remove(one)
+            question_sets.remove(self._home, one)
         except OSError as error:
             why = error.strerror or ""
             self._problem.tell(tr("{path} can't be deleted ({why}).", path=str(one.file), why=why))
             return
         self._learn(tuple(mark for mark in self._on() if mark != one.made.mark))
         self._show_sets()
+
+
+class AskPanel(QWidget):
+    """A box to ask a skill in: the answer, how sure it is, and every label with its share."""
+
+    def __init__(self, ask: Actions, known: KnownSkill) -> None:
+        super().__init__()
+        self._ask, self._known = ask, known
+        self._text = field(tr("A text as in your table"))
+        self._text.returnPressed.connect(self._go)
+        self._button = button(tr("Ask"), self._go, "primary")
+        self._answer, self._sure = Label("", "heading", wrap=True), Label("", "soft", wrap=True)
+        name = tr("Other programs call it {name}.", name=known.slug)
+        inside = column(
+            row(self._text, self._button, gap=8, fill=0), self._answer, self._sure, Label(name, "faint"), gap=6
+        )
+        self.setLayout(inside)
+        for one in (self._answer, self._sure):
+            one.tell("")
+        self.hide()
+
+    def toggle(self) -> None:
+        self.setVisible(self.isHidden())
+        if self.isVisible():
+            self._text.setFocus()
+
+    def _go(self) -> None:
+        text = self._text.text().strip()
+        if not text:
+            return
+        self._button.setEnabled(False)
+        self._answer.tell("")
+        self._sure.tell(tr("It reads …"))
+        self._ask.ask_skill(self._known.made.mark, text, self._hear)
+
+    def _hear(self, said: AskedAnswer | str) -> None:
+        self._button.setEnabled(True)
+        if isinstance(said, str):
+            self._answer.tell("")
+            self._sure.tell(said)
+            return
+        self._answer.tell(said.answer or tr("No answer"))
+        sure = [tr("{n} % sure.", n=number(round(100 * said.sure)))]
+        if said.of:
+            counts = {"of": number(said.of), "n": number(said.right)}
+            sure.append(tr("Of {of} rows kept aside that were about as sure, {n} were right.", **counts))
+        ranked = sorted(said.labels.items(), key=lambda one: -one[1])
+        shares = " · ".join(f"{label} {number(round(100 * share))} %" for label, share in ranked)
+        self._sure.tell("\n".join(filter(None, [" ".join(sure), shares])))
+
+
+def standing(known: KnownSkill) -> str:
+    """Returns the sentence of how many held-out rows are right, beside what the most frequent answer alone
+    gets."""
+    right, of = known.right
+    said = tr("{n} of {of} rows kept aside are right.", n=number(right), of=number(of))
+    share, answer = known.made.constant_share()
+    if share >= 0.2:
+        said += " " + tr("“{answer}” alone: {n}.", answer=answer, n=number(round(share * of)))
+    if known.measured is not None and known.measured.counted is not None:
+        said += " " + tr("Counting letters: {n}.", n=number(known.measured.counted))
+    return said
 
 
 def offers_mtime_ns(home: Path) -> int:

@@ -66,7 +66,7 @@ class Skills(Page):
         self._waiting, self._sum = Label("", "soft", wrap=True), Label("", "strong")
         soon = tr("The first measurement brings a tile for every kind of puzzle.")
         parts = (self._sum, about, *self._groups.values(), self._nothing, self._waiting, self._speech)
-        none = Empty(theme, "skills", tr("No skills measured yet"), soon)
+        none = Empty(theme, "skills", tr("No puzzles measured yet"), soon)
         self._stack = stack(none, boxed(column(*parts, 1, gap=18)))
         self.own, self._flips = OwnQuestions(theme, actions), FlipsCard(actions)
         self.add(self.own)

@@ -23,6 +23,7 @@ from app.node.record.reasons import Reason
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
+from app.sapo.sets.question_set import PREFIX
 from app.ui.language.texts import tr
 from app.ui.process.node import NodeProcess
 from app.ui.process.past import HistoryReader
@@ -62,12 +63,14 @@ class Control(QObject):
         super().__init__()
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
         self._obstacle, self._words = obstacle, PrivateWords(home)
+        question_sets.register_sets(home)
         memory = choices.memory
         state = NodeStatus.PAUSED if memory.asked else NodeStatus.NEW
         waits = tr("Shoal waits until you start it.") if memory.asked else ""
         self._fold = Fold(
             View(
                 home=str(home),
+                skill=self._skill,
                 state=state,
                 reason=waits,
                 model=(str(choices["model"]) or STARTER) if memory.asked else "",
@@ -198,10 +201,16 @@ class Control(QObject):
         """Sets the View's field `part` to a value that another control found out."""
         self._change(**{part: value})
 
-    def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
-        """Learns these question sets with this share of each round, now if a node runs; without sets, puzzles
-        again."""
-        self._remember(questions=marks, questions_share=share)
+    def learn_questions(self, marks: tuple[str, ...]) -> None:
+        """Learns these question sets, in turns, now if a node runs; without sets, puzzles again."""
+        before = self._skill
+        self._remember(questions=marks)
+        if self._skill != before:
+            self._fold = Fold(
+                for_model(self.view, state=self.view.state, model=self.view.model, skill=self._skill)
+            )
+            self._recall()
+            self._soon()
         if self._link.wanted:
             self._launch()
 
@@ -306,10 +315,17 @@ class Control(QObject):
 
     def _questions(self) -> list[str]:
         """Returns the question sets that are switched on and still exist."""
-        memory, folder = self._choices.memory, self._home / question_sets.FOLDER
-        marks = [mark for mark in memory.questions if (folder / f"{mark}.json").is_file()]
-        named = [word for mark in marks for word in ("--questions", mark)]
-        return [*named, "--questions-share", memory.questions_share] if named else []
+        return [word for mark in self._marks for word in ("--questions", mark)]
+
+    @property
+    def _marks(self) -> list[str]:
+        folder = self._home / question_sets.FOLDER
+        return [mark for mark in self._choices.memory.questions if (folder / f"{mark}.json").is_file()]
+
+    @property
+    def _skill(self) -> str:
+        """The family of the question set that is learned first; empty for puzzles."""
+        return f"{PREFIX}{self._marks[0]}" if self._marks else ""
 
     def _line(self, line: bytes) -> None:
         if self._gives_way:
@@ -348,7 +364,7 @@ class Control(QObject):
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
 
     def _recall(self) -> None:
-        self._past.start_reading(str(self._choices["model"]))
+        self._past.start_reading(str(self._choices["model"]), self.view.skill.removeprefix(PREFIX))
 
     def _recalled(self, found: history.History) -> None:
         if found.curve or found.rounds or found.runs:

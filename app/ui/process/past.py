@@ -14,6 +14,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.node.data import question_sets
+from app.node.data.home import skill_folder
 from app.node.data.library import history_of
 from app.node.history import history
 from app.sapo.questions import Coordinates, QuestionPrompt
@@ -34,13 +35,16 @@ class HistoryReader(QObject):
         self._home = home
         self._readers: list[threading.Thread] = []
 
-    def start_reading(self, model: str) -> None:
-        """Starts reading this model's history in the background and returns immediately."""
+    def start_reading(self, model: str, skill: str = "") -> None:
+        """Starts reading this model's history, of its puzzles or of the skill of a question set with this mark,
+        in the background and returns immediately."""
 
         def work() -> None:
             folder = history_of(self._home, model)
+            if folder is not None and skill:
+                folder = skill_folder(folder, "", skill)
             found, said = history.read(folder), None
-            if folder is not None and not found.rounds:
+            if folder is not None and not found.rounds and not skill:
                 from app.node.history.resume import other_models_sentence
 
                 said = other_models_sentence(folder)

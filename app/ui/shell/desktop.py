@@ -18,6 +18,7 @@ from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
+from app.ui.chat.asking import SkillAsker
 from app.ui.frame.frame import (
     Actions,
     EngineActions,
@@ -105,6 +106,7 @@ class Desktop:
         for one in (self.models, self.updates, self.identity):
             one.resting.connect(self.control.suspend_node)
             one.awake.connect(self.control.resume_node)
+        self.skills = SkillAsker(str(home), self.choices)
         self.questions = Questions(home)
         self.questions.changed.connect(partial(self.control.set_view_field, "questions"))
         self._leaving = False
@@ -125,6 +127,7 @@ class Desktop:
             show_round=lambda round: self.window.open_page("live").show_round(round),
             show_rule=lambda key: self.window.open_page("settings").show_setting(key),
             show_help=lambda key: self.window.open_page("help").show_topic(key),
+            ask_skill=self.skills.ask,
             race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
@@ -207,7 +210,15 @@ class Desktop:
 
     def _close_all(self) -> None:
         """Ends every process of this window and returns when they have ended."""
-        for one in (self.models, self.updates, self.identity, self.questions, self.engine, self.control):
+        for one in (
+            self.skills,
+            self.models,
+            self.updates,
+            self.identity,
+            self.questions,
+            self.engine,
+            self.control,
+        ):
             if one is not None:
                 one.close()
 

@@ -23,8 +23,9 @@ from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
 from app.node.record.snapshot import FamilyView, LevelReached, Ruling, Snapshot
 from app.sapo.families import FAMILIES
+from app.sapo.sets.question_set import is_own
 from app.ui.language.texts import family_titles, tr
-from app.ui.view.view import NodeStatus, Step, Today, View
+from app.ui.view.view import NodeStatus, Step, Today, View, for_model
 
 WINDOW = 20
 """Number of latest rounds of a history whose families count as active."""
@@ -82,6 +83,9 @@ class Fold:
     def _take(self, name: str, event: dict[str, Any], now: float) -> None:
         match name:
             case "start":
+                skill = next(filter(is_own, event["families"]), "")
+                if skill != self.view.skill:
+                    self._levels, self.view = {}, for_model(self.view, model=self.view.model, skill=skill)
                 self._levels |= event["families"]
                 self._show()
                 self.change(state=NodeStatus.LEARNING, reason="", until=None, problem=None)

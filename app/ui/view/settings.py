@@ -229,8 +229,6 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """Notes that were dismissed."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
-    questions_share: str = "only"
-    """Share of each round that comes from these question sets: a key of app.node.data.question_sets.SHARES."""
     page: str = "overview"
     geometry: str = ""
 

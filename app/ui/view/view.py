@@ -273,6 +273,8 @@ class View(ModelState, frozen=True):
     """Everything that the window shows: the model's state, and what other processes found out."""
 
     home: str = ""
+    skill: str = ""
+    """The family of the question set that is learned; empty for puzzles."""
     solo: bool = True
     willing: bool = False
     """Whether the person wants learning whenever nobody uses the computer, paused or not."""

@@ -203,14 +203,15 @@ def step_line(view: View) -> str:
         return tr("learning from the answers") + left
     if step is Step.DRAWING and view.round_s:
         return tr("about {span} a round", span=span(view.round_s))
+    solving = tr("answering your rows") if view.skill else tr("solving puzzles")
     return {
         Step.STARTING: "",
         Step.LOADING: tr("loading the model"),
-        Step.PROBING: tr("measuring on new puzzles"),
+        Step.PROBING: tr("measuring on rows kept aside") if view.skill else tr("measuring on new puzzles"),
         Step.HOLDING: tr("waiting for the others"),
         Step.PAUSED: "",
-        Step.DRAWING: tr("solving puzzles"),
-        Step.SAMPLING: tr("solving puzzles"),
+        Step.DRAWING: solving,
+        Step.SAMPLING: solving,
         Step.SCORING: tr("checking the answers"),
         Step.LEARNING: tr("learning from the answers"),
         Step.SAVING: tr("saving"),
@@ -306,4 +307,4 @@ def milestone(one: Milestone) -> str:
         case MilestoneKind.HALF:
             return tr("{family}: half of its answers are right now.", family=title)
         case MilestoneKind.MEASURED_HALF:
-            return tr("It solves half of all new puzzles.")
+            return tr("It solves half of what it never trained on.")

@@ -42,7 +42,7 @@ def settings(*words: str) -> Settings:
     parser = argparse.ArgumentParser()
     run.add_arguments(parser)
     args = parser.parse_args(["--solo", *words])
-    return run._settings(args, STARTER, [])
+    return run._settings(args, STARTER, None)
 
 
 def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: int = 0) -> Result:

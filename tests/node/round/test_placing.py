@@ -13,8 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import first_look, placement
-from app.node.data import question_sets
+from app.learning import first_look
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
@@ -23,9 +22,6 @@ from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import BRIEF, TAGGED
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
-from app.sapo.questions import generate
-from app.sapo.sets.checks import Rule
-from app.sapo.sets.question_set import QuestionSet, Row, family
 from tests.e2e.contract import event_misfits
 from tests.node.bench import Bench, of, rows
 from tests.node.round.test_peers import Shelf
@@ -61,29 +57,6 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
     assert event_misfits(msgspec.json.decode(msgspec.json.encode(placed))) == []
     (sentence,) = rows(bench, "SELECT sentence FROM events WHERE kind = 'placement'")[0]
     assert sentence.startswith("It can begin with sums.") and "greatest common divisor" in sentence
-
-
-def test_a_question_set_is_taught_by_its_own_answers(tmp_path: Path, pupil: None) -> None:
-    """A model that solves none of it begins with it all the same: lesson zero has true answers of rows that are
-    trained on, and a round's groups that are all wrong get theirs beside them. Shuffled rewards get no key."""
-    bench = Bench(tmp_path)
-    rows_ = tuple(Row(question=f"Element {n}?", answer=f"E{n}") for n in range(40))
-    made = QuestionSet(name="Elements", rule=Rule(), rows=rows_)
-    bench.sets = [question_sets.add(bench.home, made).file]
-    held_out = family(made).held_out
-    seen = bench.run(rounds=3, place=True, families={made.family_name: 0})
-    (placed,) = of(events.PlacementDone, seen)
-    assert placed.families == {made.family_name: 0} and placed.lesson >= placement.SOME / 2
-    assert placed.sentence.endswith(f"First it learns {placed.lesson} answers from your questions.")
-    answers = {row.question: f"#{row.answer}" for row in rows_}
-    lesson = kept(bench).lesson
-    assert all(one.completion == answers[one.question] for one in lesson)
-    assert not held_out.intersection(generate(one.coordinates).content for one in lesson)
-    first, *later = of(Round, seen)
-    assert first.lesson == placed.lesson
-    assert all(one.informative_own == one.own_groups and one.train_solved == 0.0 for one in later)
-    again = bench.run(rounds=2, families={made.family_name: 0}, shuffled_rewards=True)
-    assert all(one.informative_own == 0 for one in of(Round, again))
 
 
 def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_rounds(

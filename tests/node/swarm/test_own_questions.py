@@ -135,7 +135,6 @@ def test_nothing_of_a_set_is_on_the_wire(tmp_path: Path) -> None:
             seen = bench.run(
                 swarm=member,
                 families={MADE.family_name: 0, "chain_sum": 1},
-                own_share=0.5,
                 groups=12,
                 external=2,
                 rounds=ROUNDS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
 from app.node.history.flips import AnswerPair, Flips
+from app.node.models.skills import KnownSkill
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
+from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
-from app.ui.pages.own_questions import OwnQuestions, read
+from app.ui.pages.own_questions import AskPanel, OwnQuestions, read
 from app.ui.pages.skills import GAINED, FlipsCard
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
@@ -50,9 +53,9 @@ def dropped(window: MainWindow, path: Path) -> None:
 
 @pytest.fixture
 def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path) -> OwnQuestions:
-    def learn(marks: tuple[str, ...], share: str) -> None:
-        asked.append((marks, share))
-        actions.choices.remember_window(questions=marks, questions_share=share)
+    def learn(marks: tuple[str, ...]) -> None:
+        asked.append(marks)
+        actions.choices.remember_window(questions=marks)
 
     made = OwnQuestions(light, replace(actions, learn_questions=learn))
     qtbot.addWidget(made)
@@ -93,19 +96,15 @@ def test_a_table_is_shown_then_kept_and_learned(
     card._name.setText("Post")
     card._keep()
     [one] = question_sets.stored_sets(tmp_path)
-    assert (
-        one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [((one.made.mark,), "only")]
-    )
+    assert one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [(one.made.mark,)]
     focus = card.focusWidget()
     assert "Added." in said(card) and isinstance(focus, Switch), "the focus fell on the next card's button"
-    card._share._group.button(1).setChecked(True)
-    assert asked[-1] == ((one.made.mark,), "half")
     monkeypatch.setattr(QMessageBox, "exec", lambda box: box.defaultButton().click())
     card._remove(one)
     assert question_sets.stored_sets(tmp_path) == [one], "Enter deletes nothing"
     monkeypatch.setattr(QMessageBox, "exec", lambda box: _deed(box).click())
     card._remove(one)
-    assert asked[-1] == ((), "half") and question_sets.stored_sets(tmp_path) == []
+    assert asked[-1] == () and question_sets.stored_sets(tmp_path) == []
     card._type()
     qtbot.keyClick(card._text, Qt.Key.Key_Escape)
     assert card._typing.isHidden()
@@ -165,14 +164,40 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
     assert int(a) * int(b) == int(answer), "what its templates make is shown"
 
 
+def test_a_skill_is_asked_in_its_own_words_and_says_how_sure_it_is(
+    qtbot: QtBot, actions: Actions, tmp_path: Path
+) -> None:
+    made = read(TABLE.encode(), "Mails", None).made
+    known = KnownSkill(made=made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
+    told: list[tuple[str, str]] = []
+    said = AskedAnswer(answer="ham", sure=0.7512, labels={"spam": 0.2488, "ham": 0.7512}, right=19, of=20)
+    replies: list[AskedAnswer | str] = [said, "This text is longer than the model reads at once: shorten it."]
+
+    def ask(skill: str, text: str, hear: Callable[[AskedAnswer | str], None]) -> None:
+        told.append((skill, text))
+        hear(replies.pop(0))
+
+    panel = AskPanel(replace(actions, ask_skill=ask), known)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel._text.setText(" Lunch? ")
+    panel._go()
+    assert told == [(made.mark, "Lunch?")] and panel._answer.text() == "ham"
+    assert panel._sure.text() == (
+        "75 % sure. Of 20 rows kept aside that were about as sure, 19 were right.\nham 75 % · spam 25 %"
+    )
+    panel._go()
+    assert panel._answer.isHidden() and "shorten it" in panel._sure.text()
+
+
 def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None:
     made = question_sets.add(tmp_path, read(EXAMPLES["Plural forms"].encode(), "Plural", None).made)
     choices = Choices(tmp_path)
-    choices.remember_window(questions=(made.made.mark, "0123456789ab"), questions_share="little")
+    choices.remember_window(questions=(made.made.mark, "0123456789ab"))
     control = Control.__new__(Control)
     control._choices, control._home = choices, tmp_path
-    assert control._questions() == ["--questions", made.made.mark, "--questions-share", "little"]
-    question_sets.remove(made)
+    assert control._questions() == ["--questions", made.made.mark]
+    question_sets.remove(tmp_path, made)
     assert control._questions() == []
 
 

@@ -1,0 +1,48 @@
+"""Asks a skill in this process: opens its base model with its best checkpoint and answers texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.chat.learned import Checkpoints
+from app.node.models.skills import KnownSkill, as_sure
+from app.skills.answering import AskedAnswer, SkillAnswer, answer
+from engines.contract import Engine, EngineError
+
+OpenEngine = Callable[[Path, int | None], Engine]
+"""Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
+
+
+def load_skill(engine: Engine, home: Path, known: KnownSkill) -> None:
+    """Loads a skill's best checkpoint into an engine with its base model. Raises AdapterError."""
+    Checkpoints(home, known.model, known.made.mark).refresh(engine, None)
+
+
+def open_skill(known: KnownSkill, home: Path, open_engine: OpenEngine) -> Engine:
+    """Opens the base model of a skill with its best checkpoint. Raises EngineError."""
+    engine = open_engine(known.model, Checkpoints(home, known.model, known.made.mark).rank())
+    load_skill(engine, home, known)
+    return engine
+
+
+def ask_skill(engine: Engine, known: KnownSkill, texts: Sequence[str]) -> list[AskedAnswer]:
+    """Returns the answer of the loaded skill to each text. Raises EngineError for one that is longer than the
+    model reads."""
+    skill = known.skill
+    found = answer(engine, [skill.prompt(text) for text in texts], skill.labels, skill.max_tokens)
+    return [_told(known, one) for one in found]
+
+
+def _told(known: KnownSkill, said: SkillAnswer | None) -> AskedAnswer:
+    if said is None:
+        raise EngineError("This text is longer than the model reads at once: shorten it.")
+    right, of = as_sure(known.measured, said.sure)
+    return AskedAnswer(
+        answer=known.skill.read(said.text) or "",
+        sure=round(said.sure, 4),
+        labels={label: round(share, 4) for label, share in said.labels.items()},
+        right=right,
+        of=of,
+        work=said.text if known.skill.marked else "",
+    )

@@ -1,0 +1,118 @@
+"""The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
+
+Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
+falls linearly to zero over the planned passes. The lesson ends when it is done, or when the loss on the rows
+aside has stopped falling. Held-out rows decide nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from app.learning.zero import LEARNING_RATE, PER_STEP, imitate
+from app.sapo.seeds import hashed
+from engines.contract import Batch, TokenSequence
+
+ASIDE_SHARE, MOST_ASIDE = 10, 48
+"""One training row in this many is aside, and the most rows that are."""
+PART = 256
+"""Maximum rows taught between two safe points."""
+MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
+"""Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
+PATIENCE = 2
+"""Measurements without a lower loss after which the lesson ends."""
+
+
+class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a lesson is: rows taught, all passes together; the lowest loss on the rows aside (nats per
+    answer), and the measurements since."""
+
+    taught: int = 0
+    lowest: float | None = None
+    since: int = 0
+
+    def after(self, taught: int, loss: float) -> LessonProgress:
+        """Returns the progress after another part, with the loss then."""
+        if self.lowest is None or loss < self.lowest:
+            return LessonProgress(taught=self.taught + taught, lowest=loss)
+        return LessonProgress(taught=self.taught + taught, lowest=self.lowest, since=self.since + 1)
+
+    def over(self, rows: int) -> bool:
+        """Whether the lesson on so many rows has ended."""
+        return self.since >= PATIENCE or self.taught >= rows * passes(rows)
+
+
+class Practice(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rounds after the lesson bring on the rows aside: the best share right, the loss with it (nats
+    per answer), and the measurements since. `done`: they bring nothing more."""
+
+    right: float | None = None
+    loss: float = 0.0
+    since: int = 0
+    done: bool = False
+
+    def after(self, right: float, loss: float) -> Practice:
+        """Returns the practice after another measurement.
+
+        >>> first = Practice().after(0.9, 0.5)
+        >>> first.after(0.9, 0.4).since, first.after(0.8, 0.1).since, first.after(0.8, 0.1).after(0.9, 0.5).done
+        (0, 1, True)
+        """
+        if self.right is None or (right, -loss) > (self.right, -self.loss):
+            return Practice(right=right, loss=loss)
+        return msgspec.structs.replace(self, since=self.since + 1, done=self.since + 1 >= PATIENCE)
+
+
+def passes(rows: int) -> int:
+    """Returns how many passes are planned over so many rows.
+
+    >>> [passes(rows) for rows in (8, 100, 200, 4000)]
+    [10, 7, 4, 3]
+    """
+    return min(MAX_PASSES, max(MIN_PASSES, -(-WANTED_STEPS // max(1, -(-rows // PER_STEP)))))
+
+
+def split(rows: int, name: str) -> tuple[list[int], list[int]]:
+    """Returns the places of the rows that are taught, and of those aside: about a tenth, at least one.
+
+    >>> taught, aside = split(40, "mails")
+    >>> len(taught), len(aside), sorted(taught + aside) == list(range(40))
+    (36, 4, True)
+    """
+    ranked = sorted(range(rows), key=lambda row: hashed("aside", name, row))
+    aside = sorted(ranked[: min(MOST_ASIDE, max(1, rows // ASIDE_SHARE))])
+    return sorted(set(range(rows)) - set(aside)), aside
+
+
+def next_part(rows: int, taught: int, name: str) -> list[int]:
+    """Returns the places of the rows that come next after `taught` ones: at most PART, all of one pass, each
+    pass in an order of its own.
+
+    >>> [len(next_part(300, taught, "mails")) for taught in (0, 256, 300)]
+    [256, 44, 256]
+    """
+    turn, done = divmod(taught, rows)
+    return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + PART]
+
+
+def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -> list[Batch]:
+    """Returns the optimiser steps on the next part of a lesson on so many rows.
+
+    >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
+    >>> [round(batch.learning_rate, 6) for batch in part_batches([one] * 16, 16, 0)]
+    [0.0005, 0.000475]
+    """
+    planned = rows * passes(rows)
+    return [
+        imitate(sequences_S[first : first + PER_STEP], LEARNING_RATE * max(0.0, 1 - (taught + first) / planned))
+        for first in range(0, len(sequences_S), PER_STEP)
+    ]
+
+
+def mean_loss(logprobs_ST: Sequence[Sequence[float]]) -> float:
+    """Returns the mean negative log-probability of whole answers (nats); infinite without any."""
+    return -math.fsum(map(math.fsum, logprobs_ST)) / len(logprobs_ST) if logprobs_ST else math.inf

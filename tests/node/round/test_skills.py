@@ -1,0 +1,108 @@
+"""Skills in a whole node around a fake engine: the first lesson in parts, rounds, turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.learning import skill_lesson
+from app.node import node
+from app.node.data import question_sets
+from app.node.data.home import SKILLS
+from app.node.history import flips
+from app.node.models.skills import find_skill, known_skills
+from app.node.record import events
+from app.node.record.errors import NodeError
+from app.node.record.records import Probe, Round
+from app.sapo.sets.checks import Rule
+from app.sapo.sets.question_set import QuestionSet, Row, family
+from app.skills.skill import Skill
+from tests.node.bench import Bench, of
+
+ELEMENTS = QuestionSet(
+    name="Elements", rule=Rule(), rows=tuple(Row(question=f"Element {n}?", answer=f"E{n}") for n in range(40))
+)
+COLOURS = QuestionSet(
+    name="Colours", rule=Rule(), rows=tuple(Row(question=f"Colour {n}?", answer=f"C{n}") for n in range(12))
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    made.sets = [question_sets.add(made.home, one).file for one in (ELEMENTS, COLOURS)]
+    made.skills = [Skill(ELEMENTS)]
+    return made
+
+
+def folder(bench: Bench, made: QuestionSet = ELEMENTS) -> Path:
+    (found,) = bench.home.glob(f"models/*/{SKILLS}/*-{made.mark}")
+    return found
+
+
+def test_a_skill_is_taught_in_parts_measured_as_it_is_asked_and_then_practised(bench: Bench) -> None:
+    """The fake engine's losses never fall, so the first part stays the best, and the lesson ends two later."""
+    seen = bench.run(rounds=5)
+    lessons = [row.lesson for row in of(Round, seen)]
+    taught, aside = skill_lesson.split(len(Skill(ELEMENTS).examples), ELEMENTS.family_name)
+    assert lessons == [len(taught)] * 3 + [0, 0] and len(taught) + len(aside) == 32
+    points = of(Probe, seen)
+    assert [point.round for point in points] == [0, 1, 2, 3, 4, 5]
+    assert {point.questions for point in points} == {len(family(ELEMENTS).held_out or ())}
+    assert not list(bench.home.glob("models/*/checkpoints")), "puzzles have learned nothing"
+    measured = flips.read_best(folder(bench))
+    assert measured is not None and len(measured.answers) == 8 and measured.answers[0].sure is not None
+
+
+def test_a_lesson_that_was_cut_off_goes_on_with_its_next_part(bench: Bench) -> None:
+    bench.run(lambda event: isinstance(event, events.CheckpointSaved) and event.round == 2, rounds=9)
+    seen = bench.run(rounds=2)
+    assert [(row.round, row.lesson > 0) for row in of(Round, seen)] == [(3, True), (4, False)]
+
+
+def test_a_set_that_is_added_later_is_taught_at_once_and_puzzles_stay_as_they_are(bench: Bench) -> None:
+    elements, bench.skills = bench.skills, ()
+    bench.run(rounds=3)
+    (puzzles,) = bench.home.glob("models/*/checkpoints/round-000003")
+    before = {file.name: file.read_bytes() for file in puzzles.iterdir()}
+    bench.skills = elements
+    first, *_ = of(Round, bench.run(rounds=2))
+    assert (first.round, first.lesson > 0) == (1, True)
+    assert before == {file.name: file.read_bytes() for file in puzzles.iterdir()}
+
+
+def test_skills_take_turns_and_each_goes_on_where_it_stopped(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "TURN_S", 0.0)
+    bench.skills = [Skill(ELEMENTS), Skill(COLOURS)]
+    seen = bench.run(rounds=4)
+    begun = [next(iter(event.families)) for event in of(events.Started, seen)]
+    assert begun[:4] == [ELEMENTS.family_name, COLOURS.family_name] * 2
+    for made in (ELEMENTS, COLOURS):
+        assert (folder(bench, made) / "checkpoints" / "round-000004").is_dir()
+    assert [event.reason for event in of(events.NodeEnded, seen)] == ["rounds"]
+
+
+def test_rounds_end_when_they_bring_nothing_more(bench: Bench) -> None:
+    """Without a number of rounds; the best checkpoint is what is left."""
+    seen = bench.run(rounds=None)
+    (ended,) = of(events.NodeEnded, seen)
+    notes = [event.sentence for event in of(events.NodeNote, seen)]
+    assert any("more rounds bring nothing" in sentence for sentence in notes)
+    again = bench.run(rounds=None)
+    assert not of(Round, again) and of(events.NodeEnded, again)[0].round == ended.round
+
+
+def test_what_was_learned_is_found_by_name_and_goes_with_its_set(bench: Bench) -> None:
+    with pytest.raises(NodeError, match="hasn't been learned yet"):
+        find_skill(bench.home, "elements")
+    bench.run(rounds=1)
+    (known,) = known_skills(bench.home, bench.model)
+    assert find_skill(bench.home, "ELEMENTS").made == known.made == ELEMENTS and known.slug == "elements"
+    with pytest.raises(NodeError, match="Did you mean elements"):
+        find_skill(bench.home, "elemnts")
+    (kept,) = (one for one in question_sets.stored_sets(bench.home) if one.made == ELEMENTS)
+    question_sets.remove(bench.home, kept)
+    assert known_skills(bench.home) == [] and not list(bench.home.glob(f"models/*/{SKILLS}/*"))
