@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"add: how answers are checked ({', '.join(Check)}); guessed",
     )
     parser.add_argument("--ignore", metavar="A,B", default="", help="add: accents and articles don't count")
+    parser.add_argument("--instruction", metavar="TEXT", help="add: the line that every question is asked with")
     parser.add_argument("--tolerance", default="0", metavar="D", help="add: how far a number may be off (0)")
     parser.add_argument("--dry-run", action="store_true", help="add: show what it would be, and keep nothing")
     parser.add_argument("--yes", action="store_true", help="remove: without asking")
@@ -102,6 +103,7 @@ def described(found: Preview) -> dict[str, Any]:
         "family": made.family_name,
         "check": made.rule.check.value,
         "check_guessed": found.guessed,
+        "instruction": made.asked_with,
         "rows": len(made.rows),
         "templates": len(made.templates),
         "questions": made.distinct,
@@ -152,9 +154,10 @@ def _read(args: argparse.Namespace, home: Path) -> Preview:
         with Path(args.what).expanduser().open("rb") as file:
             content, name = file.read(MAX_BYTES + 1), Path(args.what).stem
     found = tables.read(content, args.name or name, _rule(args))
-    return msgspec.structs.replace(
-        found, made=msgspec.structs.replace(found.made, name=args.name or found.made.name)
+    named = msgspec.structs.replace(
+        found.made, name=args.name or found.made.name, instruction=args.instruction or found.made.instruction
     )
+    return msgspec.structs.replace(found, made=named)
 
 
 def _rule(args: argparse.Namespace) -> Rule | None:
@@ -188,6 +191,7 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
     print(f"{made.name}: {count}{aside}")
     guessed = " Guessed from the answers; --check changes it." if found.guessed else ""
     print(f"Checked as {made.rule.check}. {checks.DESCRIPTIONS[made.rule.check]}{guessed}")
+    print(f"Asked with: {made.asked_with}")
     for row in made.rows[:_SHOWN]:
         print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
     for template in made.templates[:_SHOWN]:

@@ -89,14 +89,15 @@ def split(rows: int, name: str) -> tuple[list[int], list[int]]:
 
 
 def next_part(rows: int, taught: int, name: str) -> list[int]:
-    """Returns the places of the rows that come next after `taught` ones: at most PART, all of one pass, each
-    pass in an order of its own.
+    """Returns the places of the rows that come next after `taught` ones: at most PART, all of one pass, which
+    is cut into equal parts; each pass has an order of its own.
 
-    >>> [len(next_part(300, taught, "mails")) for taught in (0, 256, 300)]
-    [256, 44, 256]
+    >>> [len(next_part(300, taught, "mails")) for taught in (0, 150, 300)], len(next_part(256, 0, "mails"))
+    ([150, 150, 150], 256)
     """
     turn, done = divmod(taught, rows)
-    return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + PART]
+    size = -(-rows // -(-rows // PART))
+    return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
 
 
 def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -> list[Batch]:

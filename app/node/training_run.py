@@ -239,6 +239,8 @@ class TrainingRun:
         if changed := self.supervisor.record_engine(engine):
             sentences.append(changed)
         self.state = self._active.with_active_families(state)
+        if self._skill is not None and state.practice.done and self._settings.rounds is None:
+            sentences.append(learned_sentence(self._skill, state.practice.right or 0.0))
         self._remembered = None
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds

@@ -1844,6 +1844,10 @@ answer: a*b</translation>
    <translation>Wie Antworten geprüft werden</translation>
   </message>
   <message>
+   <source>The line that every question is asked with</source>
+   <translation>Die Zeile, mit der jede Frage gestellt wird</translation>
+  </message>
+  <message>
    <source>Add and learn</source>
    <translation>Hinzufügen und lernen</translation>
   </message>
@@ -1957,6 +1961,10 @@ answer: a*b</translation>
   <message>
    <source>Check answers as</source>
    <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>Asked with</source>
+   <translation>Gefragt mit</translation>
   </message>
   <message>
    <source>Asks {name}</source>

@@ -234,3 +234,47 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
     ended = sorted((one for one in played(made) if isinstance(one, Ended)), key=lambda one: one.number)
     assert [one.text for one in ended] == TOKENIZER.texts(alone)
     assert [one.tokens for one in ended] == list(map(len, alone))
+
+
+class Choosing(Two):
+    """A skill beside the base: it chooses between two labels."""
+
+    def labels(self, side: str) -> dict[str, list[int]]:
+        return {"ham": [1], "spam": [2, 3]} if side == "mails" else {}
+
+
+class Scoring(Counting):
+    """Finds spam three times as likely as ham."""
+
+    def logprobs(self, sequences_S: Sequence[Any]) -> list[list[float]]:
+        return [[-2.0 + np.log(3) if len(one.completion_T) > 1 else -2.0] for one in sequences_S]
+
+
+def test_a_choice_is_answered_at_once_with_the_share_of_every_label() -> None:
+    made = batch(Scoring(4, True))
+    made._sides = Choosing(made._sides._read)  # type: ignore[attr-defined]
+    for number in (1, 2):
+        made.add(Start(number=number, prompts=["123"], side="mails", temperature=0, logprobs=2))
+    made.add(Start(number=3, prompts=["12"], side=BASE))
+    made.add(Start(number=4, prompts=["123"], side="mails", n=40, temperature=1))
+    told = [one for one in played(made) if isinstance(one, Ended)]
+    first = next(one for one in told if one.number == 1)
+    assert (first.text, first.reason, first.tokens) == ("spam", "stop", 2)
+    (choice,) = first.logprobs
+    assert choice.token[0] == "spam" and np.exp([float(value or 0) for _, value in choice.top]).round(
+        3
+    ).tolist() == [0.75, 0.25]
+    assert next(one.text for one in told if one.number == 3) == "12"
+    drawn = [one.text for one in told if one.number == 4]
+    assert len(drawn) == 40 and set(drawn) == {"ham", "spam"} and drawn.count("spam") > 20
+
+
+def test_an_echo_tells_the_prompt_with_its_log_probabilities_and_counts_only_what_is_new() -> None:
+    made = batch(Counting(4, True))
+    made.add(Start(number=1, prompts=["12+3"], echo=True, max_tokens=2, logprobs=1, temperature=0))
+    (ended,) = (one for one in played(made) if isinstance(one, Ended))
+    assert ended.text.startswith("12+3") and ended.tokens <= 2
+    assert ended.logprobs[0].token[1] is None and all(one.token[1] is not None for one in ended.logprobs[1:])
+    assert (
+        "".join(one.token[0] for one in ended.logprobs[: len(TOKENIZER.library.encode("12+3").ids)]) == "12+3"
+    )

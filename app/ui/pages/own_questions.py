@@ -19,7 +19,7 @@ from app.node.models.skills import KnownSkill, known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, encode, family
+from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
@@ -161,6 +161,8 @@ class OwnQuestions(Card):
         for check in Check:
             self._check.addItem(tr(_KINDS[check]), check.value)
         self._check.activated.connect(lambda _: self._check_otherwise())
+        self._instruction = field(tr("The line that every question is asked with"))
+        self._instruction.setMaxLength(MAX_INSTRUCTION)
         self._facts, self._how = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._rows = [Elided("") for _ in range(_ROWS)]
         self._notes = Label("", "soft", wrap=True)
@@ -171,6 +173,7 @@ class OwnQuestions(Card):
             *self._rows,
             row(Label(tr("Check answers as")), self._check, 1, gap=10),
             self._how,
+            row(Label(tr("Asked with")), self._instruction, gap=10, fill=1),
             self._notes,
             row(self._name, button(tr("Cancel"), self._close), self._add, gap=8, fill=0),
             gap=7,
@@ -230,6 +233,7 @@ class OwnQuestions(Card):
         guessed = " " + tr("Shoal guessed this from the answers.") if found.guessed else ""
         self._how.say(tr(checks.DESCRIPTIONS[made.rule.check]) + guessed)
         self._notes.tell("\n".join(notes(found)))
+        self._instruction.setText(made.asked_with)
         if not self._shown.isVisible():
             self._name.setText(made.name)
         self._typing.hide()
@@ -242,8 +246,12 @@ class OwnQuestions(Card):
     def _keep(self) -> None:
         if self._found is None:
             return
+        made = self._found.made
+        instruction = self._instruction.text().strip()
         made = msgspec.structs.replace(
-            self._found.made, name=self._name.text().strip() or self._found.made.name
+            made,
+            name=self._name.text().strip() or made.name,
+            instruction="" if instruction == made.asked_with else instruction,
         )
         try:
             self._home.mkdir(parents=True, exist_ok=True)
