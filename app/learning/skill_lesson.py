@@ -1,8 +1,8 @@
 """The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
 
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
-falls linearly to zero over the planned passes. The lesson ends when it is done, or when the loss on the rows
-aside has stopped falling. Held-out rows decide nothing.
+falls linearly over the planned passes to a fifth, and stays there. The lesson ends when the loss on the rows
+aside has stopped falling, at the latest after EXTENT times the planned passes. Held-out rows decide nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ PART = 256
 """Maximum rows taught between two safe points."""
 MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
 """Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
-PATIENCE = 2
-"""Measurements without a lower loss after which the lesson ends."""
+PATIENCE, EXTENT = 2, 3
+"""Passes without a lower loss after which the lesson ends, and how much longer than planned it may be."""
+LEAST_RATE = 0.2
+"""Share of the learning rate that is left after the planned passes."""
 
 
 class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +45,7 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     def over(self, rows: int) -> bool:
         """Whether the lesson on so many rows has ended."""
-        return self.since >= PATIENCE or self.taught >= rows * passes(rows)
+        return self.since >= PATIENCE * parts(rows) or self.taught >= EXTENT * rows * passes(rows)
 
 
 class Practice(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +90,11 @@ def split(rows: int, name: str) -> tuple[list[int], list[int]]:
     return sorted(set(range(rows)) - set(aside)), aside
 
 
+def parts(rows: int) -> int:
+    """Returns into how many parts a pass over so many rows is cut."""
+    return -(-rows // PART)
+
+
 def next_part(rows: int, taught: int, name: str) -> list[int]:
     """Returns the places of the rows that come next after `taught` ones: at most PART, all of one pass, which
     is cut into equal parts; each pass has an order of its own.
@@ -96,7 +103,7 @@ def next_part(rows: int, taught: int, name: str) -> list[int]:
     ([150, 150, 150], 256)
     """
     turn, done = divmod(taught, rows)
-    size = -(-rows // -(-rows // PART))
+    size = -(-rows // parts(rows))
     return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
 
 
@@ -109,7 +116,10 @@ def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -
     """
     planned = rows * passes(rows)
     return [
-        imitate(sequences_S[first : first + PER_STEP], LEARNING_RATE * max(0.0, 1 - (taught + first) / planned))
+        imitate(
+            sequences_S[first : first + PER_STEP],
+            LEARNING_RATE * max(LEAST_RATE, 1 - (taught + first) / planned),
+        )
         for first in range(0, len(sequences_S), PER_STEP)
     ]
 
