@@ -25,11 +25,10 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import files
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
-from app.node.data.home import SKILL_FILE, SkillPlace, model_folder, model_mark, skill_folder
+from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint, flips
 from app.node.history.resume import (
@@ -46,8 +45,8 @@ from app.node.record.records import JOINED_QUESTIONS, Probe, questions_mark
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, curve_sentence
 from app.node.record.state import NodeState
-from app.node.round import language, skills
-from app.node.round.keeping import DiskPatience, save_again, save_round
+from app.node.round import language
+from app.node.round.keeping import DiskPatience, save_round
 from app.node.round.lesson_progress import (
     LessonFolder,
     LessonInProgress,
@@ -59,6 +58,7 @@ from app.node.round.probing import FIRST, UNTRAINED, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import recover_language, teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
+from app.node.skill_training import SkillTraining
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
 from app.node.trainer.link import TrainerDied, TrainerLink
@@ -67,7 +67,7 @@ from app.sapo.asking import TAGGED
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
-from app.skills.skill import Skill, learned_sentence
+from app.skills.skill import Skill
 from engines.contract import EngineInfo
 
 _MIXED_IN = 256
@@ -91,7 +91,6 @@ class TrainingRun:
         skill: Skill | None = None,
     ) -> None:
         """`skill`: learn it; None for puzzles."""
-        self._skill = skill
         self._model, self._home, self._identity = model, home, identity
         self._tell, self._swarm, self._begun = tell, swarm, begun
         self._mark = model_mark(model)
@@ -117,10 +116,12 @@ class TrainingRun:
         self.healer = Healer(self._folder / checkpoint.BEST_FOLDER)
         lessons = LessonFolder(self._folder, home, self._mark)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm, lessons)
+        self._skill: SkillTraining | None = None
+        if skill is not None:
+            note = self.telling.note
+            self._skill = SkillTraining(skill, self._folder, self._mark, self.healer, self.disk, note)
         self._answers = Answers(home)
         self._remembered: Sequence[language.RememberedTalk] | None = None
-        self._counted: tuple[int | None] | None = None
-        """How many held-out rows of the skill counting letters gets right; None before that was counted."""
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -130,8 +131,7 @@ class TrainingRun:
         with raising_disk_full(self._home):
             self._store, self._news = open_history(self._folder)
             if self._skill is not None:
-                place = SkillPlace(model=str(self._model), name=self._settings.model)
-                files.write_json(self._folder / SKILL_FILE, place)
+                self._skill.write_place(self._model, self._settings.model)
 
     def set_sandbox(self, sandbox: Sandbox) -> None:
         """Sets the sandbox that scores the answers."""
@@ -239,8 +239,8 @@ class TrainingRun:
         if changed := self.supervisor.record_engine(engine):
             sentences.append(changed)
         self.state = self._active.with_active_families(state)
-        if self._skill is not None and state.practice.done and self._settings.rounds is None:
-            sentences.append(learned_sentence(self._skill, state.practice.right or 0.0))
+        if self._skill is not None and self._settings.rounds is None and (said := self._skill.learned(state)):
+            sentences.append(said)
         self._remembered = None
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
@@ -403,10 +403,7 @@ class TrainingRun:
         """Plays lesson zero if it is due, else an ordinary round."""
         lesson = self._active.lesson
         if self._skill is not None and not self.state.taught:
-            played = await skills.teach_part(self._tools(), self.state, self._skill)
-            if played.state.taught and played.state.lesson.since:
-                await self._link.load(self._folder / checkpoint.BEST_FOLDER)
-            return played
+            return await self._skill.teach(self._tools(), self.state)
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
         return await play_round(self._tools(), self.state)
@@ -435,22 +432,20 @@ class TrainingRun:
         self._tell(kept.row)
         self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
         self.healer.record_round(kept.row)
-        if self._skill is not None and played.lesson and not self.state.lesson.since:
-            self.healer.copy_best(self._checkpoints)
+        if self._skill is not None and played.lesson:
+            self._skill.after_part(self.state)
         await self._heal()
 
     async def _probe(self) -> None:
         joined_P = await self._joined_questions()
         if self._skill is not None:
-            row, answers = await skills.measure(self._tools(), self._questions, self.state, self._skill)
+            row, answers, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
         else:
             first = self._just_taught_zero and self.state.round != self._ends_at
             every = FIRST if first else 1 if self._taught_zero else UNTRAINED
             row, answers = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         await self.disk.write(lambda: flips.keep(self._folder, row.questions_mark, answers))
-        if self._skill is not None:
-            await self._after_measurement(self._skill, answers)
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)
@@ -461,34 +456,11 @@ class TrainingRun:
             self.healer.keep_best(self._curve, self._checkpoints)
         await self._heal()
 
-    async def _after_measurement(self, skill: Skill, answers: flips.MeasuredAnswers) -> None:
-        """Keeps the checkpoint that is best on the rows aside, with its answers to the held-out ones, and goes
-        back to it when rounds bring nothing more."""
-        if self.state.practice.done:
-            return
-        if self._counted is None:
-            self._counted = (await skills.counted_right(self._tools(), skill, answers),)
-        answers = msgspec.structs.replace(answers, counted=self._counted[0])
-        if not self.state.taught:
-            if self.state.round and not self.state.lesson.since:
-                await self.disk.write(lambda: flips.keep_best(self._folder, answers))
-            return
-        practice = await skills.practised(self._tools(), self.state, skill)
-        self.state = msgspec.structs.replace(self.state, practice=practice)
-        if not practice.since:
-            self.healer.copy_best(self._checkpoints)
-            await self.disk.write(lambda: flips.keep_best(self._folder, answers))
-        elif practice.done:
-            await self._link.load(self._folder / checkpoint.BEST_FOLDER)
-            link, root = self._link, self._checkpoints
-            await self.disk.finish(lambda: save_again(self.state, link, root, self._mark))
-            self.telling.note(learned_sentence(skill, practice.right or 0.0))
-
     async def _probe_questions(self) -> list[QuestionPrompt]:
         settings, make = self._settings, self._sandbox.questions
         most = settings.probe_questions
         if self._skill is not None:  # asked greedily, so none is asked twice
-            most = min(most, self._skill.held_out or most)
+            most = min(most, self._skill.skill.held_out or most)
         return self._questions or await asyncio.to_thread(probe_questions, self._active.probed, most, make)
 
     async def _curve_questions(self, later: bool) -> None:
