@@ -64,6 +64,7 @@ class Chat:
         self._home, self._folder, self._learned = home, folder, Checkpoints(home, folder)
         self._engine = open_engine(folder, self._learned.rank())
         self._state: NodeState | None = None
+        self._asked_skill = False
         self._families = dict(settings.families)
         self._limit, self._usual = max_tokens, settings.max_tokens
         self._talk_tokens = min(MAX_TOKENS, max_tokens or _roomy(folder, settings.max_tokens))
@@ -114,6 +115,11 @@ class Chat:
             yield messages.ChatDone(number=number)
 
     @property
+    def _only_base(self) -> bool:
+        """Whether both sides are the base, because a skill's adapter is loaded and puzzles have none."""
+        return self._state is None and self._asked_skill
+
+    @property
     def _round(self) -> int | None:
         return None if self._state is None else self._state.round
 
@@ -152,6 +158,7 @@ class Chat:
         """Answers as the skill does; the puzzles' checkpoint is loaded again when they are asked."""
         known = find_skill(self._home, request.skill, self._folder)
         self._learned.forget_loaded()
+        self._asked_skill = True
         load_skill(self._engine, self._home, known)
         (said,) = ask_skill(self._engine, known, [request.text])
         return messages.SkillSaid(number=request.number, said=said)
@@ -165,7 +172,7 @@ class Chat:
             self._talk_tokens,
             seed,
             TALK_TEMPERATURE if self._engine.info.talks else 1.0,
-            self._state is None,
+            self._only_base,
         )
         while True:
             try:
@@ -185,7 +192,7 @@ class Chat:
         # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
         for side in sides_of(request.sides):
-            answer = _Answer(self._engine, tokens, seed, 1.0, self._state is None)
+            answer = _Answer(self._engine, tokens, seed, 1.0, self._only_base)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)

@@ -46,19 +46,22 @@ class _Engine(msgspec.Struct):
 
 
 def newest(home: Path) -> Path | None:
-    """Returns the model folder whose history was written last; None before the first."""
+    """Returns the folder of the model whose history, or that of one of its skills, was written last; None
+    before the first."""
     found = [
-        (max(path.stat().st_mtime for path in folder.glob(f"{FILE}*")), folder)
-        for folder in (*home.glob("models/*"), *home.glob(f"models/*/{SKILLS}/*"))
-        if (folder / FILE).is_file()
+        (max(path.stat().st_mtime for path in place.parent.glob(f"{FILE}*")), folder)
+        for folder in home.glob("models/*")
+        for place in (*folder.glob(FILE), *folder.glob(f"{SKILLS}/*/{FILE}"))
     ]
     return max(found)[1] if found else None
 
 
 def model_of(folder: Path) -> str:
-    """Returns the model's name as given to the last run in this folder; empty if unknown."""
+    """Returns the model's name as given to the last run in this folder, or of one of its skills if it has run
+    nothing else; empty if unknown."""
+    places = [folder / FILE, *folder.glob(f"{SKILLS}/*/{FILE}")]
     try:
-        with closing(open_read_only(folder / FILE)) as db:
+        with closing(open_read_only(next(filter(Path.is_file, places), places[0]))) as db:
             row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         return str(msgspec.json.decode(row[0], type=dict[str, Any])["model"]) if row else ""
     except (*UNREADABLE, KeyError):

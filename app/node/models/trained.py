@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.node.data.home import model_mark
+from app.node.data.home import SKILLS, model_mark
 from app.node.history import checkpoint, history
 from app.node.history.store import Store, StoreError
 from app.node.record.errors import NodeError, raising_disk_full
@@ -159,10 +159,18 @@ def _distinct(values: Any) -> tuple[Any, ...]:
 
 
 def start_over(home: Path, folder: Path) -> None:
-    """Deletes everything the model learned here, including its history. Raises NodeError."""
+    """Deletes everything the model learned from puzzles, including the history; its skills stay. Raises
+    NodeError."""
     with raising_disk_full(home):
-        if folder.is_dir():
-            files.discard(folder)
+        if not (folder / SKILLS).is_dir():
+            if folder.is_dir():
+                files.discard(folder)
+            return
+        for entry in sorted(folder.iterdir()):  # the checkpoints before the history
+            if entry.is_dir() and entry.name != SKILLS:
+                files.discard(entry)
+            elif entry.is_file():
+                entry.unlink()
 
 
 def back_to_best(home: Path, folder: Path, model: str) -> int:
