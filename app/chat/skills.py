@@ -10,6 +10,8 @@ from app.node.models.skills import KnownSkill, as_sure
 from app.skills.answering import AskedAnswer, SkillAnswer, answer
 from engines.contract import Engine, EngineError
 
+MAX_TEXT = 8000
+"""Maximum characters of a text that a skill is asked: reading more would take minutes, or all of the memory."""
 OpenEngine = Callable[[Path, int | None], Engine]
 """Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 
@@ -27,8 +29,10 @@ def open_skill(known: KnownSkill, home: Path, open_engine: OpenEngine) -> Engine
 
 
 def ask_skill(engine: Engine, known: KnownSkill, texts: Sequence[str]) -> list[AskedAnswer]:
-    """Returns the answer of the loaded skill to each text. Raises EngineError for one that is longer than the
-    model reads."""
+    """Returns the answer of the loaded skill to each text. Raises EngineError for one that is empty or longer
+    than the model reads."""
+    if not all(0 < len(text.strip()) <= MAX_TEXT for text in texts):
+        raise EngineError(f"A text has 1 to {MAX_TEXT} characters: ask with another one.")
     skill = known.skill
     found = answer(engine, [skill.prompt(text) for text in texts], skill.labels, skill.max_tokens)
     return [_told(known, one) for one in found]

@@ -44,7 +44,7 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
         return LessonProgress(taught=self.taught + taught, lowest=self.lowest, since=self.since + 1)
 
     def over(self, rows: int) -> bool:
-        """Whether the lesson on so many rows has ended."""
+        """Whether the lesson is over, if `rows` rows are taught in it."""
         return self.since >= PATIENCE * parts(rows) or self.taught >= EXTENT * rows * passes(rows)
 
 
@@ -70,7 +70,7 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def passes(rows: int) -> int:
-    """Returns how many passes are planned over so many rows.
+    """Returns the number of passes that are planned over a table with `rows` taught rows.
 
     >>> [passes(rows) for rows in (8, 100, 200, 4000)]
     [10, 7, 4, 3]
@@ -91,7 +91,7 @@ def split(rows: int, name: str) -> tuple[list[int], list[int]]:
 
 
 def parts(rows: int) -> int:
-    """Returns into how many parts a pass over so many rows is cut."""
+    """Returns the number of parts, each a round of its own, that one pass over `rows` rows has."""
     return -(-rows // PART)
 
 
@@ -108,7 +108,8 @@ def next_part(rows: int, taught: int, name: str) -> list[int]:
 
 
 def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -> list[Batch]:
-    """Returns the optimiser steps on the next part of a lesson on so many rows.
+    """Returns the optimiser steps on one part of a lesson. `sequences_S`: its rows as tokens; `rows`: the
+    number of rows in a pass; `taught`: the rows taught before this part.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
     >>> [round(batch.learning_rate, 6) for batch in part_batches([one] * 16, 16, 0)]
@@ -125,5 +126,6 @@ def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -
 
 
 def mean_loss(logprobs_ST: Sequence[Sequence[float]]) -> float:
-    """Returns the mean negative log-probability of whole answers (nats); infinite without any."""
-    return -math.fsum(map(math.fsum, logprobs_ST)) / len(logprobs_ST) if logprobs_ST else math.inf
+    """Returns the mean negative log-probability of whole answers (nats); 0 without any, which nothing can
+    lower."""
+    return -math.fsum(map(math.fsum, logprobs_ST)) / len(logprobs_ST) if logprobs_ST else 0.0

@@ -146,8 +146,10 @@ class Node:
         self._training.healer.harder = True
 
     def stop_after_round(self) -> None:
-        """Ends after the round in flight, as after the last of `settings.rounds`."""
+        """Ends after the round in flight, as after the last of `settings.rounds`; other skills get no turn."""
         self._training.finish()
+        while len(self._turns) > 1:
+            self._turns.pop()
 
     def leave(self) -> None:
         """Closes every connection now, and ends as soon as the round, measurement or placement in flight is

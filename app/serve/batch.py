@@ -59,7 +59,7 @@ class Sides(Protocol):
         ...
 
     def max_tokens(self, side: str) -> int | None:
-        """Returns the usual maximum tokens of an answer; None if there is none."""
+        """Returns the maximum tokens of an answer if the request sets none; None for USUAL_TOKENS."""
         ...
 
 

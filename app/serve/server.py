@@ -162,7 +162,7 @@ class Server:
         if name not in learned and full_name(name) != self._name:
             sentence = f"There is no {name[:80]!r}. There are: {', '.join([self._name, *learned])}."
             raise RequestError(404, sentence, param="model", code="model_not_found")
-        return name, name in learned
+        return name, name in learned and full_name(name) != self._name
 
     async def _answer(self, request: web.Request, kind: type[Asked]) -> web.StreamResponse:
         try:

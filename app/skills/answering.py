@@ -27,7 +27,7 @@ class SkillAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[int, int] = (0, 0)
 
 
-class AskedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AskedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer as it is told. `sure`: its probability; `labels`: that of every label of a choice; `right` of
     `of`: how many of the held-out rows that were about as sure were right."""
 

@@ -5405,6 +5405,14 @@ answer: a*b</translation>
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>A text has 1 to {MAX_TEXT} characters:</source>
+   <translation>Ein Text hat 1 bis {MAX_TEXT} Zeichen:</translation>
+  </message>
+  <message>
+   <source>ask with another one.</source>
+   <translation>Frag mit einem anderen.</translation>
+  </message>
+  <message>
    <source>This text is longer than the model reads at once:</source>
    <translation>Dieser Text ist länger, als das Modell auf einmal liest:</translation>
   </message>
@@ -9411,6 +9419,10 @@ answer: a*b</translation>
   <message>
    <source>An instruction has {MAX_INSTRUCTION} characters at most.</source>
    <translation>Eine Anweisung hat höchstens {MAX_INSTRUCTION} Zeichen.</translation>
+  </message>
+  <message>
+   <source>An instruction is one line of text, without control characters.</source>
+   <translation>Eine Anweisung ist eine Zeile Text, ohne Steuerzeichen.</translation>
   </message>
   <message>
    <source>The answers to choose from are too many or too long.</source>

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
+from app.models.shelf import locate
 from app.node.data.home import SKILL_FILE, SKILLS, SkillPlace, model_mark
 from app.node.data.question_sets import stored_sets
 from app.node.history import checkpoint, flips
@@ -82,11 +83,14 @@ def slugs(sets: Sequence[QuestionSet]) -> list[str]:
 
 
 def find_skill(home: Path, name: str, model: Path | None = None) -> KnownSkill:
-    """Returns the skill with this name, slug or mark. Raises NodeError."""
+    """Returns the skill with this name, slug or mark. Raises NodeError, and EngineError if its base model isn't
+    here any more."""
     known = known_skills(home, model)
     for one in known:
         if name.casefold() in (one.made.name.casefold(), one.slug, one.made.mark):
-            return one
+            if one.model.is_dir():
+                return one
+            return msgspec.structs.replace(one, model=locate(one.model_name, home))  # the folder was moved
     said = f"There is no skill called {name[:60]!r}."
     if any(name.casefold() in (one.made.name.casefold(), slug(one.made.name)) for one in stored_sets(home)):
         learn = remedy.command(f'run --questions "{name[:60]}"')

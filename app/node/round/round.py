@@ -26,7 +26,7 @@ from typing import Protocol
 import msgspec
 
 from app.learning.choosing import PeerGroup, with_own_wrong_answers
-from app.learning.lesson import Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
+from app.learning.lesson import NO_GROUPS, Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
 from app.learning.questions import own_questions, update_curriculum
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
@@ -175,6 +175,32 @@ class PlayedRound:
     """Families of a peer lesson, and the number of groups that it taught, by author, most first."""
     lesson_groups: tuple[PeerGroup, ...] = ()
     """Some of the groups that a peer lesson taught."""
+
+
+def supervised_round(before: NodeState, stepped: StepsTaken, seconds: float, answers: int) -> PlayedRound:
+    """Returns the round after `before` that took `seconds` and taught so many right answers by these steps."""
+    return PlayedRound(
+        state=msgspec.structs.replace(
+            before,
+            round=before.round + 1,
+            steps=before.steps + stepped.steps,
+            seconds=before.seconds + seconds,
+        ),
+        levels=before.curriculum.levels,
+        questions_P=[],
+        scored_P=[],
+        verdicts_P=[],
+        mixed=NO_PEER_GROUPS,
+        weighed=NO_GROUPS,
+        stats=stepped.stats,
+        refusal=stepped.refusal,
+        tokens=0,
+        sample_s=0.0,
+        score_s=0.0,
+        step_s=seconds,
+        seconds=seconds,
+        lesson=answers,
+    )
 
 
 FEW_ANSWERS = 0.2

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
 from app.learning import skill_lesson
-from app.learning.lesson import NO_GROUPS
 from app.learning.skill_lesson import Practice
 from app.learning.zero import PER_STEP
 from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
@@ -17,11 +17,11 @@ from app.node.record.records import Probe, questions_mark, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round.round import (
-    NO_PEER_GROUPS,
     PlayedRound,
     RoundTools,
     max_answer_tokens,
     score,
+    supervised_round,
     take_steps,
 )
 from app.node.trainer.messages import GroupTokens, PeerTexts
@@ -38,7 +38,7 @@ SEVERAL = 16
 async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> PlayedRound:
     """Teaches the next rows of the first lesson, as the round after `before`, and measures the loss on those
     aside. The state tells how far the lesson is, and whether it is over. Raises TrainerDied."""
-    started, number, done = time.monotonic(), before.round + 1, before.lesson.taught
+    started, done = time.monotonic(), before.lesson.taught
     tools.report(Phase.LEARNING)
     taught, aside = skill_lesson.split(len(skill.examples), skill.family)
     places = skill_lesson.next_part(len(taught), done, skill.family)
@@ -53,31 +53,9 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
 
     stepped = await take_steps(tools.link, batches, tell)
     progress = before.lesson.after(len(part), await aside_loss(tools, before, skill, aside))
-    seconds = time.monotonic() - started
-    return PlayedRound(
-        state=msgspec.structs.replace(
-            before,
-            round=number,
-            steps=before.steps + stepped.steps,
-            seconds=before.seconds + seconds,
-            lesson=progress,
-            taught=progress.over(len(taught)),
-        ),
-        levels=before.curriculum.levels,
-        questions_P=[],
-        scored_P=[],
-        verdicts_P=[],
-        mixed=NO_PEER_GROUPS,
-        weighed=NO_GROUPS,
-        stats=stepped.stats,
-        refusal=stepped.refusal,
-        tokens=0,
-        sample_s=0.0,
-        score_s=0.0,
-        step_s=seconds,
-        seconds=seconds,
-        lesson=len(sequences),
-    )
+    played = supervised_round(before, stepped, time.monotonic() - started, len(sequences))
+    state = msgspec.structs.replace(played.state, lesson=progress, taught=progress.over(len(taught)))
+    return replace(played, state=state)
 
 
 async def aside_loss(tools: RoundTools, state: NodeState, skill: Skill, aside: Sequence[int]) -> float:

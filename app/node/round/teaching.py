@@ -17,14 +17,13 @@ import msgspec
 
 from app.learning import peer_lesson, zero
 from app.learning.language import LESSON_RETENTION
-from app.learning.lesson import NO_GROUPS
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import OwnExample
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round import round as stepping
-from app.node.round.round import NO_PEER_GROUPS, PlayedRound, RoundTools, StepsTaken, max_answer_tokens
+from app.node.round.round import PlayedRound, RoundTools, StepsTaken, max_answer_tokens, supervised_round
 from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -181,23 +180,4 @@ async def _teach(
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
     stepped = await take(zero.lesson_batches(sequences, order, passes), order)
-    seconds = time.monotonic() - started
-    return PlayedRound(
-        state=msgspec.structs.replace(
-            before, round=number, steps=before.steps + stepped.steps, seconds=before.seconds + seconds
-        ),
-        levels=before.curriculum.levels,
-        questions_P=[],
-        scored_P=[],
-        verdicts_P=[],
-        mixed=NO_PEER_GROUPS,
-        weighed=NO_GROUPS,
-        stats=stepped.stats,
-        refusal=stepped.refusal,
-        tokens=0,
-        sample_s=0.0,
-        score_s=0.0,
-        step_s=seconds,
-        seconds=seconds,
-        lesson=len(sequences),
-    )
+    return supervised_round(before, stepped, time.monotonic() - started, len(sequences))

@@ -123,7 +123,7 @@ def instruction(rule: Rule) -> str:
 
 
 def label_of(rule: Rule, answer: str) -> str:
-    """Returns an answer as its label is spelled; as it is, if it is none.
+    """Returns the label that an answer means, in the table's usual spelling; other answers unchanged.
 
     >>> label_of(Rule(check=Check.CHOICE, labels=("ham", "spam")), " SPAM ")
     'spam'

@@ -154,6 +154,8 @@ def check(made: QuestionSet) -> None:
         raise SetError(str(error)) from error
     if len(made.instruction) > MAX_INSTRUCTION:
         raise SetError(f"An instruction has {MAX_INSTRUCTION} characters at most.")
+    if not made.instruction.isprintable():
+        raise SetError("An instruction is one line of text, without control characters.")
     if sum(map(len, made.rule.labels)) > MAX_QUESTION:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:

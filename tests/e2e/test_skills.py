@@ -1,0 +1,72 @@
+"""From a table to an answer in another program, with real processes and the real starter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.shoal import Running, shoal
+from tests.serve.served import served
+
+TABLES = {
+    "Even or odd": [
+        (f"Calculate {n} + {m}.", "2" if (n + m) % 2 == 0 else "1") for n in range(6) for m in range(6)
+    ],
+    "Two more": [(f"What is {n} + 2?", f"{n + 2}") for n in range(40)],
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A data folder with both tables, the first one as a choice."""
+    for (name, rows), check in zip(TABLES.items(), ("choice", "number"), strict=True):
+        file = tmp_path / "table.csv"
+        file.write_text("question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in rows))
+        added = shoal("questions", "add", file, "--name", name, "--check", check, "--home", tmp_path / "home")
+        assert added.returncode == 0, added.stderr
+    return tmp_path / "home"
+
+
+def ask(home: Path, name: str, text: str) -> dict[str, object]:
+    done = shoal("ask", name, text, "--json", "--home", home)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
+    before = shoal("ask", "even-or-odd", "Calculate 1 + 1.", "--home", home)
+    assert before.returncode == 1 and "hasn't been learned yet" in before.stderr
+    node = Running("--home", home, "--questions", "Even or odd", "--questions", "Two more", "--rounds", "3")
+    assert node.wait_for_kind("checkpoint")["round"] == 1
+    for process in (*psutil.Process(node.process.pid).children(recursive=True), node.process):
+        process.kill()
+    node.process.wait()
+    done = shoal(
+        *("run", "--solo", "--home", home, "--questions", "Even or odd", "--questions", "Two more"),
+        *("--rounds", "2", "--json"),
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    rounds = [(event["round"], event["lesson"] > 0) for event in events if event["event"] == "round"]
+    assert done.returncode == 0 and rounds == [(2, True), (3, True), (1, True), (2, True)], done.stderr
+
+    rows = [question for question, _ in TABLES["Even or odd"]][:4]
+    told = {text: ask(home, "Even or odd", text) for text in rows}
+    for found in told.values():
+        labels = found["labels"]
+        assert isinstance(labels, dict) and list(labels) == ["1", "2"]
+        assert sum(labels.values()) == pytest.approx(1, abs=0.001) and found["sure"] == max(labels.values())
+    free = ask(home, "two-more", "What is 5 + 2?")
+    assert free["labels"] == {} and free["of"] == 8 and isinstance(free["answer"], str)
+    assert shoal("ask", "two-more", "  ", "--home", home).returncode == 1
+
+    with served(home) as server:
+        assert server.models == ["starter", "puzzles", "even-or-odd", "two-more"]
+        for text, found in told.items():
+            said = server.chat(model="even-or-odd", messages=[{"role": "user", "content": text}])
+            assert said["choices"][0]["message"]["content"] == found["answer"]
+        said = server.chat(model="two-more", messages=[{"role": "user", "content": "What is 5 + 2?"}])
+        assert said["choices"][0]["message"]["content"].strip() == free["answer"]
