@@ -104,6 +104,10 @@
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
   <message>
+   <source>Dashed: counting letters, {share}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Rows kept aside that are right</source>
    <translation>Richtige unter den beiseitegelegten Zeilen</translation>
   </message>
@@ -883,6 +887,62 @@
    <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit dem Namen „puzzles“ antwortet dein Modell, wie es gelernt hat.</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+  </message>
+  <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>How, for each program</source>
+   <translation>So geht's in jedem Programm</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to ask it from other programs on this computer.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Copy a command that asks it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
+   <source>A text</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>In a terminal</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Use a .gguf file, or drop it onto the window</source>
    <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
   </message>
@@ -908,10 +968,6 @@
   <message>
    <source>Models ({pattern})</source>
    <translation>Modelle ({pattern})</translation>
-  </message>
-  <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit dem Namen „puzzles“ antwortet dein Modell, wie es gelernt hat.</translation>
   </message>
   <message>
    <source>Models</source>
@@ -973,10 +1029,6 @@
    <translation>Eine GGUF-Datei</translation>
   </message>
   <message>
-   <source>How, for each program</source>
-   <translation>So geht's in jedem Programm</translation>
-  </message>
-  <message>
    <source>On this computer</source>
    <translation>Auf diesem Computer</translation>
   </message>
@@ -985,36 +1037,8 @@
    <translation>Verfügbar</translation>
   </message>
   <message>
-   <source>Address</source>
-   <translation>Adresse</translation>
-  </message>
-  <message>
-   <source>Token</source>
-   <translation>Token</translation>
-  </message>
-  <message>
-   <source>Model</source>
-   <translation>Modell</translation>
-  </message>
-  <message>
-   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
-   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
-  </message>
-  <message>
-   <source>Copy name</source>
-   <translation>Namen kopieren</translation>
-  </message>
-  <message>
-   <source>Opening …</source>
-   <translation>Wird geöffnet …</translation>
-  </message>
-  <message>
-   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
    <source>Looking at what fits.</source>
@@ -1761,16 +1785,16 @@
    <translation>JSON-Felder</translation>
   </message>
   <message>
-   <source>{n} of {of} rows kept aside are right.</source>
-   <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
-  </message>
-  <message>
    <source>CSV, JSON or text. You can also drop it here.</source>
    <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
   </message>
   <message>
    <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
    <translation>Bring eine Tabelle mit Texten und Antworten mit, und dein Modell lernt sie. Dann frag es. Alles bleibt hier.</translation>
+  </message>
+  <message>
+   <source>The starter only knows puzzles. To learn your own table, pick a model that reads.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>question, answer
@@ -1804,16 +1828,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>Members of your private swarm who have the same file swap answers. No one else can read them.</source>
-   <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
+   <source>{new} new rows, {corrected} corrected. It learns on.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{name} and what your model learned from it will be deleted.</source>
    <translation>{name} wird gelöscht, auch was dein Modell daraus gelernt hat.</translation>
-  </message>
-  <message>
-   <source>Other programs call it {name}.</source>
-   <translation>In anderen Programmen heißt es {name}.</translation>
   </message>
   <message>
    <source>Examples</source>
@@ -1822,6 +1842,10 @@ answer: a*b</translation>
   <message>
    <source>Paste or type</source>
    <translation>Einfügen oder tippen</translation>
+  </message>
+  <message>
+   <source>Your own questions</source>
+   <translation>Deine eigenen Fragen</translation>
   </message>
   <message>
    <source>Questions and answers</source>
@@ -1868,32 +1892,8 @@ answer: a*b</translation>
    <translation>Nein, danke</translation>
   </message>
   <message>
-   <source>Learn {name}</source>
-   <translation>{name} lernen</translation>
-  </message>
-  <message>
-   <source>Deletes {name}</source>
-   <translation>Löscht {name}</translation>
-  </message>
-  <message>
-   <source>A text as in your table</source>
-   <translation>Ein Text wie in deiner Tabelle</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
-  </message>
-  <message>
-   <source>{n} % sure.</source>
-   <translation>{n} % sicher.</translation>
-  </message>
-  <message>
-   <source>“{answer}” alone: {n}.</source>
-   <translation>„{answer}“ allein: {n}.</translation>
-  </message>
-  <message>
-   <source>Counting letters: {n}.</source>
-   <translation>Buchstaben zählen: {n}.</translation>
+   <source>Your table has this already.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>“{answer}” alone would be right in {n} of 100.</source>
@@ -1919,36 +1919,24 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>Your own questions</source>
-   <translation>Deine eigenen Fragen</translation>
-  </message>
-  <message>
    <source>Shoal guessed this from the answers.</source>
    <translation>Das hat Shoal aus den Antworten geraten.</translation>
   </message>
   <message>
-   <source>Ask it</source>
-   <translation>Frag es</translation>
+   <source>Add to {name}</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Stop sharing</source>
-   <translation>Nicht mehr teilen</translation>
+   <source>Added. Pick a model to learn it with.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Share with members</source>
-   <translation>Mit Mitgliedern teilen</translation>
+   <source>Another table</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Delete these questions?</source>
    <translation>Diese Fragen löschen?</translation>
-  </message>
-  <message>
-   <source>No answer</source>
-   <translation>Keine Antwort</translation>
-  </message>
-  <message>
-   <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
-   <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
   </message>
   <message>
    <source>{path} can't be read ({why}).</source>
@@ -1967,12 +1955,124 @@ answer: a*b</translation>
    <translation>Gefragt mit</translation>
   </message>
   <message>
+   <source>{path} can't be deleted ({why}).</source>
+   <translation>{path} lässt sich nicht löschen ({why}).</translation>
+  </message>
+  <message>
+   <source>{n} of {of} rows kept aside are right.</source>
+   <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
+  </message>
+  <message>
+   <source>Learn {name}</source>
+   <translation>{name} lernen</translation>
+  </message>
+  <message>
+   <source>More about {name}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>“{answer}” alone: {n}.</source>
+   <translation>„{answer}“ allein: {n}.</translation>
+  </message>
+  <message>
+   <source>Counting letters: {n}.</source>
+   <translation>Buchstaben zählen: {n}.</translation>
+  </message>
+  <message>
+   <source>Ask it</source>
+   <translation>Frag es</translation>
+  </message>
+  <message>
    <source>Asks {name}</source>
    <translation>Fragt {name}</translation>
   </message>
   <message>
-   <source>{path} can't be deleted ({why}).</source>
-   <translation>{path} lässt sich nicht löschen ({why}).</translation>
+   <source>Use it elsewhere</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Teach it more</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learn</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Stop sharing</source>
+   <translation>Nicht mehr teilen</translation>
+  </message>
+  <message>
+   <source>Share with members</source>
+   <translation>Mit Mitgliedern teilen</translation>
+  </message>
+  <message>
+   <source>Files for other programs. They answer as it does here.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A text as in your table</source>
+   <translation>Ein Text wie in deiner Tabelle</translation>
+  </message>
+  <message>
+   <source>Teach it this</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Right would be</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>{n} % sure.</source>
+   <translation>{n} % sicher.</translation>
+  </message>
+  <message>
+   <source>Take it away</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Add rows from a file</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>More rows help most. Correct wrong answers in “Ask it”, or add a table with more of them.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The right answer</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Adds the row to your table</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>No answer</source>
+   <translation>Keine Antwort</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
+  </message>
+  <message>
+   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The whole model, for transformers …</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A row that is there already gets the new answer</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rows of each answer: {counts}</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -4234,6 +4334,10 @@ answer: a*b</translation>
    <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
+   <source>Learn a table of yours: texts and the right answers. Then ask it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
    <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
   </message>
@@ -4264,6 +4368,10 @@ answer: a*b</translation>
   <message>
    <source>Two quick questions. No account.</source>
    <translation>Zwei kurze Fragen. Kein Konto.</translation>
+  </message>
+  <message>
+   <source>I have my own questions</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>With whom</source>
@@ -4741,16 +4849,16 @@ answer: a*b</translation>
    <translation>Lernt.</translation>
   </message>
   <message>
-   <source>Small and quick: learns the easiest puzzles on almost any computer.</source>
-   <translation>Klein und schnell: lernt die leichtesten Rätsel auf fast jedem Computer.</translation>
+   <source>Small and quick: sorts short texts of your own, and learns the easiest puzzles, on almost any computer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Follows instructions better than the smallest, and is still quick without a graphics card.</source>
-   <translation>Folgt Anweisungen besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
+   <source>Reads your own texts better than the smallest, and is still quick without a graphics card.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>The model from the SAPO paper; good at arithmetic for its size.</source>
-   <translation>Das Modell aus dem SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
+   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>

@@ -72,11 +72,13 @@ class Skills(Page):
         self.add(self.own)
         self.add(self._flips)
         self.add(self._stack, 1)
+        self.body.addStretch()
 
     def show_view(self, view: View) -> None:
         self.own.show_view(view)
         self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
+        self._stack.setVisible(bool(view.families) or not self.own.kept)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
