@@ -63,6 +63,8 @@ class OwnQuestions(QWidget):
     """The user's own question sets on the Skills page: a card each, and one to add more. It reads files in a
     thread, because large ones take seconds."""
 
+    changed = Signal()
+    """There are other sets now."""
     _read = Signal(object)
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
@@ -88,7 +90,7 @@ class OwnQuestions(QWidget):
         self._problem, self._added = Label("", "bad", wrap=True), Label("", "good", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
         self._offers: QVBoxLayout = column(gap=10)
-        self._private = False
+        self._private, self._view = False, View()
         self._waits: tuple[str, ...] = ()
         """The sets to learn as soon as a model is chosen that reads."""
         self._state: tuple[Path, bool, int, float] | None = None
@@ -121,6 +123,7 @@ class OwnQuestions(QWidget):
             self._show_sets()
         for one in self._cards.values():
             one.show_view(view)
+        self._view = view
         if not self._reader.isHidden():
             self._models.show_holdings(view.models)
 
@@ -143,7 +146,9 @@ class OwnQuestions(QWidget):
 
     def _choose(self, target: KeptSet | None = None) -> None:
         kinds = " ".join(f"*{ending}" for ending in SET_SUFFIXES)
-        path, _ = QFileDialog.getOpenFileName(self, tr("Open a file"), "", f"{tr('Tables and text')} ({kinds})")
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Open a file"), str(Path.home()), f"{tr('Tables and text')} ({kinds})"
+        )
         if path:
             self.offer(path)
             self._target = target
@@ -290,20 +295,21 @@ class OwnQuestions(QWidget):
             return
         self._close()
         self._text.clear()
-        self._show_sets()
         self._waits = (*self._on(), made.mark)
+        self._show_sets()
         self._reader.setVisible(self._ask.choices["model"] == STARTER)
         if self._reader.isHidden():
             self._begin()
         else:
             self._added.tell(tr("Added. Pick a model to learn it with."))
-            self._models.setFocus()
+            self._models.show_holdings(self._view.models)
         self._cards[made.name.casefold()].switch.setFocus()
 
     def _begin(self) -> None:
         """Learns the added sets, now that a model is chosen that reads."""
         self._reader.hide()
-        self._learn(self._waits)
+        marks, self._waits = self._waits, ()
+        self._learn(marks)
         self._show_sets()
         self._added.tell(tr("Added. Your model learns them now."))
 
@@ -328,10 +334,12 @@ class OwnQuestions(QWidget):
                 self._cards[name] = self._card(one)
                 self._sets.addWidget(self._cards[name])
             mark = one.made.mark
-            self._cards[name].show_skill(one, known.get(mark), mark in self._on(), self._private)
+            on = mark in (*self._on(), *self._waits)
+            self._cards[name].show_skill(one, known.get(mark), on, self._private)
         self._list.setVisible(bool(sets))
         self._title.say(tr("Another table") if sets else tr("Your own questions"))
         self._about.setVisible(not sets)
+        self.changed.emit()
 
     def _offer_row(self, one: KeptSet) -> QWidget:
         """Builds the row of a set that a class hands out, previewed like any other file."""

@@ -64,7 +64,8 @@ class SkillCard(Card):
         self._doing = boxed(Bend(*self._buttons.values(), 1, gap=8))
         said = (self._standing, self._facts, self._bar)
         self.setLayout(column(head, *said, self._doing, boxed(self._place), gap=8, margins=(20, 16, 20, 16)))
-        self._bar.hide()
+        for part in (self._bar, self._chip):
+            part.hide()
 
     @property
     def switch(self) -> Switch:
@@ -81,8 +82,9 @@ class SkillCard(Card):
         self._share.setVisible(private)
         self._share.setText(tr("Stop sharing") if kept.shares_answers else tr("Share with members"))
         self._doing.setVisible(known is not None)
-        for panel in self._panels.values() if known is not None else ():
-            panel.show_skill(known)
+        if known is not None:
+            for panel in self._panels.values():
+                panel.show_skill(known)
 
     def show_view(self, view: View) -> None:
         learning = view.skill == self._kept.made.family_name and view.state is NodeStatus.LEARNING

@@ -69,6 +69,7 @@ class Skills(Page):
         none = Empty(theme, "skills", tr("No puzzles measured yet"), soon)
         self._stack = stack(none, boxed(column(*parts, 1, gap=18)))
         self.own, self._flips = OwnQuestions(theme, actions), FlipsCard(actions)
+        self.own.changed.connect(self._show_stack)
         self.add(self.own)
         self.add(self._flips)
         self.add(self._stack, 1)
@@ -78,7 +79,6 @@ class Skills(Page):
         self.own.show_view(view)
         self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
-        self._stack.setVisible(bool(view.families) or not self.own.kept)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
@@ -86,6 +86,11 @@ class Skills(Page):
         if now != self._shown:
             self._shown = now
             self._show_groups()
+        self._show_stack()
+
+    def _show_stack(self) -> None:
+        """Leaves out that no puzzle was measured where rows of the owner's are what is learned."""
+        self._stack.setVisible(bool(self._shown[0]) or not self.own.kept)
 
     def _show_groups(self) -> None:
         """Shows the families that match the search, by kind."""

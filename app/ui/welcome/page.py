@@ -105,15 +105,15 @@ class IntroStep(QWidget):
         super().__init__()
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         tries = tr(
-            "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
-            "models."
+            "It learns what you show it: your own table of texts and answers, or puzzles. On its own, or "
+            "together with other people's models."
         )
         lead = Label(tries, "lead", wrap=True)
         self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
         hint = tr("Starts right away with the built-in model")
         alone = button(tr("Learn alone"), at_once, "second", hint)
         learns = tr("Learn a table of yours: texts and the right answers. Then ask it")
-        table = button(tr("I have my own questions"), own, "second", learns)
+        table = button(tr("I have my own table"), own, "second", learns)
         does = tr("Watch it learn for ten minutes. After that it only works while you're away. Pause any time.")
         leaves = tr(
             "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
