@@ -16,8 +16,9 @@ from app.node.data.home import SKILLS, prepare_data_folder
 from app.node.data.question_sets import KeptSet
 from app.node.history import history
 from app.sapo.sets import checks, tables, templates
+from app.sapo.sets.amending import amended
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family, is_own
+from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
 from engines import remedy
 
@@ -52,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", nargs="?", type=Path, help="export: where to write it")
     parser.add_argument("--name", help="add: what to call it (the file's name)")
+    parser.add_argument(
+        "--to", metavar="NAME", help="add: to the set of this name; a question that it has gets the new answer"
+    )
     parser.add_argument(
         "--check",
         choices=tuple(Check),
@@ -121,7 +125,9 @@ def described(found: Preview) -> dict[str, Any]:
 
 
 def _add(args: argparse.Namespace, home: Path) -> int:
-    found = _read(args, home)
+    if args.to:
+        return _amend(args, home)
+    found = _read(args, home, _rule(args))
     if args.dry_run:
         question_sets.check(found.made)
         return _show(args, found)
@@ -131,8 +137,32 @@ def _add(args: argparse.Namespace, home: Path) -> int:
     )
 
 
-def _read(args: argparse.Namespace, home: Path) -> Preview:
-    """Reads a set from a file, standard input, an example, or a class's offer. Raises SetError and OSError."""
+def _amend(args: argparse.Namespace, home: Path) -> int:
+    """Adds the rows of a file to a set."""
+    if args.name or args.check or args.instruction or args.ignore or args.tolerance != "0":
+        raise WrongUsage("--to keeps the set's name, check and instruction: leave those options out.")
+    one = question_sets.find(question_sets.stored_sets(home), args.to)
+    read = _read(args, home, one.made.rule)
+    rows = read.made.rows
+    found = amended(one.made, rows) if args.dry_run else question_sets.amend(home, one.made.mark, rows)
+    if args.json:
+        json_line(
+            described(msgspec.structs.replace(read, made=found.made, guessed=False))
+            | {name: getattr(found, name) for name in ("new", "new_held_out", "corrected", "unchanged")}
+        )
+        return 0
+    aside = f", {found.new_held_out} of them kept aside for measuring" if found.new_held_out else ""
+    known = f"{found.corrected} corrected, {found.unchanged} unchanged"
+    print(f"{found.made.name}: {found.new} new{aside}; {known}.")
+    _show_skipped(read)
+    if not args.dry_run and (found.new or found.corrected):
+        print("Learn on with " + remedy.command(f'run --questions "{found.made.name}"') + ".")
+    return 0
+
+
+def _read(args: argparse.Namespace, home: Path, rule: Rule | None) -> Preview:
+    """Reads a set from a file, standard input, an example, or a class's offer; `rule`: how its answers are
+    checked, None to let them decide. Raises SetError and OSError."""
     if args.what.startswith("class:"):
         one = question_sets.find(
             question_sets.pending_class_sets(home), args.what.removeprefix("class:").strip()
@@ -147,13 +177,13 @@ def _read(args: argparse.Namespace, home: Path) -> Preview:
                 f"There is no example {title[:40]!r}: choose one of {', '.join(templates.EXAMPLES)}."
             )
         title = known[title.casefold()]
-        return tables.preview(templates.EXAMPLES[title].encode(), args.name or title, _rule(args))
+        return tables.preview(templates.EXAMPLES[title].encode(), args.name or title, rule)
     if args.what == "-":
         content, name = sys.stdin.buffer.read(MAX_BYTES + 1), "questions"
     else:
         with Path(args.what).expanduser().open("rb") as file:
             content, name = file.read(MAX_BYTES + 1), Path(args.what).stem
-    found = tables.read(content, args.name or name, _rule(args))
+    found = tables.read(content, args.name or name, rule)
     named = msgspec.structs.replace(
         found.made, name=args.name or found.made.name, instruction=args.instruction or found.made.instruction
     )
@@ -196,15 +226,19 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
         print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
     for template in made.templates[:_SHOWN]:
         print(f"  {template.question[:70]}  ->  {template.answer[:40]}")
-    for one in found.skipped[:_SHOWN]:
-        print(f"  row {one.row} left out: {one.reason}" + (f" (row {one.like})" if one.like else ""))
-    if len(found.skipped) > _SHOWN:
-        print(f"  and {len(found.skipped) - _SHOWN} more rows left out")
+    _show_skipped(found)
     for sentence in (*found.notes, *warnings(made)):
         print(sentence)
     if last:
         print(last)
     return 0
+
+
+def _show_skipped(found: Preview) -> None:
+    for one in found.skipped[:_SHOWN]:
+        print(f"  row {one.row} left out: {one.reason}" + (f" (row {one.like})" if one.like else ""))
+    if len(found.skipped) > _SHOWN:
+        print(f"  and {len(found.skipped) - _SHOWN} more rows left out")
 
 
 def warnings(made: QuestionSet) -> list[str]:
@@ -224,7 +258,7 @@ def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
     if args.json:
         told = [
             described(Preview(made=one.made, guessed=False))
-            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name)), "shared": one.shares_answers}
+            | {"learned": msgspec.to_builtins(learned.get(one.made.mark)), "shared": one.shares_answers}
             for one in sets
         ]
         json_line({"sets": told} | ({"offered": [one.made.name for one in offers]} if offers else {}))
@@ -238,7 +272,7 @@ def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
             print("  " + remedy.command(f'questions add "example:{title}"'))
         return 0
     for one in sets:
-        now = learned.get(one.made.family_name)
+        now = learned.get(one.made.mark)
         solved = (
             f"{now.model} solves {100 * now.latest:.0f} of 100 new ones ({100 * now.first:.0f} when it started)"
             if now
@@ -277,13 +311,12 @@ def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
 
 
 def progress(home: Path) -> dict[str, Progress]:
-    """Returns the Progress of every question set that was learned, by family name."""
+    """Returns the Progress of every question set that was learned, by its mark."""
     found: dict[str, tuple[float, Progress]] = {}
     for folder in sorted(home.glob(f"models/*/{SKILLS}/*")):
-        curve, model = history.read(folder).curve, history.model_of(folder) or folder.name
-        for name in {name for probe in curve for name in probe.families if is_own(name)}:
-            shares = [(probe, probe.families[name]) for probe in curve if name in probe.families]
-            (_, first), (last, latest) = shares[0], shares[-1]
-            if last.at >= found.get(name, (0.0,))[0]:
-                found[name] = last.at, Progress(model=model, round=last.round, first=first, latest=latest)
-    return {name: one for name, (_, one) in found.items()}
+        mark, curve = folder.name.rpartition("-")[2], history.read(folder).curve
+        if curve and curve[-1].at >= found.get(mark, (0.0,))[0]:
+            model, last = history.model_of(folder) or folder.name, curve[-1]
+            now = Progress(model=model, round=last.round, first=curve[0].share, latest=last.share)
+            found[mark] = last.at, now
+    return {mark: one for mark, (_, one) in found.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,7 +144,7 @@ def main(args: argparse.Namespace) -> int:
         raise WrongUsage(str(error)) from error
     home = prepare_data_folder(args.home)
     check_format(home)
-    with lock_data_folder(home):
+    with lock_data_folder(home), tempfile.TemporaryDirectory(prefix="shoal-sets-") as copies:
         stamp_format(home)
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
@@ -171,7 +172,7 @@ def main(args: argparse.Namespace) -> int:
             swarm=_swarm(plan, home, joins, sets),
             hold=args.hold,
             governed=args.rules,
-            sets=[one.file for one in sets],
+            sets=question_sets.copies(sets, Path(copies)),
             skills=skills,
         )
         governor: Governor | None = None

@@ -3,6 +3,7 @@
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
 falls linearly over the planned passes to a fifth, and stays there. The lesson ends when the loss on the rows
 aside has stopped falling, at the latest after EXTENT times the planned passes. Held-out rows decide nothing.
+When rows are added or corrected, the lesson goes on over all rows as after its planned passes (`going_on`).
 """
 
 from __future__ import annotations
@@ -67,6 +68,18 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True):
         if self.right is None or (right, -loss) > (self.right, -self.loss):
             return Practice(right=right, loss=loss)
         return msgspec.structs.replace(self, since=self.since + 1, done=self.since + 1 >= PATIENCE)
+
+
+def going_on(before: LessonProgress, over: bool, rows: int) -> LessonProgress:
+    """Returns the progress of a lesson whose rows changed, to `rows` taught ones. Of one that was `over`, what
+    may come after the planned passes is left, at the lowest rate; one that was not goes on where it was.
+
+    >>> begun = LessonProgress(taught=120, lowest=0.1, since=1)
+    >>> going_on(begun, True, 40).taught, going_on(begun, False, 40).taught, going_on(begun, True, 40).over(40)
+    (400, 120, False)
+    """
+    planned = rows * passes(rows)
+    return LessonProgress(taught=planned if over else min(before.taught, planned))
 
 
 def passes(rows: int) -> int:

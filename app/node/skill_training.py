@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
+from app.learning import skill_lesson
+from app.learning.skill_lesson import Practice
 from app.node.data.home import SKILL_FILE, SkillPlace
 from app.node.healing import Healer
 from app.node.history import checkpoint, flips
@@ -18,6 +20,7 @@ from app.node.record.state import NodeState
 from app.node.round import skills
 from app.node.round.keeping import DiskPatience, save_again
 from app.node.round.round import PlayedRound, RoundTools
+from app.node.trainer.link import TrainerLink
 from app.sapo.questions import QuestionPrompt
 from app.skills.skill import Skill, learned_sentence
 
@@ -48,6 +51,21 @@ class SkillTraining:
     def learned(self, state: NodeState) -> str:
         """Returns the sentence that more rounds bring nothing; empty while they may."""
         return learned_sentence(self.skill, state.practice.right or 0.0) if state.practice.done else ""
+
+    async def with_current_rows(self, link: TrainerLink, state: NodeState) -> tuple[NodeState, str]:
+        """Returns the state with a shorter lesson due, and a sentence that says so, if the owner has added or
+        corrected rows since it was saved. That lesson starts from the best checkpoint, and its first part
+        replaces that one: the owner's corrections count. Raises TrainerDied."""
+        if self.skill.family in state.curriculum.levels:
+            return state, ""
+        if (best := self._folder / checkpoint.BEST_FOLDER).is_dir():
+            await link.load(best)
+        taught, _ = skill_lesson.split(len(self.skill.examples), self.skill.origin)
+        lesson = skill_lesson.going_on(state.lesson, state.taught, len(taught))
+        changed = msgspec.structs.replace(
+            state, way=self.skill.way, lesson=lesson, practice=Practice(), taught=False
+        )
+        return changed, f"The rows of {self.skill.name} have changed: your model studies them again."
 
     async def teach(self, tools: RoundTools, state: NodeState) -> PlayedRound:
         """Plays the next part of the first lesson. After the last one, the checkpoint with the lowest loss is

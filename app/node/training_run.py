@@ -220,6 +220,9 @@ class TrainingRun:
         looks = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
         engine, _ = await asyncio.gather(opening, self._curve_questions(looks))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        if self._skill is not None:
+            state, changed_rows = await self._skill.with_current_rows(self._link, state)
+            sentences += [changed_rows] if changed_rows else []
         state = self._active.with_prompt_style(state)
         await self._curve_questions(self._active.needs_placement(state))
         with raising_disk_full(self._home):

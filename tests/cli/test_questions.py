@@ -97,3 +97,26 @@ def test_sets_are_learned_as_skills_of_their_own(tmp_path: Path, capsys: pytest.
     assert added["family"] in FAMILIES and added["family"] not in list(FAMILIES)
     with pytest.raises(UsageError):
         run._skills(Namespace(questions=["tables"]), sets)
+
+
+def test_rows_are_added_to_a_set_that_stays_the_same_one(
+    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, more = tmp_path / "home", tmp_path / "more.csv"
+    _, added = call(home, capsys, "add", str(table))
+    more.write_text("question,answer\nCapital 3?,Elsewhere\nCapital 4?,City 4\nCapital 99?,City 99\n")
+    before = [file.read_bytes() for file in (home / "questions").iterdir()]
+    _, tried = call(home, capsys, "add", str(more), "--to", "capitals", "--dry-run")
+    assert [file.read_bytes() for file in (home / "questions").iterdir()] == before
+    _, done = call(home, capsys, "add", str(more), "--to", "Capitals")
+    assert (done["new"], done["corrected"], done["unchanged"], done["rows"]) == (1, 1, 1, 31)
+    assert tried == done and done["family"] != added["family"]
+    (kept,) = question_sets.stored_sets(home)
+    assert kept.file.name == f"{added['family'].removeprefix('own-')}.json"
+    assert kept.made.rows[3].answer == "Elsewhere"
+    with pytest.raises(SetError, match="changed since"):
+        call(home, capsys, "add", str(table))
+    with pytest.raises(WrongUsage):
+        call(home, capsys, "add", str(more), "--to", "capitals", "--name", "Others")
+    with pytest.raises(SetError, match="Did you mean capitals"):
+        call(home, capsys, "add", str(more), "--to", "capitls")

@@ -1,4 +1,4 @@
-"""The owner's question sets: one readable file each in HOME/questions, named by the hash of its content.
+"""The owner's question sets: one readable file each in HOME/questions, named by its mark.
 
 `register_sets` registers a data folder's sets as families in this process. Call it even if no set is switched
 on, because a history may mention any of them."""
@@ -6,7 +6,7 @@ on, because a history may mention any of them."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from app.common import files
 from app.node.data.home import SKILLS
 from app.node.record.errors import raising_disk_full
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
+from app.sapo.sets.amending import Amended, amended
+from app.sapo.sets.question_set import QuestionSet, Row, SetError, check, decode, encode, family
 
 FOLDER = "questions"
 OFFERED_FOLDER = "offered"
@@ -91,17 +92,47 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
     """Checks and stores a set; the same content added again takes the new name. Raises SetError, and
     DiskFullError or OSError if it cannot be written; then nothing is stored."""
     check(made)
-    others = [one for one in stored_sets(home) if one.made.mark != made.mark]
+    sets = stored_sets(home)
+    for one in sets:
+        if one.made.mark == made.mark and one.made.content_mark != made.content_mark:
+            raise SetError(
+                f"{one.made.name} began with these rows and has changed since. Add rows to it with --to, or "
+                "delete it first."
+            )
+    others = [one for one in sets if one.made.mark != made.mark]
     if any(one.made.name.casefold() == made.name.casefold() for one in others):
         raise SetError(f"There is another set called {made.name!r}. Give this one another name.")
     if len(others) >= MAX_SETS:
         raise SetError(f"{MAX_SETS} question sets are kept at most. Remove one first.")
-    folder = home / FOLDER
+    return _store(home, made)
+
+
+def amend(home: Path, name: str, rows: Sequence[Row]) -> Amended:
+    """Adds rows to the set with this name or mark, as it is stored now, and corrects those that it has. A skill
+    learned from it goes on with them at its next start; a node that is learning it keeps the rows that it began
+    with. Raises SetError, and DiskFullError or OSError if it cannot be written; then nothing is changed."""
+    found = amended(find(stored_sets(home), name).made, rows)
+    _store(home, found.made)
+    return found
+
+
+def _store(home: Path, made: QuestionSet) -> KeptSet:
+    file = home / FOLDER / f"{made.mark}.json"
     with raising_disk_full(home):
-        folder.mkdir(parents=True, exist_ok=True)
-        files.write(folder / f"{made.mark}.json", encode(made), private=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        files.write(file, encode(made), private=True)
     FAMILIES.enable(family(made))
-    return KeptSet(file=folder / f"{made.mark}.json", made=made)
+    return KeptSet(file=file, made=made)
+
+
+def copies(sets: Iterable[KeptSet], folder: Path) -> list[Path]:
+    """Writes the sets as this process knows them to files in `folder`, for a child that is started again and
+    must not find rows that were added meanwhile. Raises OSError."""
+    found = []
+    for one in sets:
+        found.append(folder / one.file.name)
+        found[-1].write_bytes(encode(one.made))
+    return found
 
 
 def offer(home: Path, content: str) -> bool:

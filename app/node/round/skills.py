@@ -40,8 +40,8 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
     aside. The state tells how far the lesson is, and whether it is over. Raises TrainerDied."""
     started, done = time.monotonic(), before.lesson.taught
     tools.report(Phase.LEARNING)
-    taught, aside = skill_lesson.split(len(skill.examples), skill.family)
-    places = skill_lesson.next_part(len(taught), done, skill.family)
+    taught, aside = skill_lesson.split(len(skill.examples), skill.origin)
+    places = skill_lesson.next_part(len(taught), done, skill.origin)
     part = [skill.examples[taught[place]] for place in places]
     readings = await _read(tools, before, skill, part, logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
@@ -66,7 +66,7 @@ async def aside_loss(tools: RoundTools, state: NodeState, skill: Skill, aside: S
 
 async def practised(tools: RoundTools, state: NodeState, skill: Skill) -> Practice:
     """Returns what the rounds so far have brought on the rows aside. Raises TrainerDied."""
-    _, aside = skill_lesson.split(len(skill.examples), skill.family)
+    _, aside = skill_lesson.split(len(skill.examples), skill.origin)
     some = [skill.examples[row] for row in aside]
     loss = await aside_loss(tools, state, skill, aside)
     answers = await tools.link.answer(

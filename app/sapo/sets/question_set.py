@@ -1,9 +1,10 @@
 """A question set: an owner's questions, how their answers are checked, and the family of puzzles made from
 them.
 
-A set is identified by its content: `mark` is a hash of everything but the name, and is used in the names of its
-family and its file. So a question's coordinates (family, row or template seed) mean the same wherever the file
-is, and a changed set is a different one.
+A set's family is named by its content, a hash of everything but the name. So a question's coordinates (family,
+row or template seed) mean the same wherever the file is, and changed rows are another family. `mark` identifies
+the set for its owner, and names its file and what is learned from it: the hash of the content that it was first
+added with, which stays when rows are added or corrected (app.sapo.sets.amending).
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     question: str
     answer: str
     work: str = ""
+    held_out: bool | None = None
+    """The side of the split that a row of an amended set is on; None in a set as it was first added, whose
+    contents decide."""
 
 
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +66,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     instruction: str = ""
     """The owner's own system line; empty for the one that the check gives."""
+    began: str = ""
+    """The mark of an amended set: that of the content that it began with."""
 
     @property
     def asked_with(self) -> str:
@@ -84,6 +90,11 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
+        """Twelve hexadecimal digits that stay when rows are added or corrected."""
+        return self.began or self.content_mark
+
+    @property
+    def content_mark(self) -> str:
         """First twelve hexadecimal digits of the content's SHA-256."""
         return sha256(self.canonical_json).hexdigest()[:12]
 
@@ -94,11 +105,13 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         whole: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, name=""))
         if not self.instruction:
             del whole["instruction"]  # as before there were any
+        if not self.began:
+            del whole["began"]
         return msgspec.json.encode(whole)
 
     @property
     def family_name(self) -> str:
-        return f"{PREFIX}{self.mark}"
+        return f"{PREFIX}{self.content_mark}"
 
     @property
     def distinct(self) -> int:
@@ -156,6 +169,8 @@ def check(made: QuestionSet) -> None:
         raise SetError(f"An instruction has {MAX_INSTRUCTION} characters at most.")
     if not made.instruction.isprintable():
         raise SetError("An instruction is one line of text, without control characters.")
+    if not re.fullmatch("([0-9a-f]{12})?", made.began):
+        raise SetError("Another program changed this question set. Take the table that it was made from.")
     if sum(map(len, made.rule.labels)) > MAX_QUESTION:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
@@ -197,7 +212,7 @@ def decode(content: bytes) -> QuestionSet:
 
 def family(made: QuestionSet) -> Family:
     """Returns the set as a family of puzzles with one level."""
-    rule, held = made.rule, _held_out(made)
+    rule, held = made.rule, held_out(made)
 
     def content_hash(content: Content) -> int:
         return hashed("content", made.family_name, msgspec.json.encode(content))
@@ -221,9 +236,11 @@ def family(made: QuestionSet) -> Family:
     )
 
 
-def _held_out(made: QuestionSet) -> frozenset[Content] | None:
+def held_out(made: QuestionSet) -> frozenset[Content] | None:
     """Returns the contents of the fifth that is held out, at least one; None if there are too many questions to
     enumerate."""
+    if any(row.held_out is not None for row in made.rows):
+        return frozenset(near_duplicate_key(row.question) for row in made.rows if row.held_out)
     if not made.countable:
         return None
     ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))

@@ -360,6 +360,11 @@ def _refused(row: Row) -> SkipReason | None:
     return SkipReason.FORMULA if _FORMULA.match(row.answer) or _FORMULA.match(row.question) else None
 
 
+def question_key(question: str) -> str:
+    """Returns what two rows with the same question have in common: the text without case and spacing."""
+    return " ".join(question.casefold().split())
+
+
 def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Yields the rows that the check can handle, each question once; if it has two answers, the first is
     used.
@@ -368,7 +373,7 @@ def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]
     rows = list(rows)
     marked = any(row.work for _, row in rows)
     for number, row in rows:
-        key, said = " ".join(row.question.casefold().split()), checks.normalise(rule, row.answer)
+        key, said = question_key(row.question), checks.normalise(rule, row.answer)
         if not recognised(rule, row, marked):
             skipped.append(SkippedRow(row=number, reason=SkipReason.UNRECOGNISED))
         elif key in first:

@@ -106,3 +106,32 @@ def test_what_was_learned_is_found_by_name_and_goes_with_its_set(bench: Bench) -
     (kept,) = (one for one in question_sets.stored_sets(bench.home) if one.made == ELEMENTS)
     question_sets.remove(bench.home, kept)
     assert known_skills(bench.home) == [] and not list(bench.home.glob(f"models/*/{SKILLS}/*"))
+
+
+def test_a_skill_goes_on_with_rows_that_were_added_and_corrected(bench: Bench) -> None:
+    """A shorter lesson over all rows from where it was, measured before and after on a curve of its own."""
+    bench.run(rounds=4)
+    changed = [Row(question=f"Element {n}?", answer=f"F{n}") for n in range(4)]
+    found = question_sets.amend(bench.home, "elements", [*changed, Row(question="Element 99?", answer="E99")])
+    assert (found.new, found.corrected) == (1, 4)
+    bench.skills = [Skill(found.made)]
+    taught, _ = skill_lesson.split(len(Skill(found.made).examples), ELEMENTS.family_name)
+    killed = bench.run(lambda event: isinstance(event, events.CheckpointSaved) and event.round == 5, rounds=9)
+    assert [row.lesson for row in of(Round, killed)][:1] == [len(taught)]
+    seen = bench.run(rounds=3)
+    assert [(row.round, row.lesson) for row in of(Round, seen)] == [(6, len(taught)), (7, len(taught)), (8, 0)]
+    points = of(Probe, killed) + of(Probe, seen)
+    assert points[0].round == 4 and len({point.questions_mark for point in points}) == 1
+    assert {*points[0].families} == {found.made.family_name}
+    (known,) = known_skills(bench.home, bench.model)
+    assert known.made == found.made and known.folder == folder(bench), "the folder is the same one"
+
+
+def test_rows_that_are_added_while_a_node_learns_are_for_its_next_start(bench: Bench, tmp_path: Path) -> None:
+    """Its scoring child may start again at any time and finds the rows that the node knows."""
+    copies = question_sets.copies(question_sets.stored_sets(bench.home), tmp_path)
+    question_sets.amend(bench.home, "elements", [Row(question="Element 99?", answer="E99")])
+    bench.sets = copies
+    seen = bench.run(rounds=2)
+    assert [row.round for row in of(Round, seen)] == [1, 2]
+    assert {*of(Probe, seen)[0].families} == {ELEMENTS.family_name}
