@@ -303,7 +303,7 @@ class OwnQuestions(QWidget):
         else:
             self._added.tell(tr("Added. Pick a model to learn it with."))
             self._models.show_holdings(self._view.models)
-        self._cards[made.name.casefold()].switch.setFocus()
+        self._cards[made.mark].switch.setFocus()
 
     def _begin(self) -> None:
         """Learns the added sets, now that a model is chosen that reads."""
@@ -326,16 +326,15 @@ class OwnQuestions(QWidget):
             self._offers.addWidget(self._offer_row(one))
         self._class.setVisible(bool(offers))
         known = {one.made.mark: one for one in reversed(known_skills(self._home))}
-        self.kept = {one.made.name.casefold(): one for one in sets}
-        for name in self._cards.keys() - self.kept.keys():
-            self._cards.pop(name).deleteLater()
-        for name, one in self.kept.items():
-            if name not in self._cards:
-                self._cards[name] = self._card(one)
-                self._sets.addWidget(self._cards[name])
-            mark = one.made.mark
-            on = mark in (*self._on(), *self._waits)
-            self._cards[name].show_skill(one, known.get(mark), on, self._private)
+        self.kept = {one.made.mark: one for one in sets}
+        for gone in self._cards.keys() - self.kept.keys():
+            self._cards.pop(gone).deleteLater()
+        for key, one in self.kept.items():
+            if key not in self._cards:
+                self._cards[key] = self._card(one)
+                self._sets.addWidget(self._cards[key])
+            on = key in (*self._on(), *self._waits)
+            self._cards[key].show_skill(one, known.get(key), on, self._private)
         self._list.setVisible(bool(sets))
         self._title.say(tr("Another table") if sets else tr("Your own questions"))
         self._about.setVisible(not sets)
@@ -361,37 +360,33 @@ class OwnQuestions(QWidget):
         return boxed(column(rule(), row(Label(said, "strong", wrap=True), no, look, gap=8, fill=0), gap=10))
 
     def _card(self, one: KeptSet) -> SkillCard:
-        name = one.made.name.casefold()
-
-        def mark() -> str:
-            return self.kept[name].made.mark
+        mark = one.made.mark
 
         def learn(on: bool) -> None:
-            others = tuple(other for other in self._on() if other != mark())
-            self._learn((*others, mark()) if on else others)
+            others = tuple(other for other in self._on() if other != mark)
+            self._learn((*others, mark) if on else others)
 
         return SkillCard(
             self._theme,
             self._ask,
             one,
             learn=learn,
-            remove=lambda: self._remove(self.kept[name]),
+            remove=lambda: self._remove(self.kept[mark]),
             changed=self._show_sets,
-            teach=lambda rows: self._teach(self.kept[name], rows),
-            read=lambda: self._choose(self.kept[name]),
+            teach=lambda rows: self._teach(self.kept[mark], rows),
+            read=lambda: self._choose(self.kept[mark]),
         )
 
     def _teach(self, one: KeptSet, rows: Sequence[Row]) -> str:
         """Adds rows to a set and learns it on; returns a sentence on what was done."""
         try:
-            done = question_sets.amend(self._home, one, rows)
+            done = question_sets.amend(self._home, one.made.mark, rows)
         except (SetError, DiskFullError, OSError) as error:
             return translated(str(error))
-        others = tuple(mark for mark in self._on() if mark != one.made.mark)
-        self._learn((*others, done.kept.made.mark))
-        self._show_sets()
         if not done.new + done.corrected:
             return tr("Your table has this already.")
+        self._learn((*self._on(), one.made.mark))
+        self._show_sets()
         new, corrected = number(done.new), number(done.corrected)
         return tr("New rows: {new}. Corrected: {corrected}. It learns on.", new=new, corrected=corrected)
 

@@ -101,7 +101,7 @@ class AskPanel(SkillPanel):
     def _correct(self) -> None:
         right = self._right.currentText() if isinstance(self._right, Picker) else self._right.text().strip()
         if right:
-            self._kept.tell(self._teach([Row(question=self._asked, answer=right)]))
+            self._kept.tell(self._teach([Row(question=self._asked, answer=right, held_out=False)]))
             self._correction.hide()
 
 

@@ -52,8 +52,8 @@ class Skills(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[tuple[FamilyView, ...], tuple[str, ...]] = ((), ())
-        kinds = sorted(FamilyKind, key=lambda kind: kind is not FamilyKind.YOURS)
-        self._groups = {kind: KindSection(theme, kind) for kind in (*map(str, kinds), "")}
+        kinds = [str(kind) for kind in FamilyKind if kind is not FamilyKind.YOURS]
+        self._groups = {kind: KindSection(theme, kind) for kind in (*kinds, "")}
         self._search = search(tr("Find a puzzle"), lambda _: self._show_groups(), width=200)
         self._search.hide()
         self.header.addWidget(self._search)
@@ -78,11 +78,12 @@ class Skills(Page):
     def show_view(self, view: View) -> None:
         self.own.show_view(view)
         self._flips.show_view(view)
-        self._stack.setCurrentIndex(1 if view.families else 0)
+        puzzles = tuple(one for one in view.families if one.kind != FamilyKind.YOURS)
+        self._stack.setCurrentIndex(1 if puzzles else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
-        now = (view.families, view.waiting)
+        now = (puzzles, view.waiting)
         if now != self._shown:
             self._shown = now
             self._show_groups()

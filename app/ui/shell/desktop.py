@@ -297,9 +297,9 @@ class Desktop:
             self.control.start()
 
     def _learn_questions(self, marks: tuple[str, ...]) -> None:
-        more = set(marks) - set(self.choices.memory.questions)
+        fewer = set(marks) < set(self.choices.memory.questions)
         self.control.learn_questions(marks)
-        if more:
+        if not fewer:
             self._begin()
 
     def _set(self, key: str, value: object) -> None:

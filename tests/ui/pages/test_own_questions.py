@@ -137,7 +137,7 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     card._keep()
     assert [one.made.name for one in question_sets.stored_sets(tmp_path)] == ["Cities"]
     assert "Your class" not in said(card)
-    share = card._cards["cities"]._share
+    share = next(iter(card._cards.values()))._share
     assert not share.isVisible()
     card.show_view(View(home=str(tmp_path), words="six of them"))
     assert share.isVisible() and share.text() == "Share with members"
@@ -220,7 +220,7 @@ def test_a_corrected_answer_is_added_to_the_table_and_learned(
     card._keep()
     [kept] = question_sets.stored_sets(tmp_path)
     known = KnownSkill(made=kept.made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
-    shown = card._cards["mails"]
+    [shown] = card._cards.values()
     shown.show_skill(kept, known, on=True, private=False)
     shown.open("ask")
     panel = shown._panels["ask"]
@@ -231,7 +231,8 @@ def test_a_corrected_answer_is_added_to_the_table_and_learned(
     panel._right.setCurrentText("spam")
     pressed(card, "Teach it this")
     [kept] = question_sets.stored_sets(tmp_path)
-    assert Row(question="Free money?", answer="spam") in kept.made.rows
+    taught = Row(question="Free money?", answer="spam", held_out=False)
+    assert taught in kept.made.rows, "what was corrected by hand is taught, not kept aside"
     assert asked[-1] == (kept.made.mark,) and "New rows: 1." in panel._kept.text()
 
 
