@@ -1,8 +1,8 @@
 """Adds rows to a question set and corrects answers in it, so that a skill goes on from where it is.
 
 The amended set keeps its mark, and every row its side of the split: what was trained on is never asked as a
-held-out row. The side of a new row is decided by its content alone, unless it says which one. Rows keep their places, and new ones come
-last, so that the training rows aside (app.learning.skill_lesson.split) stay aside.
+held-out row. The side of a new row is decided by its content alone, unless it says which one. Rows keep their
+places, and new ones come last, so that the training rows aside (app.learning.skill_lesson.split) stay aside.
 """
 
 from __future__ import annotations

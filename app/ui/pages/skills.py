@@ -180,7 +180,7 @@ class FlipsCard(Card):
             return
         found, many = self._found, max(1, len(self._found.pairs))
         now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
-        self._headline.say(headline(now / many, was / many, found.first, tr, number))
+        self._headline.say(headline(now / many, was / many, found.first, tr, number, bool(view.skill)))
         sure = certainty(found.difference, found.standard_error, found.p_value, tr, number)
         if many < last.questions:  # then the curve counts others too, and shows another figure
             sure += " " + tr("Compared on the {n} puzzles it was asked both times.", n=number(many))
