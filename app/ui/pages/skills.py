@@ -182,6 +182,10 @@ class FlipsCard(Card):
         now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
         self._headline.say(headline(now / many, was / many, found.first, tr, number, bool(view.skill)))
         sure = certainty(found.difference, found.standard_error, found.p_value, tr, number)
+        share, answer = words.guess(view.skill)
+        if view.skill and now / many <= share:  # no gain, whatever it began with
+            n = number(round(100 * share))
+            sure = tr("“{answer}” alone would be right in {n} of 100.", answer=answer, n=n)
         if many < last.questions:  # then the curve counts others too, and shows another figure
             sure += " " + tr("Compared on the {n} puzzles it was asked both times.", n=number(many))
         self._sure.say(sure)
