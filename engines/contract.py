@@ -65,6 +65,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     trainable: int
     threads: int
     memory_budget_mb: int
+    context: int = 0
+    """Maximum tokens of prompt and answer; 0 if unknown."""
     adapter_format: str = "peft"
     sampler: str = ""
     talks: bool = False
