@@ -1,5 +1,4 @@
-<?xml version="1.0" encoding="utf-8"?>
-<!DOCTYPE TS>
+<?xml version='1.0' encoding='utf-8'?>
 <TS version="2.1" language="de" sourcelanguage="en">
  <context>
   <name>shoal</name>
@@ -105,7 +104,7 @@
   </message>
   <message>
    <source>Dashed: counting letters, {share}</source>
-   <translation type="unfinished" />
+   <translation>Gestrichelt: Buchstaben zählen, {share}</translation>
   </message>
   <message>
    <source>Rows kept aside that are right</source>
@@ -896,7 +895,7 @@
   </message>
   <message>
    <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
-   <translation type="unfinished" />
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt.</translation>
   </message>
   <message>
    <source>How, for each program</source>
@@ -904,7 +903,7 @@
   </message>
   <message>
    <source>Off. Turn on to ask it from other programs on this computer.</source>
-   <translation type="unfinished" />
+   <translation>Aus. Schalte es ein, um es aus anderen Programmen auf diesem Computer zu fragen.</translation>
   </message>
   <message>
    <source>Address</source>
@@ -920,7 +919,7 @@
   </message>
   <message>
    <source>Copy a command that asks it</source>
-   <translation type="unfinished" />
+   <translation>Befehl kopieren, der es fragt</translation>
   </message>
   <message>
    <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
@@ -928,7 +927,7 @@
   </message>
   <message>
    <source>A text</source>
-   <translation type="unfinished" />
+   <translation>Ein Text</translation>
   </message>
   <message>
    <source>Copy name</source>
@@ -940,7 +939,7 @@
   </message>
   <message>
    <source>In a terminal</source>
-   <translation type="unfinished" />
+   <translation>Im Terminal</translation>
   </message>
   <message>
    <source>Use a .gguf file, or drop it onto the window</source>
@@ -1794,7 +1793,7 @@
   </message>
   <message>
    <source>The starter only knows puzzles. To learn your own table, pick a model that reads.</source>
-   <translation type="unfinished" />
+   <translation>Der Starter kennt nur Rätsel. Wähl für deine eigene Tabelle ein Modell, das lesen kann.</translation>
   </message>
   <message>
    <source>question, answer
@@ -1828,8 +1827,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>{new} new rows, {corrected} corrected. It learns on.</source>
-   <translation type="unfinished" />
+   <source>New rows: {new}. Corrected: {corrected}. It learns on.</source>
+   <translation>Neue Zeilen: {new}. Verbessert: {corrected}. Es lernt weiter.</translation>
   </message>
   <message>
    <source>{name} and what your model learned from it will be deleted.</source>
@@ -1893,7 +1892,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Your table has this already.</source>
-   <translation type="unfinished" />
+   <translation>Das steht schon in deiner Tabelle.</translation>
   </message>
   <message>
    <source>“{answer}” alone would be right in {n} of 100.</source>
@@ -1924,15 +1923,15 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Add to {name}</source>
-   <translation type="unfinished" />
+   <translation>Zu {name} hinzufügen</translation>
   </message>
   <message>
    <source>Added. Pick a model to learn it with.</source>
-   <translation type="unfinished" />
+   <translation>Hinzugefügt. Wähl ein Modell, das sie lernt.</translation>
   </message>
   <message>
    <source>Another table</source>
-   <translation type="unfinished" />
+   <translation>Noch eine Tabelle</translation>
   </message>
   <message>
    <source>Delete these questions?</source>
@@ -1968,7 +1967,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>More about {name}</source>
-   <translation type="unfinished" />
+   <translation>Mehr zu {name}</translation>
   </message>
   <message>
    <source>“{answer}” alone: {n}.</source>
@@ -1988,15 +1987,15 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Use it elsewhere</source>
-   <translation type="unfinished" />
+   <translation>Anderswo nutzen</translation>
   </message>
   <message>
    <source>Teach it more</source>
-   <translation type="unfinished" />
+   <translation>Mehr beibringen</translation>
   </message>
   <message>
    <source>Learn</source>
-   <translation type="unfinished" />
+   <translation>Lernen</translation>
   </message>
   <message>
    <source>Stop sharing</source>
@@ -2008,7 +2007,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Files for other programs. They answer as it does here.</source>
-   <translation type="unfinished" />
+   <translation>Dateien für andere Programme. Sie antworten dort wie hier.</translation>
   </message>
   <message>
    <source>A text as in your table</source>
@@ -2016,11 +2015,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Teach it this</source>
-   <translation type="unfinished" />
+   <translation>Das beibringen</translation>
   </message>
   <message>
    <source>Right would be</source>
-   <translation type="unfinished" />
+   <translation>Richtig wäre</translation>
   </message>
   <message>
    <source>It reads …</source>
@@ -2032,23 +2031,23 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Take it away</source>
-   <translation type="unfinished" />
+   <translation>Mitnehmen</translation>
   </message>
   <message>
    <source>Add rows from a file</source>
-   <translation type="unfinished" />
+   <translation>Zeilen aus einer Datei</translation>
   </message>
   <message>
    <source>More rows help most. Correct wrong answers in “Ask it”, or add a table with more of them.</source>
-   <translation type="unfinished" />
+   <translation>Mehr Zeilen helfen am meisten. Verbessere falsche Antworten unter „Frag es“, oder füg eine Tabelle mit weiteren hinzu.</translation>
   </message>
   <message>
    <source>The right answer</source>
-   <translation type="unfinished" />
+   <translation>Die richtige Antwort</translation>
   </message>
   <message>
    <source>Adds the row to your table</source>
-   <translation type="unfinished" />
+   <translation>Nimmt die Zeile in deine Tabelle auf</translation>
   </message>
   <message>
    <source>No answer</source>
@@ -2060,19 +2059,19 @@ answer: a*b</translation>
   </message>
   <message>
    <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
-   <translation type="unfinished" />
+   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
   </message>
   <message>
    <source>The whole model, for transformers …</source>
-   <translation type="unfinished" />
+   <translation>Das ganze Modell, für transformers …</translation>
   </message>
   <message>
    <source>A row that is there already gets the new answer</source>
-   <translation type="unfinished" />
+   <translation>Eine Zeile, die es schon gibt, bekommt die neue Antwort</translation>
   </message>
   <message>
    <source>Rows of each answer: {counts}</source>
-   <translation type="unfinished" />
+   <translation>Zeilen je Antwort: {counts}</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -4160,6 +4159,10 @@ answer: a*b</translation>
    <translation>Messung, </translation>
   </message>
   <message>
+   <source>learning your rows</source>
+   <translation>lernt deine Zeilen</translation>
+  </message>
+  <message>
    <source>learning from the answers</source>
    <translation>lernt aus den Antworten</translation>
   </message>
@@ -4326,8 +4329,8 @@ answer: a*b</translation>
    <translation>Testet …</translation>
   </message>
   <message>
-   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
-   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
+   <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
+   <translation>Es lernt, was du ihm zeigst: deine eigene Tabelle mit Texten und Antworten, oder Rätsel. Für sich allein, oder zusammen mit den Modellen anderer.</translation>
   </message>
   <message>
    <source>Starts right away with the built-in model</source>
@@ -4335,7 +4338,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Learn a table of yours: texts and the right answers. Then ask it</source>
-   <translation type="unfinished" />
+   <translation>Lernt eine Tabelle von dir: Texte und die richtigen Antworten. Danach kannst du es fragen</translation>
   </message>
   <message>
    <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
@@ -4370,8 +4373,8 @@ answer: a*b</translation>
    <translation>Zwei kurze Fragen. Kein Konto.</translation>
   </message>
   <message>
-   <source>I have my own questions</source>
-   <translation type="unfinished" />
+   <source>I have my own table</source>
+   <translation>Ich habe eine eigene Tabelle</translation>
   </message>
   <message>
    <source>With whom</source>
@@ -4543,6 +4546,10 @@ answer: a*b</translation>
   <message>
    <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
    <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
+  </message>
+  <message>
+   <source>Of 100 new rows {now} are right, {was} when it started.</source>
+   <translation>Von 100 neuen Zeilen sind {now} richtig, am Anfang waren es {was}.</translation>
   </message>
   <message>
    <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
@@ -4850,15 +4857,15 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Small and quick: sorts short texts of your own, and learns the easiest puzzles, on almost any computer.</source>
-   <translation type="unfinished" />
+   <translation>Klein und schnell: sortiert kurze eigene Texte und lernt die leichtesten Rätsel, auf fast jedem Computer.</translation>
   </message>
   <message>
    <source>Reads your own texts better than the smallest, and is still quick without a graphics card.</source>
-   <translation type="unfinished" />
+   <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
    <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
-   <translation type="unfinished" />
+   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
@@ -5577,6 +5584,78 @@ answer: a*b</translation>
    <translation>Frag etwas Kürzeres.</translation>
   </message>
   <message>
+   <source>The table has changed since {part} was begun.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{part} was begun with another skill.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The skill has learned on since {part} was begun.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{part} was begun with other columns or another encoding.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name} changed meanwhile:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>the rows are as they were at the start.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The table has no row to label.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Check the file, or say --heading no.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{part} isn't from Shoal.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name} needs one of these endings: {one}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{to} exists already and isn't overwritten.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Name another file.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Start over with --restart, or name another file.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>There is no column {name}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>There are: {join}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>Check its name.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{path} exists already and isn't overwritten.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>The certificate of {host} isn't trusted here.</source>
    <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
   </message>
@@ -5879,10 +5958,6 @@ answer: a*b</translation>
   <message>
    <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
    <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
-  </message>
-  <message>
-   <source>{file} can't be read ({strerror}).</source>
-   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
   </message>
   <message>
    <source>{file} can't be written ({strerror}).</source>
@@ -6481,6 +6556,14 @@ answer: a*b</translation>
    <translation>Lösche zuerst eine.</translation>
   </message>
   <message>
+   <source>{name} began with these rows and has changed since.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Add rows to it with --to, or delete it first.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>{folder} can't be deleted:</source>
    <translation>{folder} lässt sich nicht löschen:</translation>
   </message>
@@ -6833,6 +6916,14 @@ answer: a*b</translation>
    <translation>Füge mit {remedy} eine Tabelle hinzu und lerne sie.</translation>
   </message>
   <message>
+   <source>Of {of} rows kept aside, {answered} keep their answer, and {right} of those are right.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>With every answer kept, {right_of_all} are right.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>{name} hasn't been learned yet:</source>
    <translation>{name} wurde noch nicht gelernt:</translation>
   </message>
@@ -6959,6 +7050,14 @@ answer: a*b</translation>
   <message>
    <source>{text} is no span of hours; write it like 22:00-07:00.</source>
    <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
+  </message>
+  <message>
+   <source>The rows of {name} have changed:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>your model studies them again.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -9437,6 +9536,14 @@ answer: a*b</translation>
    <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
   </message>
   <message>
+   <source>{name} is made from templates, not from rows.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Add a set of its own.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Upper and lower case and extra spaces don't matter.</source>
    <translation>Groß und klein und Leerzeichen zählen nicht.</translation>
   </message>
@@ -9531,6 +9638,14 @@ answer: a*b</translation>
   <message>
    <source>An instruction is one line of text, without control characters.</source>
    <translation>Eine Anweisung ist eine Zeile Text, ohne Steuerzeichen.</translation>
+  </message>
+  <message>
+   <source>Another program changed this question set.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>The answers to choose from are too many or too long.</source>
