@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,10 +22,10 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
-from app.sapo.sets.grid import Grid, read_grid
+from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
 from app.sapo.sets.tables import MAX_BYTES, QUESTION_COLUMNS
-from app.sapo.sets.written import KINDS, Cell, written
+from app.sapo.sets.written import KINDS, Cell, written, xlsx_beside
 from app.skills.answering import answer
 from app.skills.skill import Skill
 from engines.contract import Engine
@@ -128,7 +129,7 @@ class Labelling:
         if order.to.exists():
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
         content = _content(order.source)
-        self._digest = sha256(content).hexdigest()
+        self._content, self._digest = content, sha256(content).hexdigest()
         self.grid = _grid(content, order)
         self._text = text_columns(self.grid, order.text)
         self._texts = [joined(row, self._text) for row in self.grid.rows]
@@ -215,28 +216,36 @@ class Labelling:
     def _write(self) -> TableDone:
         """Writes the new file in one step and removes what was kept for it."""
         answered, sure, *_ = self._order.words
-        columns = [*self.grid.columns, *unused(self.grid.columns, (answered, sure))]
+        names = unused(self.grid.columns, (answered, sure))
         counts: Counter[str] = Counter()
-        rows = [
-            (*row, *self._answer(text, counts)) for row, text in zip(self.grid.rows, self._texts, strict=True)
-        ]
-        content = written(columns, rows, self._kind, delimiter=getattr(self.grid, "delimiter", ","))
-        _write_new(self._order.to, content)
+        added = [self._answer(text, counts) for text in self._texts]
+        _write_new(self._order.to, self._new(names, added))
         self._part.unlink()
         same = sha256(_content(self._order.source)).hexdigest() == self._digest
-        note = f" {self._order.source.name} changed meanwhile: the rows are as they were at the start." * (
-            not same
-        )
+        name = self._order.source.name
+        note = "" if same else f" {name} changed meanwhile: the rows are as they were at the start."
         return TableDone(
             file=str(self._order.to),
-            rows=len(rows),
-            sentence=f"{counts['']} of {len(rows)} rows have an answer, in {self._order.to}.{note}",
+            rows=len(added),
+            sentence=f"{counts['']} of {len(added)} rows have an answer, in {self._order.to}.{note}",
             answered=counts[""],
             blank=counts["blank"],
             empty=counts["empty"],
             too_long=counts["too long"],
             no_answer=counts["no answer"],
         )
+
+    def _new(self, names: Sequence[str], added: Sequence[Sequence[Cell]]) -> bytes:
+        """Returns the content of the new file; where XLSX stays XLSX, the sheet itself with more columns."""
+        grid = self.grid
+        if self._kind == "xlsx" and self._content.startswith(b"PK"):
+            with suppress(ValueError):
+                return xlsx_beside(self._content, names if grid.heading else (), grid.numbers, added)
+        columns = widened(grid.columns, max(map(len, grid.rows)))
+        rows = (
+            [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
+        )
+        return written([*columns, *names], rows, self._kind, heading=grid.heading)
 
     def _answer(self, text: str, counts: Counter[str]) -> tuple[str, Cell]:
         """Returns the two cells of a row: the answer and how sure it is, or why there is none."""
@@ -307,6 +316,15 @@ def text_columns(grid: Grid, wanted: Sequence[str]) -> list[int]:
 def joined(row: Sequence[str], places: Sequence[int]) -> str:
     """Returns the text of a row, from the cells at these places that aren't empty."""
     return "\n".join(filter(None, (row[at].strip() for at in places)))
+
+
+def widened(columns: Sequence[str], width: int) -> list[str]:
+    """Returns the names of all columns, also of those that only some rows have, each once.
+
+    >>> widened(["a", "a"], 3)
+    ['a', 'a 2', 'C']
+    """
+    return unused([], [*columns, *(letter(at) for at in range(len(columns), width))])
 
 
 def unused(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:

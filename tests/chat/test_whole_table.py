@@ -116,6 +116,7 @@ def test_each_kind_is_read_back_as_it_was_written_and_formulas_are_text(tmp_path
         import python_calamine
 
         sheet = python_calamine.load_workbook(io.BytesIO(content)).get_sheet_by_index(0).to_python()
+        cells[2] = -5.0  # type: ignore[call-overload]
         if kind == "ods":
             cells[4] = 'a,"b"c'  # calamine skips a tab, which LibreOffice reads
         assert sheet[0] == ["text", "answer", "how sure"] and [row[0] for row in sheet[1:]] == cells
@@ -127,6 +128,31 @@ def test_each_kind_is_read_back_as_it_was_written_and_formulas_are_text(tmp_path
         read = csv.reader(io.StringIO(content.decode("utf-8-sig")), delimiter="\t" if kind == "tsv" else ",")
         safe = ["'=1+1", "'@cmd", "-5", "'+x", *cells[4:]]
         assert [row[0] for row in read] == ["text", *safe]
+
+
+def test_an_xlsx_stays_as_it_was_with_two_columns_beside_its_table(tmp_path: Path) -> None:
+    from openpyxl import Workbook, load_workbook
+    from openpyxl.styles import Font
+
+    book, source = Workbook(), tmp_path / "in.xlsx"
+    sheet = book.active
+    sheet.append(["Mails of May"])
+    sheet.append([])
+    sheet.append(["Nr", "Text"])
+    for row in ([1, "abc"], [], [2, "ab"]):
+        sheet.append(row)
+    sheet["B3"].font, sheet.column_dimensions["B"].width = Font(bold=True), 40
+    book.create_sheet("Other")["A1"] = "kept"
+    book.save(source)
+    order = TableOrder(source=source, to=tmp_path / "out.xlsx")
+    Labelling(known(tmp_path), order).run(cast(Engine, Fake()), "mark", lambda event: None)
+    read = load_workbook(order.to)
+    told = [[cell.value for cell in row] for row in read.worksheets[0].iter_rows(min_row=3)]
+    assert told[0] == ["Nr", "Text", "answer", "how sure"] and read["Other"]["A1"].value == "kept"
+    assert [row[:3] for row in told[1:]] == [[1, "abc", "spam"], [None] * 3, [2, "ab", "ham"]]
+    first = read.worksheets[0]
+    assert first["C3"].font.bold and first.column_dimensions["B"].width == 40
+    assert first["D4"].number_format == "0%" and first["D4"].value == pytest.approx(0.574, abs=0.001)
 
 
 RUN = """

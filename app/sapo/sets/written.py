@@ -10,6 +10,9 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from itertools import islice
+from typing import Any
 from xml.sax.saxutils import escape
 
 import msgspec
@@ -19,10 +22,14 @@ Cell = str | float
 KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
 """The kinds of files that can be written; each is the ending of its files."""
 _NUMBER = re.compile(r"[+-]?[\d., ]*\d\s?%?")
+_EXACT = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?")
+"""A number of at most 15 digits, as many as a spreadsheet keeps."""
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML can't hold."""
 _MOST = 32_767
 """Maximum characters of a spreadsheet's cell."""
+MAX_UNPACKED = 256 * 2**20
+"""Maximum bytes of an XLSX file's parts."""
 _MIME = "application/vnd.oasis.opendocument.spreadsheet"
 _MANIFEST = f"""<?xml version="1.0" encoding="UTF-8"?>
 <manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" manifest:version="1.2">
@@ -69,6 +76,18 @@ def inert(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text) else text
 
 
+def _value(cell: Cell) -> Cell | int:
+    """Returns what a sheet holds: a text that is read back alike from a number is one.
+
+    >>> [_value(cell) for cell in ("5", "-1.5", "01123", "1.50", "=5")]
+    [5, -1.5, '01123', '1.50', '=5']
+    """
+    if not isinstance(cell, str) or not _EXACT.fullmatch(cell):
+        return cell
+    number = float(cell) if "." in cell else int(cell)
+    return number if str(number) == cell else cell
+
+
 def percent(share: float) -> str:
     """Returns a share in [0, 1] in whole percent, rounded down, so that none looks as sure as a limit that it
     misses.
@@ -100,26 +119,62 @@ def _plain(text: str) -> str:
 
 def _xlsx(rows: Iterable[Sequence[Cell]]) -> bytes:
     from openpyxl import Workbook  # only here: it takes a third of a second
+    from openpyxl.cell import WriteOnlyCell
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Table")
     for row in rows:
-        sheet.append([xlsx_cell(sheet, cell) for cell in row])
+        cells = [WriteOnlyCell(sheet) for _ in row]
+        for cell, value in zip(cells, row, strict=True):
+            _fill(cell, value)
+        sheet.append(cells)
     into = io.BytesIO()
     book.save(into)
     return into.getvalue()
 
 
-def xlsx_cell(sheet: object, value: Cell) -> object:
-    from openpyxl.cell import WriteOnlyCell
-
-    if isinstance(value, str):
-        cell = WriteOnlyCell(sheet, _plain(value))
+def _fill(cell: Any, value: Cell) -> None:
+    found = _value(value)
+    cell.value = _plain(found) if isinstance(found, str) else found
+    if isinstance(found, str):
         cell.data_type = "s"  # else a text that begins with = is a formula
-        return cell
-    cell = WriteOnlyCell(sheet, value)
-    cell.number_format = "0%"
-    return cell
+    if isinstance(value, float):
+        cell.number_format = "0%"
+
+
+def xlsx_beside(
+    content: bytes, columns: Sequence[str], numbers: Sequence[int], rows: Iterable[Sequence[Cell]]
+) -> bytes:
+    """Returns an XLSX file with columns added beside its table, otherwise as it was: widths, colours, other
+    sheets. Formulas become their results. `columns`: their names, none if the table has no heading;
+    `numbers`: the rows of the sheet, from 1, that `rows` stand beside. Raises ValueError for a file that
+    openpyxl can't read."""
+    from openpyxl import load_workbook
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(part.file_size for part in packed.infolist()) > MAX_UNPACKED:
+                raise ValueError("larger than can be held")
+        book = load_workbook(io.BytesIO(content), data_only=True, keep_links=False)
+        sheet = next(one for one in book.worksheets if len(list(islice(_filled(one), 2))) > 1)
+        filled = [(cell.row, cell.column) for cell in _filled(sheet)]
+        beside = 1 + max(column for _, column in filled)
+        named = [(max(row for row, _ in filled if row < numbers[0]), columns)] if columns else []
+        for row, values in [*named, *zip(numbers, rows, strict=True)]:
+            before = sheet.cell(row, beside - 1)
+            for place, value in enumerate(values):
+                cell = sheet.cell(row, beside + place)
+                cell.font, cell.fill, cell.border = copy(before.font), copy(before.fill), copy(before.border)
+                _fill(cell, value)
+        into = io.BytesIO()
+        book.save(into)
+    except Exception as error:  # the library raises anything on files of other programs
+        raise ValueError(str(error)) from error
+    return into.getvalue()
+
+
+def _filled(sheet: Any) -> Iterator[Any]:
+    return (cell for row in sheet.iter_rows() for cell in row if cell.value is not None)
 
 
 def _ods(rows: Iterable[Sequence[Cell]]) -> bytes:
@@ -133,11 +188,14 @@ def _ods(rows: Iterable[Sequence[Cell]]) -> bytes:
 
 
 def _ods_cell(value: Cell) -> str:
-    if isinstance(value, float):
-        about = f'table:style-name="share" office:value-type="percentage" office:value="{value}"'
-        return f"<table:table-cell {about}><text:p>{percent(value)}</text:p></table:table-cell>"
-    lines = "".join(f"<text:p>{_spaced(line)}</text:p>" for line in _plain(value).split("\n"))
-    return f'<table:table-cell office:value-type="string">{lines}</table:table-cell>'
+    found = _value(value)
+    if isinstance(found, str):
+        lines = "".join(f"<text:p>{_spaced(line)}</text:p>" for line in _plain(found).split("\n"))
+        return f'<table:table-cell office:value-type="string">{lines}</table:table-cell>'
+    kind = 'float"' if isinstance(value, str) else 'percentage" table:style-name="share"'
+    shown = value if isinstance(value, str) else percent(value)
+    about = f'office:value-type="{kind} office:value="{found}"'
+    return f"<table:table-cell {about}><text:p>{shown}</text:p></table:table-cell>"
 
 
 def _spaced(line: str) -> str:
