@@ -120,6 +120,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     clip: tuple[float, float] | None = None
     sampler_cap: float | None = None
     """Maximum importance weight for correcting a sampler that is not the learner (see Row)."""
+    upper: bool = False
+    """Whether teaching the upper half of the layers is enough, which an engine may do faster."""
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
