@@ -19,7 +19,7 @@ from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, number, tr, translated
-from app.ui.pages.own_questions import OwnQuestions
+from app.ui.skills.adding import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View

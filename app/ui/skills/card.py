@@ -12,7 +12,7 @@ from app.node.data.question_sets import KeptSet
 from app.node.models.skills import KnownSkill
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
-from app.ui.pages.skill_panels import AskPanel, ElsewherePanel, SkillPanel, Teach, TeachPanel
+from app.ui.skills.panels import AskPanel, ElsewherePanel, SkillPanel, Teach, TeachPanel
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View

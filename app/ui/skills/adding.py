@@ -26,7 +26,7 @@ from app.sapo.sets.tables import MAX_BYTES, Preview
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, tr, translated
 from app.ui.models.picker import ModelPicker
-from app.ui.pages.skill_card import SkillCard
+from app.ui.skills.card import SkillCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend

@@ -22,12 +22,12 @@ from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
-from app.ui.pages.own_questions import OwnQuestions, read
-from app.ui.pages.skill_card import SkillCard
-from app.ui.pages.skill_panels import AskPanel, ElsewherePanel
-from app.ui.pages.skills import GAINED, FlipsCard
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
+from app.ui.skills.adding import OwnQuestions, read
+from app.ui.skills.card import SkillCard
+from app.ui.skills.page import GAINED, FlipsCard
+from app.ui.skills.panels import AskPanel, ElsewherePanel
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Holdings, NodeStatus, ServedDoor, View
