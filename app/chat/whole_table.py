@@ -22,9 +22,10 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
+from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
-from app.sapo.sets.tables import MAX_BYTES, QUESTION_COLUMNS
+from app.sapo.sets.tables import QUESTION_COLUMNS
 from app.sapo.sets.written import KINDS, Cell, written, xlsx_beside
 from app.skills.answering import answer
 from app.skills.skill import Skill
@@ -245,7 +246,16 @@ class Labelling:
         rows = (
             [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
         )
-        return written([*columns, *names], rows, self._kind, heading=grid.heading)
+        delimiter = self._delimiter()
+        return written([*columns, *names], rows, self._kind, heading=grid.heading, delimiter=delimiter)
+
+    def _delimiter(self) -> str:
+        """Returns the delimiter of the table that was read, as Excel expects its country's; else a comma."""
+        cells = self.grid.columns if self.grid.heading else self.grid.rows[0]
+        encoding = self.grid.encoding or "utf-8"
+        return next(
+            (one for one in ",;|" if one.join(cells[:2]).encode(encoding, "replace") in self._content), ","
+        )
 
     def _answer(self, text: str, counts: Counter[str]) -> tuple[str, Cell]:
         """Returns the two cells of a row: the answer and how sure it is, or why there is none."""

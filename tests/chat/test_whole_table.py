@@ -99,6 +99,8 @@ def test_columns_are_chosen_by_name_or_number_and_joined_and_else_guessed(tmp_pa
     label(tmp_path, table, "a.csv", engine, text=("Subject", "3"))
     label(tmp_path, table, "b.csv", engine)
     assert engine.asked == ["ab\ncdefgh", "cdefgh"]
+    label(tmp_path, "id;Grüße\n1;ab\n".encode("cp1252"), "d.csv", encoding="cp1252")
+    assert (tmp_path / "d.csv").read_text("utf-8-sig") == "id;Grüße;answer;how sure\n1;ab;ham;54 %\n"
     with pytest.raises(TableError, match=r"no column 'x'.*subject"):
         label(tmp_path, table, "c.csv", text=("x",))
     with pytest.raises(TableError, match=r"\.xlsx"):
