@@ -198,7 +198,7 @@ async def learn(run: SkillRun, asking: Asking) -> None:
         best, latest = Path(name) / "best", Path(name) / "latest"
         await link.save(best)
         asking.start()
-        while not asking.over:
+        while not asking.over or not state.taught:
             lesson = not state.taught
             played: PlayedRound = await (
                 skills.teach_part(tools, state, skill) if lesson else play_round(tools, state)
@@ -206,14 +206,15 @@ async def learn(run: SkillRun, asking: Asking) -> None:
             state = played.state
             if lesson and not state.lesson.since:
                 await link.save(best)
-            elif not lesson and state.round % PROBED == 0:
+            ended = lesson and state.taught
+            if ended:
+                await link.load(best)
+                await ask(AFTER)
+            if ended or (not lesson and state.round % PROBED == 0):
                 practice = await skills.practised(tools, state, skill)
                 state = msgspec.structs.replace(state, practice=practice)
                 if not practice.since:
                     await link.save(best)
-            if lesson and state.taught:
-                await link.load(best)
-                await ask(AFTER)
             if at := asking.due():
                 await link.save(latest)
                 await link.load(best)
