@@ -9,31 +9,27 @@ import sys
 from pathlib import Path
 
 from app.cli._terminal import WrongUsage, json_line, report_failure, say
+from app.models.catalogue import STARTER
+from app.node.models.card import FORMATS
 
 SUMMARY = "take your model to other programs"
-FORMATS = {
-    "peft": "the LoRA adapter as PEFT loads it",
-    "gguf": "the LoRA adapter for llama.cpp and Ollama",
-    "mlx": "the LoRA adapter for mlx-lm",
-    "merged": "the whole model as safetensors, for transformers",
-    "merged-gguf": "the whole model for llama.cpp and Ollama",
-}
 PUZZLES_FORMAT = "verifiers"
 """The format that exports the puzzles and their scorers instead of the model."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
-        "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
-        + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
+        "Writes the newest safe point of a model, or what it learned from a table, into the new folder OUT, "
+        "with a card that says how to ask it. It only reads the data folder, also while a node is learning "
+        "there. Formats: "
+        + ". ".join(f"{name}: {one.files}" for name, one in FORMATS.items())
         + f". {PUZZLES_FORMAT} writes no model, but all puzzles with their scorers as an environment for the "
         "program of that name and for prime-rl."
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
     parser.add_argument("--format", choices=(*FORMATS, PUZZLES_FORMAT), required=True)
     parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
+        "--model", default=STARTER, help="starter, the name of a downloaded model, or a folder (starter)"
     )
     parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
@@ -41,15 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
     )
     parser.add_argument(
-        "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
-    )
-    parser.add_argument(
-        "--ollama", action="store_true", help="then hand it to Ollama, which must be running on this computer"
+        "--create", action="store_true", help="then hand it to Ollama, which must be running on this computer"
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="then answer ten new puzzles with the GGUF in llama-cpp-python and here, and compare",
+        help="then answer ten new puzzles, or the rows kept aside of a table, with the GGUF in "
+        "llama-cpp-python and here, and compare",
     )
     parser.add_argument(
         "--json",
@@ -60,10 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
-        raise WrongUsage("--check needs --format merged-gguf, or gguf --with-base.")
-    if args.ollama and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
-        raise WrongUsage("--ollama needs --format merged-gguf, or gguf --with-base.")
+    if (args.check or args.create) and args.format != "ollama":
+        raise WrongUsage("--check and --create need --format ollama.")
     if args.format == PUZZLES_FORMAT:
         return _puzzles(args)
     from app.common.home import home
@@ -81,7 +73,6 @@ def main(args: argparse.Namespace) -> int:
         format=args.format,
         to=args.out.expanduser().absolute(),
         kind=args.kind,
-        with_base=args.with_base,
         skill=args.skill or "",
     )
 
@@ -93,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
 
     with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
         done = exporting.export(data, wish, tell)
-        if args.ollama:
+        if args.create:
             exporting.hand_to_ollama(done)
     tell(done)
     if not args.json:
@@ -103,20 +94,27 @@ def main(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
     """Compares the exported model's answers with the original's. Returns 1 if they differ, else 0."""
-    from app.chat.agreement import compare_answers
+    from app.chat.agreement import compare_answers, compare_skill
+    from app.models.shelf import locate
+    from app.node.models.skills import find_skill
     from engines import opening
     from engines.contract import Engine
 
     def open_engine(model: Path, rank: int | None) -> Engine:
         return opening.open_engine(opening.AUTO, model, rank=rank)
 
-    found = compare_answers(args.model, home, exported, open_engine)
-    said = f"The exported model answers {found.equal} of {found.puzzles} new puzzles exactly as it does here."
+    if args.skill:
+        named = None if args.model == STARTER else locate(args.model, home)
+        found = compare_skill(find_skill(home, args.skill, named), home, exported, open_engine)
+    else:
+        found = compare_answers(args.model, home, exported, open_engine)
+    kind = "rows kept aside" if args.skill else "new puzzles"
+    said = f"The exported model answers {found.equal} of {found.asked} {kind} exactly as it does here."
     if not found.within_tolerance:
         _, ours, theirs = found.different[0]
         said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
     if args.json:
-        told = {"event": "checked", "puzzles": found.puzzles, "equal": found.equal, "sentence": said}
+        told = {"event": "checked", "asked": found.asked, "equal": found.equal, "sentence": said}
         print(json.dumps(told), flush=True)
     else:
         say(said)
@@ -149,6 +147,6 @@ def _summary(done: object) -> str:
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
     lines += [f"For Ollama: {done.command}"] if done.command else []
     studio = lm_studio_folder()
-    if done.format == "merged-gguf" and studio is not None:
+    if done.format == "ollama" and studio is not None:
         lines.append(f"For LM Studio: move that folder into {studio / 'shoal'}.")
     return "\n".join(lines)

@@ -146,24 +146,21 @@ def _save(tensors: Mapping[str, Any], file: Path) -> None:
     save_file(dict(tensors), str(file), {"format": "pt"})
 
 
-FORMATS = ("peft", "gguf", "mlx", "merged", "merged-gguf")
 MLX_ADAPTER = "adapters.safetensors"
-LORA_FILE, MODEL_FILE, BASE_FILE, MODELFILE = "adapter.gguf", "model.gguf", "base.gguf", "Modelfile"
+LORA_FILE, MODEL_FILE, MODELFILE = "adapter.gguf", "model.gguf", "Modelfile"
 _NOTHING = 2**20
 
 
 @dataclass(frozen=True)
 class ExportOrder:
     """An export to perform: the adapter in the PEFT folder `adapter`, trained on the model in `base`. `kind` is
-    the number format of GGUF weights; `with_base` adds the base model beside a GGUF adapter. `files` are extra
-    text files by name, `system` is the system message it was trained with, and `about` holds extra GGUF header
-    values."""
+    the number format of GGUF weights. `files` are extra text files by name, `system` is the system message it
+    was trained with, and `about` holds extra GGUF header values."""
 
     format: str
     base: Path
     adapter: Path
     kind: Kind = "f16"
-    with_base: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     system: str | None = None
     about: Mapping[str, str] = field(default_factory=dict)
@@ -188,7 +185,7 @@ def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None
     adapter.check(shapes(model))
     _check_base(order.adapter, model)
     with _staged(to) as place:
-        _FORMATS[order.format](order, model, adapter, place, progress or _silent)
+        FORMATS[order.format](order, model, adapter, place, progress or _silent)
         with explaining_write_errors(to):
             for name, text in order.files.items():
                 (place / name).write_text(text, "utf-8")
@@ -219,16 +216,9 @@ def _gguf(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
     gguf_adapter.write(order.adapter, gguf.architecture(model), to / LORA_FILE)
-    if order.with_base:
-        gguf.write(order.base, to / BASE_FILE, order.kind, progress)
-    text = modelfile.modelfile_text(
-        model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system, temperature=order.temperature
-    )
-    with explaining_write_errors(to):
-        (to / MODELFILE).write_text(text, "utf-8")
 
 
-def _merged_gguf(
+def _ollama(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
@@ -280,7 +270,7 @@ def _inside(layer: str) -> str:
     return rest.partition(".")[2] or layer
 
 
-_FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merged-gguf": _merged_gguf}
+FORMATS = {"ollama": _ollama, "gguf": _gguf, "peft": _peft, "mlx": _mlx, "merged": _merged}
 
 
 @contextmanager

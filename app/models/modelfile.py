@@ -91,30 +91,20 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
     return rendered.removeprefix(bos) if added else rendered
 
 
-def modelfile_text(
-    model: Folder,
-    source: str,
-    *,
-    adapter: str | None = None,
-    system: str | None = None,
-    temperature: float = 1.0,
-) -> str:
-    """Returns the text of a Modelfile for the GGUF file `source` and an optional `adapter` file, both
-    relative to the Modelfile. `system`: the system message used in training; omitted if the template has
-    none."""
+def modelfile_text(model: Folder, source: str, *, system: str | None = None, temperature: float = 1.0) -> str:
+    """Returns the text of a Modelfile for the GGUF file `source`, relative to the Modelfile. `system`: the
+    system message used in training; omitted if the template has none."""
     tokenizer = ChatTokenizer(model)
     shape = read_architecture(model.config)
     lines = [f"FROM {source}"]
-    if adapter is not None:
-        lines.append(f"ADAPTER {adapter}")
     try:
         found = template_turns(tokenizer)
     except EngineError:
         pass  # Ollama then uses the chat template in the GGUF file
     else:
         lines.append(f"TEMPLATE {_quoted(found.template())}")
-        if system and found.system and '"""' not in system and not system.endswith('"'):
-            lines.append(f"SYSTEM {_quoted(system)}")
+        if system and found.system:
+            lines.append(f"SYSTEM {_line(system)}")
     stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
     # Ollama reads no escapes: what follows a quote or a line's end would be a command of its own
     lines += [
@@ -123,9 +113,20 @@ def modelfile_text(
         if stop and safe(stop, strip=False) == stop and not {*stop} & {*'"\n'}
     ]
     lines.append(f"PARAMETER temperature {temperature:g}")
+    lines.append("PARAMETER repeat_penalty 1")  # Ollama's own makes words of the question less likely
     if shape is not None:
         lines.append(f"PARAMETER num_ctx {min(shape.context, _MAX_CONTEXT)}")
     return "\n".join(lines) + "\n"
+
+
+def _line(text: str) -> str:
+    """Returns one line of text as a value: as it is where quotes might end it, unless it begins with one, which
+    only triple quotes around the line keep.
+
+    >>> _line('Say "yes" or "no"')
+    'Say "yes" or "no"'
+    """
+    return _quoted(text) if text.startswith('"') or '"' not in text else " ".join(text.splitlines())
 
 
 def _quoted(text: str) -> str:

@@ -190,13 +190,14 @@ def test_what_is_exported_answers_as_here(folder: Path, tmp_path: Path) -> None:
     learned = engine.logprobs([TokenSequence(prompt_T=parts[0][:1], completion_T=parts[0][1:])])[0]
     assert np.abs(np.subtract(plain, learned)).mean() > 0.05
     made = {}
-    for form in ("merged", "gguf", "merged-gguf"):
-        order = ExportOrder(format=form, base=folder, adapter=tmp_path / "adapter", kind="f16", with_base=True)
+    for form in ("merged", "gguf", "ollama"):
+        order = ExportOrder(format=form, base=folder, adapter=tmp_path / "adapter", kind="f16")
         export.write(order, tmp_path / form)
         made[form] = tmp_path / form
     ours = by_transformers(made["merged"], parts)
-    beside = by_llama_cpp(made["gguf"] / export.BASE_FILE, parts, made["gguf"] / export.LORA_FILE)
-    merged = by_llama_cpp(made["merged-gguf"] / export.MODEL_FILE, parts)
+    gguf.write(folder, tmp_path / "base.gguf", "f16")
+    beside = by_llama_cpp(tmp_path / "base.gguf", parts, made["gguf"] / export.LORA_FILE)
+    merged = by_llama_cpp(made["ollama"] / export.MODEL_FILE, parts)
     assert same_best(ours, beside) >= 0.99 and same_best(ours, merged) >= 0.99
     assert same_best(ours, by_transformers(folder, parts)) < 0.97  # it has learned something
 

@@ -19,6 +19,7 @@ from app.models import export as merge
 from app.models.export import FORMATS, ExportOrder
 from engines.contract import AdapterError, Batch, EngineError, Row, TokenSequence
 from engines.models.folder import open_folder
+from engines.models.gguf import gguf
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine
 from tests.engines.small_models import MakeModel, reference
@@ -94,6 +95,7 @@ def by_transformers(out: Path, base: Path) -> list[float]:
 def by_llama_cpp_with_base(out: Path, base: Path) -> list[float]:
     from tests.engines.llama import logits
 
+    gguf.write(base, out / "base.gguf", "f32")
     return logprobs(logits(out / "base.gguf", TOKENS, out / "adapter.gguf"))
 
 
@@ -125,7 +127,7 @@ LOADED: dict[str, Callable[[Path, Path], list[float]]] = {
     "gguf": by_llama_cpp_with_base,
     "mlx": by_mlx,
     "merged": by_transformers,
-    "merged-gguf": by_llama_cpp,
+    "ollama": by_llama_cpp,
 }
 
 
@@ -136,7 +138,7 @@ def test_its_own_library_computes_the_same(
 ) -> None:
     one = learned(family)
     out = tmp_path / "deep" / "out"
-    export.write(one.order(format, with_base=True, files={"README.md": "a card\n"}), out)
+    export.write(one.order(format, files={"README.md": "a card\n"}), out)
     assert LOADED[format](out, one.base) == pytest.approx(one.logprobs, rel=1e-3, abs=1e-3)
     assert (out / "README.md").read_text() == "a card\n"
     assert not [file for file in out.parent.iterdir() if file.name.startswith(".writing")]
@@ -171,7 +173,7 @@ def test_shards_and_half_precision(make_model: MakeModel, tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
-@pytest.mark.parametrize("format", ["merged", "merged-gguf"])
+@pytest.mark.parametrize("format", ["merged", "ollama"])
 @pytest.mark.parametrize("name", ["LICENSE", "NOTICE.md"])
 def test_a_link_out_of_a_model_is_no_file_to_copy(
     format: str, name: str, learned: Callable[[str], Learned], tmp_path: Path
@@ -245,7 +247,7 @@ def test_a_damaged_adapter(format: str, learned: Callable[[str], Learned], tmp_p
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("format", ["merged", "merged-gguf"])
+@pytest.mark.parametrize("format", ["merged", "ollama"])
 def test_a_damaged_base(format: str, learned: Callable[[str], Learned], tmp_path: Path) -> None:
     shutil.copytree(learned("qwen2").base, tmp_path / "base")
     weights = tmp_path / "base" / "model.safetensors"
@@ -263,7 +265,7 @@ def test_an_architecture_without_gguf(make_model: MakeModel, tmp_path: Path) -> 
     base = make_model("gpt_neox")
     engine = open_engine(base, rank=4, device="cpu")
     engine.save(tmp_path / "adapter")
-    for format in ("gguf", "merged-gguf"):
+    for format in ("gguf", "ollama"):
         with pytest.raises(EngineError, match="is gpt_neox, and only Qwen2, Qwen3 and Llama"):
             export.write(ExportOrder(format=format, base=base, adapter=tmp_path / "adapter"), tmp_path / format)
     export.write(ExportOrder(format="merged", base=base, adapter=tmp_path / "adapter"), tmp_path / "merged")

@@ -86,7 +86,7 @@ def test_puzzles_are_judged(python: Path, home: Path) -> None:
     assert "in all" in said
 
 
-@pytest.mark.parametrize("form", ["peft", "gguf", "mlx", "merged", "merged-gguf"])
+@pytest.mark.parametrize("form", ["peft", "gguf", "mlx", "merged", "ollama"])
 def test_every_export_is_written(form: str, python: Path, home: Path, tmp_path: Path) -> None:
     shoal(python, home, "export", "--format", form, tmp_path / "out")
     assert any(path.suffix in (".safetensors", ".gguf") for path in (tmp_path / "out").iterdir())

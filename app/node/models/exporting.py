@@ -58,7 +58,6 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     to: Path
     kind: Kind = "f16"
-    with_base: bool = False
     skill: str = ""
     """A skill's name (app.node.models.skills), to export that instead of the puzzles."""
 
@@ -70,14 +69,14 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
 
     exporter.check_target(wish.to)
     folder = locate(wish.model, home)
-    mark = skill = ""
+    known = None
     if wish.skill:
-        named = None if wish.model == STARTER else folder
-        known = find_skill(home, wish.skill, named)
-        folder, mark, skill = known.model, known.made.mark, known.made.name
+        known = find_skill(home, wish.skill, None if wish.model == STARTER else folder)
+        folder = known.model
+    skill = known.skill if known is not None else None
     with tempfile.TemporaryDirectory(prefix="shoal-export-") as place:
-        found = trained.newest(home, folder, Path(place) / "safe", mark)
-        base = base_model(known.model_name if mark else wish.model, folder)
+        found = trained.newest(home, folder, Path(place) / "safe", skill.made.mark if skill is not None else "")
+        base = base_model(known.model_name if known is not None else wish.model, folder)
         text = card.write(wish.format, base, found, time.strftime("%Y-%m-%d"), skill)
         shares = [0.0]
 
@@ -91,17 +90,15 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
             base=folder,
             adapter=found.folder,
             kind=wish.kind,
-            with_base=wish.with_base,
             files={"README.md": text},
             system=found.state.way.system,
             about=card.about(base, found, skill),
             temperature=0.0 if skill else 1.0,
         )
         exporter.write(order, wish.to, progress)
-    ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
     return ExportDone(
         folder=str(wish.to),
-        command=ollama_command(wish.to, exporter.MODELFILE) if ready else "",
+        command=ollama_command(wish.to, exporter.MODELFILE) if wish.format == "ollama" else "",
         format=wish.format,
         model=base.name,
         round=found.state.round,

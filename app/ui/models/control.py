@@ -29,7 +29,7 @@ from app.ui.widgets.pieces import place_to_save
 NODE_ENDS_S = 20
 """Seconds for a node to end before its training data is changed."""
 
-OLLAMA = "ollama"
+INTO_OLLAMA = "into-ollama"
 """An export target beside the formats: hands the whole model to Ollama."""
 
 
@@ -118,13 +118,13 @@ class ModelControl(JobControl[Holdings]):
         self._run(["models", "token"], finish, line=token.strip().encode() + b"\n")
 
     def export(self, name: str, form: str, to: str, skill: str = "") -> None:
-        """Exports what a model has learned, or one skill of it, into the new folder `to`. For Ollama, that
-        is temporary and deleted with the one around it."""
-        words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
-        then = self._handed_to_ollama if form == OLLAMA else self._exported
+        """Exports what a model has learned, or one skill of it, into the new folder `to`. For Ollama, that is
+        temporary, and deleted with the one around it."""
+        words = ["--format", "ollama", "--create"] if form == INTO_OLLAMA else ["--format", form]
+        then = self._handed_to_ollama if form == INTO_OLLAMA else self._exported
 
         def finish(code: int) -> None:
-            if form == OLLAMA:
+            if form == INTO_OLLAMA:
                 shutil.rmtree(Path(to).parent, ignore_errors=True)
             if code:
                 ended = tr("The export failed. The log in Settings says why.")

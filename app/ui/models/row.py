@@ -18,7 +18,7 @@ from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.texts import number, tr, translated
-from app.ui.models.control import OLLAMA
+from app.ui.models.control import INTO_OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
@@ -68,11 +68,11 @@ class ModelRow(Card):
         self._past.setMenu(past)
         self._export = button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
-        menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
+        menu.addAction(tr("For Ollama …"), lambda: self._ask_export("ollama"))
         self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
         self._ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
         for form, text in (
-            ("merged-gguf", tr("The whole model as GGUF, for llama.cpp and others …")),
+            ("ollama", tr("The whole model as GGUF, for llama.cpp and others …")),
             ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
         ):
             menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
@@ -227,13 +227,13 @@ class ModelRow(Card):
         """Exports to LM Studio's folder for the model: publisher, model, file."""
         above = lm_studio_folder()
         if above is not None and self._model.training is not None:
-            self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
+            self._ask.export(self.name, "ollama", str(above / "shoal" / self._file_name()))
 
     def _to_ollama(self) -> None:
         """Exports to a temporary folder for Ollama, which keeps a copy."""
         if self._model.training is not None:
             above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
-            self._ask.export(self.name, OLLAMA, str(above / self._file_name()))
+            self._ask.export(self.name, INTO_OLLAMA, str(above / self._file_name()))
 
     def _file_name(self) -> str:
         training = self._model.training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from app.sapo.sets.question_set import MAX_TRUTH, Row
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
-from app.ui.models.control import OLLAMA
+from app.ui.models.control import INTO_OLLAMA
 from app.ui.models.door import DoorPanel
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings
@@ -115,7 +116,7 @@ class ElsewherePanel(SkillPanel):
         self.show_holdings: Callable[[Holdings], None] = self._door.show_holdings
         take = button(tr("Take it away"), lambda: None)
         menu = QMenu(take)
-        ollama = menu.addAction(tr("Into Ollama"), lambda: self._export(OLLAMA))
+        ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
         menu.aboutToShow.connect(lambda: ollama.setVisible(which("ollama") is not None))
         for form, text in (
             ("ollama", tr("For Ollama …")),
@@ -133,6 +134,13 @@ class ElsewherePanel(SkillPanel):
 
     def show_skill(self, known: KnownSkill) -> None:
         self._known = known
+
+    def _to_ollama(self) -> None:
+        """Exports to a temporary folder for Ollama, which keeps a copy."""
+        above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
+        self._ask.models.export(
+            self._known.model_name, INTO_OLLAMA, str(above / self._known.slug), self._known.made.name
+        )
 
     def _export(self, form: str) -> None:
         above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))

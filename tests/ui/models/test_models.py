@@ -28,7 +28,7 @@ from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.node.models.result import read
 from app.ui.frame.frame import Actions, ModelActions
-from app.ui.models.control import OLLAMA, ModelControl
+from app.ui.models.control import INTO_OLLAMA, ModelControl
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
 from app.ui.models.row import ModelRow
@@ -551,13 +551,13 @@ def test_what_was_learned_is_taken_along(
     studio.trigger()
     into = "/home/ada/SmolLM2-135M-Instruct-shoal-40-"
     assert asked == [
-        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
-        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
+        ("export", SMALLER, "ollama", f"{into}ollama"),
+        ("export", SMALLER, "ollama", f"{into}ollama"),
         ("export", SMALLER, "peft", f"{into}peft"),
         (
             "export",
             SMALLER,
-            "merged-gguf",
+            "ollama",
             str(tmp_path / ".lmstudio" / "models" / "shoal" / "SmolLM2-135M-Instruct-shoal-40"),
         ),
     ]
@@ -567,7 +567,7 @@ def test_what_was_learned_is_taken_along(
     assert into_ollama.isVisible() or sys.platform == "win32"
     into_ollama.trigger()
     *_, form, to = asked[-1]  # type: ignore[misc]
-    assert form == OLLAMA and Path(to).name == "SmolLM2-135M-Instruct-shoal-40"
+    assert form == INTO_OLLAMA and Path(to).name == "SmolLM2-135M-Instruct-shoal-40"
     Path(to).parent.rmdir()
 
 
@@ -625,7 +625,7 @@ def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
     script.write_text(f"import sys\nassert '--ollama' in sys.argv\nprint({json.dumps(event)!r})\n")
     fetching = ModelControl(tmp_path, Choices(tmp_path), lambda: Job(2**16, [str(script)]))
     try:
-        fetching.export("starter", OLLAMA, str(above / "x"))
+        fetching.export("starter", INTO_OLLAMA, str(above / "x"))
         said = "It's in Ollama now. In a terminal: ollama run x-9"
         qtbot.waitUntil(lambda: fetching.state.said == said, timeout=PATIENCE_MS)
         assert not above.exists()

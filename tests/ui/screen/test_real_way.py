@@ -116,7 +116,7 @@ def _exports(one: Person, to: Path) -> None:
     one.types(str(to))
     one.keys("Return")
     assert "ollama create" in one.hears("Exported to")
-    assert list(to.glob("*-merged-gguf/*.gguf"))
+    assert list(to.glob("*-ollama/*.gguf"))
     one.stands("exported")
 
 
