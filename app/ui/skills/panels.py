@@ -113,7 +113,8 @@ class ElsewherePanel(SkillPanel):
         super().__init__()
         self._ask, self._known = ask, known
         self._door = DoorPanel(theme, ask, known.slug)
-        self.show_holdings: Callable[[Holdings], None] = self._door.show_holdings
+        self._takes = False
+        """Whether a file was asked for here, so that what became of it is told here."""
         take = button(tr("Take it away"), lambda: None)
         menu = QMenu(take)
         ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
@@ -135,18 +136,23 @@ class ElsewherePanel(SkillPanel):
     def show_skill(self, known: KnownSkill) -> None:
         self._known = known
 
+    def show_holdings(self, holdings: Holdings) -> None:
+        self._door.show_holdings(holdings)
+        if self._takes:
+            self._said.tell(holdings.problem or holdings.said)
+
     def _to_ollama(self) -> None:
         """Exports to a temporary folder for Ollama, which keeps a copy."""
-        above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
-        self._ask.models.export(
-            self._known.model_name, INTO_OLLAMA, str(above / self._known.slug), self._known.made.name
-        )
+        self._take(INTO_OLLAMA, Path(tempfile.mkdtemp(prefix="shoal-ollama-")) / self._known.slug)
 
     def _export(self, form: str) -> None:
         above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
         if above:
-            to = str(Path(above) / f"{self._known.slug}-{form}")
-            self._ask.models.export(self._known.model_name, form, to, self._known.made.name)
+            self._take(form, Path(above) / f"{self._known.slug}-{form}")
+
+    def _take(self, form: str, to: Path) -> None:
+        self._takes = True
+        self._ask.models.export(self._known.model_name, form, str(to), self._known.made.name)
 
 
 class TeachPanel(SkillPanel):
