@@ -103,7 +103,7 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
         pass  # Ollama then uses the chat template in the GGUF file
     else:
         lines.append(f"TEMPLATE {_quoted(found.template())}")
-        if system and found.system:
+        if system and system.isprintable() and found.system:
             lines.append(f"SYSTEM {_line(system)}")
     stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
     # Ollama reads no escapes: what follows a quote or a line's end would be a command of its own
@@ -120,13 +120,13 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
 
 
 def _line(text: str) -> str:
-    """Returns one line of text as a value: as it is where quotes might end it, unless it begins with one, which
-    only triple quotes around the line keep.
+    """Returns a line of text as a value: between triple quotes, or as it is where it has quotes itself; at its
+    beginning those are read as the value's.
 
     >>> _line('Say "yes" or "no"')
     'Say "yes" or "no"'
     """
-    return _quoted(text) if text.startswith('"') or '"' not in text else " ".join(text.splitlines())
+    return text if '"' in text and not text.startswith('"') else _quoted(text)
 
 
 def _quoted(text: str) -> str:

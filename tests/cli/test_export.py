@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -27,7 +29,12 @@ from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
 from app.node.record.state import NodeState
 from app.sapo import curriculum
+from app.sapo.sets.checks import guess
+from app.sapo.sets.question_set import QuestionSet
+from app.sapo.sets.question_set import Row as TableRow
+from app.skills.skill import Skill
 from engines.contract import Batch, Row, TokenSequence
+from engines.models.gguf import gguf
 from engines.torch_lora import open_engine
 
 ROOT = Path(__file__).parents[2]
@@ -201,6 +208,38 @@ def test_the_card(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
     assert "99.0" not in text
     for place in (str(learned[0]), str(tmp_path), str(ROOT)):
         assert not any(place.encode() in file.read_bytes() for file in (tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("format", ["ollama", "gguf", "peft", "merged"])
+def test_the_code_on_the_card_runs(
+    format: str, learned: tuple[Path, list[float]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a person copies it, with the names of their folders."""
+    out, base = tmp_path / "out", tmp_path / "base.gguf"
+    if format in ("ollama", "gguf"):
+        pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+        gguf.write(STARTER, base, "f32")
+    export(learned[0], wish(out, format), lambda news: None)
+    (code,) = re.findall(r"```python\n(.*?)```", (out / "README.md").read_text(), re.DOTALL)
+    for name, place in (("THIS_FOLDER", out), ("FOLDER_OF_THE_BASE_MODEL", STARTER), ("BASE_MODEL.gguf", base)):
+        code = code.replace(name, str(place))
+    exec(code, {})  # noqa: S102 - what the card says
+    assert capsys.readouterr().out.strip()
+
+
+def test_a_skills_card_says_how_it_is_asked(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
+    """With a row of its table, whatever stands in it, and what one constant answer gets."""
+    rows = [TableRow(question=f"CHAT TEXT {n}", answer="spam" if n % 4 else "ham") for n in range(20)]
+    rule = guess([row.answer for row in rows])
+    made = QuestionSet(name="Mails", rule=rule, rows=tuple(rows), instruction='Say "spam" or "ham".')
+    found = trained.newest(learned[0], STARTER, tmp_path / "copy")
+    state = msgspec.structs.replace(found.state, way=Skill(made).way)
+    found = msgspec.structs.replace(found, state=state)
+    text = card.write("ollama", card.BaseModel(name="Starter"), found, "2026-11-28", Skill(made))
+    (code,) = re.findall(r"chat = (\[.*?\n\])", text, re.DOTALL)
+    assert json.loads(code) == Skill(made).prompt("CHAT TEXT 0")
+    assert "ollama run my-model 'CHAT TEXT 0'" in text and "max_tokens=8" in text
+    assert '| always saying "spam" | 75.0 % |' in text
 
 
 def test_without_a_history(home: Path, tmp_path: Path) -> None:

@@ -63,6 +63,15 @@ def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
     assert free["labels"] == {} and free["of"] == 8 and isinstance(free["answer"], str)
     assert shoal("ask", "two-more", "  ", "--home", home).returncode == 1
 
+    to = home.parent / "out"
+    done = shoal(
+        *("export", "--skill", "two-more", "--format", "ollama", "--kind", "f32", "--check", "--json"),
+        *("--home", home, to),
+    )
+    checked = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, checked["asked"]) == (0, 8) and checked["equal"] >= 7, done.stderr
+    assert "What is 0 + 2?" in (to / "README.md").read_text()
+
     with served(home) as server:
         assert server.models == ["starter", "puzzles", "even-or-odd", "two-more"]
         for text, found in told.items():

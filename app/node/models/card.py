@@ -26,6 +26,8 @@ class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
     on_hub: bool = False
 
 
+_SHORT = 200
+"""Characters of a row that suits as an example."""
 _TOKENS = 256
 """Maximum tokens of an answer in the examples, where the model has no limit of its own."""
 
@@ -162,10 +164,11 @@ def write(format: str, base: BaseModel, trained: TrainedModel, made_at: str, ski
 
 
 def _asking(format: str, base: BaseModel, trained: TrainedModel, skill: Skill | None) -> list[str]:
-    """Returns how to ask it, to copy: a skill with the shortest of its rows, puzzles with a product."""
+    """Returns how to ask it, to copy: a skill with a row of its table, puzzles with a product."""
     way, text, lines = trained.state.way, "Calculate 7 * 8.", []
     if skill is not None and skill.made.rows:
-        row = min(skill.made.rows, key=lambda row: len(row.question))
+        fits = (row for row in skill.made.rows if len(row.question) <= _SHORT and row.question.isprintable())
+        row = next(fits, skill.made.rows[0])
         text, true = row.question, json.dumps(row.answer, ensure_ascii=False)
         lines = [f"For example a row of the table, where its answer is {true}:", ""]
     chat = asking.messages(text, way)

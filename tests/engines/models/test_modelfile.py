@@ -97,11 +97,20 @@ def test_a_first_token_that_no_one_adds_is_written(make_model: MakeModel, tmp_pa
 
 def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:
     folder = open_folder(make_speaking(make_model, tmp_path / "model"))
-    text = modelfile.modelfile_text(folder, "./base.gguf", adapter="./adapter.gguf", system="Solve it.")
+    text = modelfile.modelfile_text(folder, "./model.gguf", system="Solve it.", temperature=0.0)
     lines = text.splitlines()
-    assert lines[:2] == ["FROM ./base.gguf", "ADAPTER ./adapter.gguf"]
+    assert lines[0] == "FROM ./model.gguf" and lines.count("PARAMETER temperature 0") == 1
+    assert "PARAMETER repeat_penalty 1" in lines, "or words of the question are less likely in an answer"
     assert 'SYSTEM """Solve it."""' in lines and 'PARAMETER stop "<|im_end|>"' in lines
     assert "PARAMETER num_ctx 256" in lines and text.count('"""') == 4
+
+
+@pytest.mark.parametrize("system", ['Answer "ham" or "spam"', 'Answer with one of: "", """.'])
+def test_an_instruction_with_quotes_is_a_line_as_it_is(
+    system: str, make_model: MakeModel, tmp_path: Path
+) -> None:
+    folder = open_folder(make_speaking(make_model, tmp_path / "model"))
+    assert f"SYSTEM {system}" in modelfile.modelfile_text(folder, "./model.gguf", system=system).splitlines()
 
 
 def test_the_starter_takes_no_system() -> None:
