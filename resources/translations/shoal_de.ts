@@ -1665,6 +1665,182 @@
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
+   <source>answer</source>
+   <translation>Antwort</translation>
+  </message>
+  <message>
+   <source>how sure</source>
+   <translation>wie sicher</translation>
+  </message>
+  <message>
+   <source>empty</source>
+   <translation>leer</translation>
+  </message>
+  <message>
+   <source>too long</source>
+   <translation>zu lang</translation>
+  </message>
+  <message>
+   <source>no answer</source>
+   <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>Excel, LibreOffice, CSV or JSON lines. You can also drop it here.</source>
+   <translation>Excel, LibreOffice, CSV oder JSON-Zeilen. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside, {n} keep their answer, and {right} of those are right. With every answer kept, {all} are right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen behalten {n} ihre Antwort, und {right} davon sind richtig. Bleibt jede Antwort stehen, sind es {all}.</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows have an answer.</source>
+   <translation>{n} von {total} Zeilen haben eine Antwort.</translation>
+  </message>
+  <message>
+   <source>{name} labelled</source>
+   <translation>{name} beschriftet</translation>
+  </message>
+  <message>
+   <source>Label a table …</source>
+   <translation>Tabelle beschriften …</translation>
+  </message>
+  <message>
+   <source>Open it</source>
+   <translation>Öffnen</translation>
+  </message>
+  <message>
+   <source>Open the folder</source>
+   <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>Label a table</source>
+   <translation>Tabelle beschriften</translation>
+  </message>
+  <message>
+   <source>The first row names the columns</source>
+   <translation>Die erste Zeile nennt die Spalten</translation>
+  </message>
+  <message>
+   <source>Column with the text</source>
+   <translation>Spalte mit dem Text</translation>
+  </message>
+  <message>
+   <source>Second column with text</source>
+   <translation>Zweite Spalte mit Text</translation>
+  </message>
+  <message>
+   <source>Leave blank below</source>
+   <translation>Leer lassen unter</translation>
+  </message>
+  <message>
+   <source>and no other</source>
+   <translation>und keiner anderen</translation>
+  </message>
+  <message>
+   <source>The answers go into a new file beside it: {name}</source>
+   <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>Stopped. What's done is kept: label it again to continue.</source>
+   <translation>Angehalten. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>{n} row is left blank.</source>
+   <translation>{n} Zeile bleibt leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are left blank.</source>
+   <translation>
+    <numerusform>{n} Zeile bleibt leer.</numerusform>
+    <numerusform>{n} Zeilen bleiben leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is empty.</source>
+   <translation>{n} Zeile ist leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are empty.</source>
+   <translation>
+    <numerusform>{n} Zeile ist leer.</numerusform>
+    <numerusform>{n} Zeilen sind leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is too long.</source>
+   <translation>{n} Zeile ist zu lang.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are too long.</source>
+   <translation>
+    <numerusform>{n} Zeile ist zu lang.</numerusform>
+    <numerusform>{n} Zeilen sind zu lang.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row has no answer.</source>
+   <translation>{n} Zeile hat keine Antwort.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows have no answer.</source>
+   <translation>
+    <numerusform>{n} Zeile hat keine Antwort.</numerusform>
+    <numerusform>{n} Zeilen haben keine Antwort.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The table changed meanwhile: the rows are as they were at the start.</source>
+   <translation>Die Tabelle hat sich inzwischen geändert: Die Zeilen sind wie am Anfang.</translation>
+  </message>
+  <message>
+   <source>Labelled rows</source>
+   <translation>Beschriftete Zeilen</translation>
+  </message>
+  <message>
+   <source>What's done is kept. Label again to continue.</source>
+   <translation>Was fertig ist, bleibt. Beschrifte noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>and {column}</source>
+   <translation>und {column}</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows</source>
+   <translation>{n} von {total} Zeilen</translation>
+  </message>
+  <message>
+   <source>It stopped. What's done is kept: label it again to continue.</source>
+   <translation>Es hat aufgehört. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>Tables and text</source>
+   <translation>Tabellen und Text</translation>
+  </message>
+  <message>
+   <source>{n} % sure</source>
+   <translation>{n} % sicher</translation>
+  </message>
+  <message>
+   <source>Never</source>
+   <translation>Nie</translation>
+  </message>
+  <message>
+   <source>The text is in</source>
+   <translation>Der Text steht in</translation>
+  </message>
+  <message>
+   <source>Label</source>
+   <translation>Beschriften</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
+  </message>
+  <message>
    <source>About Shoal</source>
    <translation>Über Shoal</translation>
   </message>
@@ -1880,10 +2056,6 @@ answer: a*b</translation>
    <translation>Ein Text wie in deiner Tabelle</translation>
   </message>
   <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
-  </message>
-  <message>
    <source>{n} % sure.</source>
    <translation>{n} % sicher.</translation>
   </message>
@@ -1953,10 +2125,6 @@ answer: a*b</translation>
   <message>
    <source>{path} can't be read ({why}).</source>
    <translation>{path} lässt sich nicht lesen ({why}).</translation>
-  </message>
-  <message>
-   <source>Tables and text</source>
-   <translation>Tabellen und Text</translation>
   </message>
   <message>
    <source>Check answers as</source>
@@ -2615,10 +2783,6 @@ answer: a*b</translation>
   <message>
    <source>Any time</source>
    <translation>Jederzeit</translation>
-  </message>
-  <message>
-   <source>Never</source>
-   <translation>Nie</translation>
   </message>
   <message>
    <source>to</source>
@@ -3908,10 +4072,6 @@ answer: a*b</translation>
    <translation>Runde {n} von {all}</translation>
   </message>
   <message>
-   <source>, about {span}</source>
-   <translation>, etwa {span}</translation>
-  </message>
-  <message>
    <source>looking for puzzles that suit it, kind {n} of {all}</source>
    <translation>sucht passende Rätsel, Art {n} von {all}</translation>
   </message>
@@ -4359,10 +4519,6 @@ answer: a*b</translation>
   <message>
    <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
    <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
-  </message>
-  <message>
-   <source>no answer</source>
-   <translation>keine Antwort</translation>
   </message>
   <message>
    <source>You</source>
@@ -5069,10 +5225,6 @@ answer: a*b</translation>
    <translation>keine Frage</translation>
   </message>
   <message>
-   <source>too long</source>
-   <translation>zu lang</translation>
-  </message>
-  <message>
    <source>a formula instead of its result</source>
    <translation>eine Formel statt ihres Ergebnisses</translation>
   </message>
@@ -5469,6 +5621,78 @@ answer: a*b</translation>
    <translation>Frag etwas Kürzeres.</translation>
   </message>
   <message>
+   <source>The table has changed since {part} was begun.</source>
+   <translation>Die Tabelle hat sich geändert, seit {part} angefangen wurde.</translation>
+  </message>
+  <message>
+   <source>{part} was begun with another skill.</source>
+   <translation>{part} wurde mit einem anderen Können angefangen.</translation>
+  </message>
+  <message>
+   <source>The skill has learned on since {part} was begun.</source>
+   <translation>Dein Modell hat weitergelernt, seit {part} angefangen wurde.</translation>
+  </message>
+  <message>
+   <source>{part} was begun with other columns or another encoding.</source>
+   <translation>{part} wurde mit anderen Spalten oder einer anderen Kodierung angefangen.</translation>
+  </message>
+  <message>
+   <source>{name} changed meanwhile:</source>
+   <translation>{name} hat sich inzwischen geändert:</translation>
+  </message>
+  <message>
+   <source>the rows are as they were at the start.</source>
+   <translation>Die Zeilen sind wie am Anfang.</translation>
+  </message>
+  <message>
+   <source>The table has no row to label.</source>
+   <translation>Die Tabelle hat keine Zeile, die sich beschriften lässt.</translation>
+  </message>
+  <message>
+   <source>Check the file, or say --heading no.</source>
+   <translation>Sieh dir die Datei an, oder sag --heading no.</translation>
+  </message>
+  <message>
+   <source>{part} isn't from Shoal.</source>
+   <translation>{part} ist nicht von Shoal.</translation>
+  </message>
+  <message>
+   <source>{name} needs one of these endings: {one}.</source>
+   <translation>{name} braucht eine dieser Endungen: {one}.</translation>
+  </message>
+  <message>
+   <source>{to} exists already and isn't overwritten.</source>
+   <translation>{to} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
+   <source>Name another file.</source>
+   <translation>Nenn eine andere Datei.</translation>
+  </message>
+  <message>
+   <source>Start over (--restart), or name another file.</source>
+   <translation>Fang von vorn an (--restart), oder nenn eine andere Datei.</translation>
+  </message>
+  <message>
+   <source>There is no column {name}.</source>
+   <translation>Es gibt keine Spalte {name}.</translation>
+  </message>
+  <message>
+   <source>There are: {join}.</source>
+   <translation>Es gibt: {join}.</translation>
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>Check its name.</source>
+   <translation>Sieh nach, wie sie heißt.</translation>
+  </message>
+  <message>
+   <source>{path} exists already and isn't overwritten.</source>
+   <translation>{path} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
    <source>The certificate of {host} isn't trusted here.</source>
    <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
   </message>
@@ -5771,10 +5995,6 @@ answer: a*b</translation>
   <message>
    <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
    <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
-  </message>
-  <message>
-   <source>{file} can't be read ({strerror}).</source>
-   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
   </message>
   <message>
    <source>{file} can't be written ({strerror}).</source>
@@ -6723,6 +6943,14 @@ answer: a*b</translation>
   <message>
    <source>Add a table with {remedy}, and learn it.</source>
    <translation>Füge mit {remedy} eine Tabelle hinzu und lerne sie.</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside, {answered} keep their answer, and {right} of those are right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen behalten {answered} ihre Antwort, und {right} davon sind richtig.</translation>
+  </message>
+  <message>
+   <source>With every answer kept, {right_of_all} are right.</source>
+   <translation>Bleibt jede Antwort stehen, sind es {right_of_all}.</translation>
   </message>
   <message>
    <source>{name} hasn't been learned yet:</source>
@@ -9409,6 +9637,98 @@ answer: a*b</translation>
    <translation>gib eine Zahl wie 0.01 an.</translation>
   </message>
   <message>
+   <source>This is a PDF.</source>
+   <translation>Das ist ein PDF.</translation>
+  </message>
+  <message>
+   <source>Copy the table out of it and paste it here.</source>
+   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
+  </message>
+  <message>
+   <source>This file is compressed.</source>
+   <translation>Diese Datei ist gepackt.</translation>
+  </message>
+  <message>
+   <source>Unpack it first.</source>
+   <translation>Entpacke sie zuerst.</translation>
+  </message>
+  <message>
+   <source>This is a database.</source>
+   <translation>Das ist eine Datenbank.</translation>
+  </message>
+  <message>
+   <source>Export the table as CSV first.</source>
+   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+  </message>
+  <message>
+   <source>This file has {size} MB, and {most} MB is the most.</source>
+   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
+  </message>
+  <message>
+   <source>Take a part of it.</source>
+   <translation>Nimm einen Teil davon.</translation>
+  </message>
+  <message>
+   <source>This is no text file.</source>
+   <translation>Das ist keine Textdatei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy and paste it.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+  </message>
+  <message>
+   <source>This is a web page or XML.</source>
+   <translation>Das ist eine Webseite oder XML.</translation>
+  </message>
+  <message>
+   <source>This file is empty.</source>
+   <translation>Diese Datei ist leer.</translation>
+  </message>
+  <message>
+   <source>There is no encoding {name}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Usual ones are utf-8, cp1252, cp1251, gbk and shift_jis.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It can't be read as {encoding}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick another encoding.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>One line above the table was passed over.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This JSON can't be read.</source>
+   <translation>Dieses JSON lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>It needs objects with a question and an answer.</source>
+   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>The table can't be read further ({error}).</source>
+   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
+  </message>
+  <message>
+   <source>Save it as CSV again.</source>
+   <translation>Speichere sie noch einmal als CSV.</translation>
+  </message>
+  <message>
+   <source>{above} lines above the table were passed over.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
+   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -9465,40 +9785,12 @@ answer: a*b</translation>
    <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
   </message>
   <message>
-   <source>Save the table as CSV, or copy and paste it.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
-  </message>
-  <message>
    <source>This is an old Excel file.</source>
    <translation>Das ist eine alte Excel-Datei.</translation>
   </message>
   <message>
    <source>Save the table as CSV, or copy its cells and paste them.</source>
    <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
-  </message>
-  <message>
-   <source>This is a PDF.</source>
-   <translation>Das ist ein PDF.</translation>
-  </message>
-  <message>
-   <source>Copy the table out of it and paste it here.</source>
-   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
-  </message>
-  <message>
-   <source>This file is compressed.</source>
-   <translation>Diese Datei ist gepackt.</translation>
-  </message>
-  <message>
-   <source>Unpack it first.</source>
-   <translation>Entpacke sie zuerst.</translation>
-  </message>
-  <message>
-   <source>This is a database.</source>
-   <translation>Das ist eine Datenbank.</translation>
-  </message>
-  <message>
-   <source>Export the table as CSV first.</source>
-   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
   </message>
   <message>
    <source>Invisible characters were taken out.</source>
@@ -9511,26 +9803,6 @@ answer: a*b</translation>
   <message>
    <source>The first row names the columns, like question,answer.</source>
    <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
-  </message>
-  <message>
-   <source>This file has {size} MB, and {most} MB is the most.</source>
-   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
-  </message>
-  <message>
-   <source>Take a part of it.</source>
-   <translation>Nimm einen Teil davon.</translation>
-  </message>
-  <message>
-   <source>This is no text file.</source>
-   <translation>Das ist keine Textdatei.</translation>
-  </message>
-  <message>
-   <source>This is a web page or XML.</source>
-   <translation>Das ist eine Webseite oder XML.</translation>
-  </message>
-  <message>
-   <source>This file is empty.</source>
-   <translation>Diese Datei ist leer.</translation>
   </message>
   <message>
    <source>The columns have no names:</source>
@@ -9557,32 +9829,12 @@ answer: a*b</translation>
    <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
   </message>
   <message>
-   <source>This JSON can't be read.</source>
-   <translation>Dieses JSON lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>It needs objects with a question and an answer.</source>
-   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
-  </message>
-  <message>
-   <source>The table can't be read further ({error}).</source>
-   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
-  </message>
-  <message>
-   <source>Save it as CSV again.</source>
-   <translation>Speichere sie noch einmal als CSV.</translation>
-  </message>
-  <message>
    <source>It isn't UTF-8, so it was read as Western European text.</source>
    <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
   </message>
   <message>
    <source>Check the accents.</source>
    <translation>Prüfe die Umlaute.</translation>
-  </message>
-  <message>
-   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
-   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
@@ -9655,6 +9907,38 @@ answer: a*b</translation>
   <message>
    <source>Add a line like {name2}: 2-12.</source>
    <translation>Ergänze eine Zeile wie {name2}: 2-12.</translation>
+  </message>
+  <message>
+   <source>This is no spreadsheet that Shoal can read.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Save the table as XLSX or CSV.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This spreadsheet has more cells than Shoal can hold.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Copy the table into a new one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This spreadsheet has a password.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Save it without one first.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It has {names} sheets.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name} was read.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>
