@@ -91,6 +91,8 @@ class TableDone(Done, frozen=True, kw_only=True, tag="labelled"):
     empty: int = 0
     too_long: int = 0
     no_answer: int = 0
+    changed: bool = False
+    """Whether the table that was read has changed meanwhile."""
 
 
 class TableRefused(Failed, frozen=True, kw_only=True, tag="refused"):
@@ -129,9 +131,8 @@ class Labelling:
             )
         if order.to.exists():
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
-        content = _content(order.source)
-        self._content, self._digest = content, sha256(content).hexdigest()
-        self.grid = _grid(content, order)
+        self._content, self.grid = read_table(order.source, order.heading, order.encoding)
+        self._digest = sha256(self._content).hexdigest()
         self._text = text_columns(self.grid, order.text)
         self._texts = [joined(row, self._text) for row in self.grid.rows]
         self._first: dict[str, int] = {}
@@ -170,7 +171,7 @@ class Labelling:
             self._append([head], "wb")
             return
         if (changed := _changed(lines[0], head, self._part.name)) is not None:
-            raise TableError(f"{changed} Start over with --restart, or name another file.")
+            raise TableError(f"{changed} Start over (--restart), or name another file.")
         for line in lines[1:-1]:
             one = msgspec.json.decode(line, type=_Told)
             self._told[one.row] = one
@@ -234,6 +235,7 @@ class Labelling:
             empty=counts["empty"],
             too_long=counts["too long"],
             no_answer=counts["no answer"],
+            changed=not same,
         )
 
     def _new(self, names: Sequence[str], added: Sequence[Sequence[Cell]]) -> bytes:
@@ -275,6 +277,15 @@ class Labelling:
             return "", told.sure
         counts[""] += 1
         return told.answer, told.sure
+
+
+def read_table(source: Path, heading: bool | None = None, encoding: str | None = None) -> tuple[bytes, Grid]:
+    """Returns a file's content, and the table in it. Raises TableError."""
+    content = _content(source)
+    try:
+        return content, read_grid(content, heading=heading, encoding=encoding)
+    except SetError as error:
+        raise TableError(str(error)) from error
 
 
 def asks(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
@@ -364,13 +375,6 @@ def _content(file: Path) -> bytes:
             return opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise TableError(f"{file} can't be read ({error.strerror or error}). Check its name.") from error
-
-
-def _grid(content: bytes, order: TableOrder) -> Grid:
-    try:
-        return read_grid(content, heading=order.heading, encoding=order.encoding)
-    except SetError as error:
-        raise TableError(f"{order.source.name}: {error}") from error
 
 
 def _changed(line: bytes, head: _Head, part: str) -> str | None:
