@@ -22,10 +22,10 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
+from app.sapo.sets.columns import QUESTION_NAMES
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
-from app.sapo.sets.tables import QUESTION_COLUMNS
 from app.sapo.sets.written import KINDS, Cell, written, xlsx_beside
 from app.skills.answering import answer
 from app.skills.skill import Skill
@@ -327,7 +327,7 @@ def text_columns(grid: Grid, wanted: Sequence[str]) -> list[int]:
     if wanted:
         keys = [name.strip().casefold() for name in wanted]
         return [names.index(key) if key in names else int(key) - 1 for key in keys]
-    for name in QUESTION_COLUMNS:
+    for name in QUESTION_NAMES:
         if name in names:
             return [names.index(name)]
     lengths = [sum(len(row[at]) for row in grid.rows) for at in range(len(names))]

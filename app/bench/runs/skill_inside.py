@@ -81,7 +81,9 @@ class Asking:
         held = _held_out(made, run.seed)
         if run.arm == SHUFFLED:
             made = _shuffled(made, held, run.seed)
-        question_set._held_out = lambda made: held
+        sides = (question_set.near_duplicate_key(row.question) in held for row in made.rows)
+        rows = [msgspec.structs.replace(row, held_out=side) for row, side in zip(made.rows, sides, strict=True)]
+        made = msgspec.structs.replace(made, rows=tuple(rows))
         self.skill = Skill(made)
         taught = {one.question for one in self.skill.examples}
         self.rows = [(one.question, made.shown_answer(one.answer)) for one in made.rows]
@@ -124,7 +126,8 @@ class Asking:
 
 
 def _held_out(made: QuestionSet, seed: int) -> frozenset[Content]:
-    ranked = sorted(made._contents, key=lambda one: hashed("bench", seed, msgspec.json.encode(one)))
+    contents = {question_set.near_duplicate_key(row.question) for row in made.rows}
+    ranked = sorted(contents, key=lambda one: hashed("bench", seed, msgspec.json.encode(one)))
     return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
 
 

@@ -222,7 +222,7 @@ def _markdown(text: str) -> list[list[str]] | None:
     rule = next((at for at, line in enumerate(lines[:_SAMPLE]) if at and _RULE.fullmatch(line)), None)
     if rule is None or "|" not in lines[rule - 1]:
         return None
-    blank = [[] for _ in range(rule - 1)]
+    blank: list[list[str]] = [[] for _ in range(rule - 1)]
     rows: list[list[str]] = [*blank, _bars(lines[rule - 1]), []]
     for line in islice(lines, rule + 1, None):
         if "|" not in line:

@@ -21,8 +21,9 @@ from app.node.models.skills import known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
+from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, Row, SetError, encode, family
-from app.sapo.sets.tables import MAX_BYTES, Preview
+from app.sapo.sets.tables import Preview
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, tr, translated
 from app.ui.models.picker import ModelPicker

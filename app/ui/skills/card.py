@@ -12,6 +12,7 @@ from app.node.data.question_sets import KeptSet
 from app.node.models.skills import KnownSkill
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
+from app.ui.skills.labelling import LabelPanel
 from app.ui.skills.panels import AskPanel, ElsewherePanel, SkillPanel, Teach, TeachPanel
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -53,6 +54,7 @@ class SkillCard(Card):
         more.setMenu(menu)
         self._buttons = {
             "ask": button(tr("Ask it"), lambda: self.open("ask"), "primary", tr("Asks {name}", name=name)),
+            "label": button(tr("Label a table"), lambda: self.open("label")),
             "elsewhere": button(tr("Use it elsewhere"), lambda: self.open("elsewhere")),
             "teach": button(tr("Teach it more"), lambda: self.open("teach")),
         }
@@ -123,6 +125,8 @@ class SkillCard(Card):
     def _made(self, which: str, known: KnownSkill) -> SkillPanel:
         if which == "ask":
             return AskPanel(self._theme, self._ask, known, self._teach)
+        if which == "label":
+            return LabelPanel(self._theme, self._ask, known)
         if which == "elsewhere":
             return ElsewherePanel(self._theme, self._ask, known)
         return TeachPanel(known, self._read)

@@ -47,8 +47,6 @@ GAINED, LOST = "gained", "lost"
 
 
 class Skills(Page):
-    lasting = False
-
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[tuple[FamilyView, ...], tuple[str, ...]] = ((), ())

@@ -29,8 +29,9 @@ from app.sapo.sets.written import KINDS
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, span, tr, translated
 from app.ui.process.job import Job, MakeJob
+from app.ui.skills.panels import SkillPanel
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, progress_bar, row
+from app.ui.widgets.pieces import Elided, Label, boxed, button, column, progress_bar, row, rule
 from app.ui.widgets.selecting import Picker, Switch
 
 READS = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".jsonl", ".json")
@@ -41,7 +42,7 @@ _WORDS = (mark("answer"), mark("how sure"), mark("empty"), mark("too long"), mar
 _FIRST = 3
 
 
-class LabelPanel(QWidget):
+class LabelPanel(SkillPanel):
     """Labels tables by the skill `known`. `make` makes the job that runs the command."""
 
     _read = Signal(object)
@@ -65,9 +66,20 @@ class LabelPanel(QWidget):
         self._show_file = button(tr("Open it"), lambda: _open(self._to))
         self._show_folder = button(tr("Open the folder"), lambda: _open(self._to.parent), "flat")
         ends = row(self._show_file, self._show_folder, self._again, 1, gap=8)
-        parts = (row(self._opens, 1), self._preview(), self._progress(), self._problem, self._said, ends)
+        parts = (
+            rule(),
+            row(self._opens, 1),
+            self._preview(),
+            self._progress(),
+            self._problem,
+            self._said,
+            ends,
+        )
         self.setLayout(column(*parts, gap=8))
         self._show(self._opens)
+
+    def show_skill(self, known: KnownSkill) -> None:
+        self._known = known
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.toLocalFile().lower().endswith(READS) for url in event.mimeData().urls()):
@@ -85,7 +97,7 @@ class LabelPanel(QWidget):
     def _choose(self) -> None:
         kinds = " ".join(f"*{ending}" for ending in READS)
         path, _ = QFileDialog.getOpenFileName(
-            self, tr("Label a table"), "", f"{tr('Tables and text')} ({kinds})"
+            self, tr("Label a table"), str(Path.home()), f"{tr('Tables and text')} ({kinds})"
         )
         if path:
             self.offer(Path(path))

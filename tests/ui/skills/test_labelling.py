@@ -14,8 +14,8 @@ from app.node.models.skills import KnownSkill
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row
 from app.ui.frame.frame import Actions
-from app.ui.pages.label_table import LabelPanel, new_name
 from app.ui.process.job import Job
+from app.ui.skills.labelling import LabelPanel, new_name
 from app.ui.theme import Theme
 
 CHILD = """
