@@ -46,8 +46,9 @@ class Sides(Protocol):
         """Tokenizes a prompt as this side is asked. Raises EngineError, also TooLongError."""
         ...
 
-    def turn_to(self, side: str) -> None:
-        """Loads this side's newest checkpoint. Raises EngineError."""
+    def turn_to(self, side: str) -> bool:
+        """Loads this side's newest checkpoint and returns whether there is one. Called only while no answer is
+        in progress, so that one checkpoint gives all of an answer. Raises EngineError."""
         ...
 
     def labels(self, side: str) -> Mapping[str, list[int]]:
@@ -103,7 +104,11 @@ class Answer:
         return self.told_T[at] if at < len(self.told_T) else None
 
     def add(self, token: int, logprobs: TokenChoice | None) -> None:
-        """Appends a token; sets `reason` ("stop" or "length") if it was the last."""
+        """Appends a token; sets `reason` ("stop" or "length") if it was the last. A prompt of one token that is
+        only told back ends without one."""
+        if not self.most:
+            self.reason = "length"
+            return
         echoed = self.wanted is not None
         self.tokens_T.append(token)
         if token in self._tokenizer.stops and not echoed:
@@ -314,11 +319,11 @@ class Batch:
     def _open(self) -> None:
         """Opens a decoder for the first waiting request, with room for those behind it."""
         self._side = self._waiting[0].start.side
-        self._sides.turn_to(self._side)
+        learned = self._sides.turn_to(self._side)
         alike = [one for one in self._waiting if one.start.side == self._side]
         needed = max(len(one.prompt_T) + one.most for one in alike[:MAX_ROWS])
         self._room = min(self._context, max(_MIN_TOKENS, 1 << (needed - 1).bit_length()))
-        self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=self._side == BASE)
+        self._decoder = self._engine.decoder(MAX_ROWS, self._room, plain=not learned)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
         """Samples a token for each of these rows, which are the last ones in progress, and returns the messages

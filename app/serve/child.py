@@ -50,8 +50,6 @@ class ServedModel:
         self._most_text = self.context * max(map(len, self._tokenizer.library.get_vocab()))
         self._sides = {PUZZLES: _Side(Checkpoints(home, folder), None)}
         self._loaded: str | None = None
-        self._loaded_any = False
-        """Whether some adapter was loaded, so that one with nothing learned can't be asked any more."""
         points = [self._sides[PUZZLES].points, *(self._side(one.slug).points for one in self._known())]
         self.engine = open_engine(folder, next(filter(None, (one.rank() for one in points)), None))
         self._grammars: Grammars | None = None
@@ -76,20 +74,21 @@ class ServedModel:
             self._sides[name] = _Side(Checkpoints(self._home, self._folder, known.made.mark), known.skill)
         return self._sides[name]
 
-    def turn_to(self, side: str) -> None:
-        """Loads the side's newest checkpoint, looking for one at most once every _LOOKS_S seconds."""
+    def turn_to(self, side: str) -> bool:
+        """Loads the side's newest checkpoint, looking for one at most once every _LOOKS_S seconds, and returns
+        whether there is one: before anything was learned, the base answers."""
         if side == messages.BASE:
-            return
+            return False
         found, now = self._side(side), time.monotonic()
         if self._loaded != side:
             found.points.forget_loaded()
         elif now - found.looked_at < _LOOKS_S:
-            return
+            return found.state is not None
         self._loaded, found.looked_at = side, now
         found.state = found.points.refresh(self.engine, found.state)
-        if found.state is None and self._loaded_any:
-            raise EngineError(f"{side} has learned nothing yet.")
-        self._loaded_any = self._loaded_any or found.state is not None
+        if found.state is None and found.skill is not None:
+            raise EngineError(f"What {side!r} has learned was deleted.")
+        return found.state is not None
 
     def labels(self, side: str) -> Mapping[str, list[int]]:
         if side == messages.BASE:

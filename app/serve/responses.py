@@ -16,7 +16,9 @@ from app.serve.openai import (
     USUAL,
     ChatRequest,
     ChatTurn,
+    JsonSchema,
     RequestError,
+    ResponseFormat,
     Share,
     Temperature,
     TextPart,
@@ -33,19 +35,37 @@ class InputPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InputItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of the conversation, or the result of a tool."""
+    """A message of the conversation, a call of a tool or its result, or what an earlier answer came from: a
+    program sends back all that was answered."""
 
-    type: Literal["message", "function_call_output"] = "message"
+    type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[InputPart] = ""
-    output: str = ""
+    content: str | list[InputPart] | None = ""
+    output: str | list[InputPart] = ""
+    name: str = ""
+    arguments: str = ""
 
     def turn(self) -> ChatTurn:
+        if self.type == "function_call":
+            call = {"function": {"name": self.name, "arguments": self.arguments}}
+            return ChatTurn(role="assistant", tool_calls=[call])
         if self.type == "function_call_output":
-            return ChatTurn(role="tool", content=self.output)
-        if isinstance(self.content, str):
-            return ChatTurn(role=self.role, content=self.content)
-        return ChatTurn(role=self.role, content=[TextPart(type="text", text=one.text) for one in self.content])
+            return ChatTurn(role="tool", content=_parts(self.output))
+        return ChatTurn(role=self.role, content=_parts(self.content or ""))
+
+
+def _parts(content: str | list[InputPart]) -> str | list[TextPart]:
+    return content if isinstance(content, str) else [TextPart(type="text", text=one.text) for one in content]
+
+
+class TextFormat(JsonSchema, frozen=True, kw_only=True):
+    """The form of the answer, as the newer way writes it: the schema stands beside the type."""
+
+    type: Literal["text", "json_object", "json_schema"]
+
+
+class TextOptions(msgspec.Struct, frozen=True, kw_only=True):
+    format: TextFormat | None = None
 
 
 class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +80,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     previous_response_id: str | None = None
     tool_choice: Any = None
+    text: TextOptions | None = None
 
     def start(self, learned: bool = False, usual: UsualSampling = USUAL) -> Start:
         """Converts the request to a message for the model process. Raises RequestError."""
@@ -67,9 +88,10 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
             sentence = "Nothing is stored here: send the whole conversation as input."
             raise RequestError(400, sentence, param="previous_response_id")
         items = [InputItem(content=self.input)] if isinstance(self.input, str) else self.input
-        turns = [one.turn() for one in items]
+        turns = [one.turn() for one in items if one.type != "reasoning"]
         if self.instructions:
             turns = [ChatTurn(role="system", content=self.instructions), *turns]
+        form = self.text.format if self.text is not None else None
         return ChatRequest(
             model=self.model,
             messages=turns,
@@ -78,6 +100,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
             top_p=self.top_p,
             stream=self.stream,
             tool_choice=self.tool_choice,
+            response_format=form and ResponseFormat(type=form.type, json_schema=form),
         ).start(learned, usual)
 
 

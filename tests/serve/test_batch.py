@@ -84,8 +84,8 @@ class Two:
     def prompt(self, prompt: Any, side: str) -> list[int]:
         return self._read(prompt)
 
-    def turn_to(self, side: str) -> None:
-        pass
+    def turn_to(self, side: str) -> bool:
+        return side != BASE
 
     def labels(self, side: str) -> dict[str, list[int]]:
         return {}
@@ -278,3 +278,25 @@ def test_an_echo_tells_the_prompt_with_its_log_probabilities_and_counts_only_wha
     assert (
         "".join(one.token[0] for one in ended.logprobs[: len(TOKENIZER.library.encode("12+3").ids)]) == "12+3"
     )
+    made.add(Start(number=2, prompts=["1", "12"], echo=True, max_tokens=0, logprobs=1))
+    told = [one for one in played(made) if isinstance(one, Ended)]
+    assert [(one.text, one.tokens, len(one.logprobs)) for one in told] == [("1", 0, 1), ("12", 0, 2)]
+
+
+def test_a_new_checkpoint_waits_until_the_answers_in_progress_have_ended() -> None:
+    turned: list[int] = []
+
+    class Turning(Two):
+        def turn_to(self, side: str) -> bool:
+            turned.append(len(made._going))
+            return True
+
+    made = batch(Counting(2, True))
+    made._sides = Turning(made._sides._read)  # type: ignore[attr-defined]
+    for number in range(1, 6):
+        made.add(Start(number=number, prompts=["12" * number], side="puzzles", temperature=0))
+        made.step()
+    played(made)
+    made.add(Start(number=6, prompts=["1"], side="puzzles"))
+    played(made)
+    assert len(turned) > 1 and not any(turned)

@@ -24,6 +24,26 @@ def test_a_text_instructions_and_parts_become_turns() -> None:
     assert (start.side, start.max_tokens, start.temperature) == ("mails", 4, 0) and asked().start().side == BASE
 
 
+def test_what_was_answered_can_be_sent_back_and_an_answer_may_have_a_form() -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    back = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Soup."}]},
+        call,
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "At one."}]},
+    ]
+    turns = asked(input=[{"role": "user", "content": "Lunch?"}, *back]).start().prompts[0]
+    assert [turn["content"] for turn in turns] == [
+        "Lunch?",
+        "Soup.",
+        '[{"name":"f","arguments":"{}"}]',
+        "At one.",
+    ]
+    form = {"type": "json_schema", "name": "x", "schema": {"enum": ["soup"]}}
+    assert "soup" in asked(text={"format": form}).start().grammar
+    assert not asked(text={"format": {"type": "text"}, "verbosity": "low"}).start().grammar
+
+
 @pytest.mark.parametrize("fields", [{"previous_response_id": "resp_1"}, {"tool_choice": "required"}])
 def test_what_cannot_be_kept_is_refused(fields: dict[str, object]) -> None:
     with pytest.raises(RequestError) as refused:

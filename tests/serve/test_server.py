@@ -119,6 +119,7 @@ def test_a_short_name_is_the_models_too_and_an_unknown_one_hears_which_there_are
         {"max_tokens": -1, "temperature": 0},
         {"max_tokens": 6.0, "top_p": 0},
         {"stop": list("vwxyz")},
+        {"messages": [{"role": "user", "content": "What is 12 + 7? \ud83d"}]},
         {
             "messages": [
                 *QUESTION["messages"],
