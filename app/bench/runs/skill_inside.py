@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -40,15 +40,15 @@ from app.skills.skill import Skill
 from engines.models.folder import read_settings
 from engines.opening import open_engine
 
-LESSON, ROUNDS, SHUFFLED, CONSTANT, LETTERS, EMBEDDINGS, PEFT, TRL = ARMS = (
-    "lesson", "rounds", "shuffled", "constant", "letters", "embeddings", "peft", "trl",
+LESSON, ROUNDS, SHUFFLED, CONSTANT, LETTERS, EMBEDDINGS, PEFT = ARMS = (
+    "lesson", "rounds", "shuffled", "constant", "letters", "embeddings", "peft",
 )  # fmt: skip
 INSTANT, AFTER = "", "after the lesson"
 """When arms are asked that don't learn for a time, and those that have a lesson."""
 PROBED = 10
 """Rounds between two measurements on the rows aside, as in the app."""
 RATE, RANK = 2e-4, 16
-"""What people write for peft and TRL: the learning rate and rank of their examples."""
+"""What people write for peft: the learning rate and rank of its examples."""
 _Reply = TypeVar("_Reply", bound=messages.Reply)
 
 
@@ -249,7 +249,7 @@ def embedded(folder: str, texts: Sequence[str]) -> Any:
 
 
 def imitate(run: SkillRun, asking: Asking) -> None:
-    """Teaches the same rows to peft's LoRA by a plain loop, or by TRL's SFTTrainer; greedy answers."""
+    """Teaches the same rows to peft's LoRA by a plain loop; its answers are greedy."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -259,31 +259,27 @@ def imitate(run: SkillRun, asking: Asking) -> None:
     skill, tokenizer = asking.skill, cast(Any, AutoTokenizer.from_pretrained(run.model))
     config = LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=PROJECTIONS, task_type="CAUSAL_LM")
     model: Any = AutoModelForCausalLM.from_pretrained(run.model, dtype="auto")
-    pairs = [(list(skill.prompt(one.question)), one.answer) for one in skill.examples]
 
     def prompt_tokens(prompt: Any) -> list[int]:
         text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
         tokens: list[int] = tokenizer(text, add_special_tokens=False).input_ids
         return tokens
 
-    def ask_if_due(model: Any) -> None:
-        if at := asking.due():
-            since, said = (time.process_time(), time.monotonic()), []
-            for question, _ in asking.rows:
-                tokens = torch.tensor([prompt_tokens(skill.prompt(question))])
-                with torch.inference_mode():
-                    out = model.generate(input_ids=tokens, max_new_tokens=skill.max_tokens, do_sample=False)
-                said.append(tokenizer.decode(out[0, tokens.shape[1] :], skip_special_tokens=True).strip())
-            asking.tell(at, said, since)
+    def said(question: str) -> str:
+        tokens = torch.tensor([prompt_tokens(skill.prompt(question))])
+        with torch.inference_mode():
+            out = model.generate(input_ids=tokens, max_new_tokens=skill.max_tokens, do_sample=False)
+        text: str = tokenizer.decode(out[0, tokens.shape[1] :], skip_special_tokens=True)
+        return text.strip()
 
-    if run.arm == TRL:
-        _by_trl(model, config, tokenizer, pairs, asking, ask_if_due)
-        return
     model = get_peft_model(model, config)
     optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=RATE)
     sequences = [
-        (prompt_tokens(prompt), tokenizer(f"{answer}{tokenizer.eos_token}", add_special_tokens=False).input_ids)
-        for prompt, answer in pairs
+        (
+            prompt_tokens(skill.prompt(one.question)),
+            tokenizer(f"{one.answer}{tokenizer.eos_token}", add_special_tokens=False).input_ids,
+        )
+        for one in skill.examples
     ]
     order = Random(run.seed)
     asking.start()
@@ -298,54 +294,9 @@ def imitate(run: SkillRun, asking: Asking) -> None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        ask_if_due(model)
-
-
-def _by_trl(
-    model: Any,
-    config: Any,
-    tokenizer: Any,
-    pairs: Sequence[tuple[Any, str]],
-    asking: Asking,
-    ask_if_due: Callable[[Any], None],
-) -> None:
-    from datasets import Dataset
-    from transformers import TrainerCallback
-    from trl import SFTConfig, SFTTrainer
-
-    class Steps(TrainerCallback):  # type: ignore[misc, unused-ignore]
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            ask_if_due(trainer.model)
-            control.should_training_stop = asking.over
-
-    rows = [
-        {"prompt": prompt, "completion": [{"role": "assistant", "content": answer}]} for prompt, answer in pairs
-    ]
-    with tempfile.TemporaryDirectory(prefix="shoal-bench-trl-") as folder:
-        settings = SFTConfig(
-            output_dir=folder,
-            use_cpu=True,
-            bf16=False,
-            gradient_checkpointing=False,
-            per_device_train_batch_size=PER_STEP,
-            max_steps=100_000,
-            learning_rate=RATE,
-            lr_scheduler_type="constant",
-            report_to=[],
-            save_strategy="no",
-            logging_strategy="no",
-            disable_tqdm=True,
-        )
-        trainer = SFTTrainer(
-            model=model,
-            args=settings,
-            train_dataset=Dataset.from_list(rows),
-            processing_class=tokenizer,
-            peft_config=config,
-            callbacks=[Steps()],
-        )
-        asking.start()
-        trainer.train()
+        if at := asking.due():
+            since = time.process_time(), time.monotonic()
+            asking.tell(at, [said(question) for question, _ in asking.rows], since)
 
 
 def main() -> None:
@@ -361,7 +312,7 @@ def main() -> None:
     elif run.arm == EMBEDDINGS:
         asked_PF, rows_SF = (embedded(run.embeddings, some) for some in (texts, [text for text, _ in taught]))
         asking.tell(INSTANT, baseline.likeliest(rows_SF, [answer for _, answer in taught], asked_PF))
-    elif run.arm in (PEFT, TRL):
+    elif run.arm == PEFT:
         imitate(run, asking)
     else:
         asyncio.run(learn(run, asking))
