@@ -4421,6 +4421,10 @@ answer: a*b</translation>
    <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
   </message>
   <message>
+   <source>{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.</source>
+   <translation>{skill}: richtig bei {now} von 100 neuen Zeilen, {was} in Runde {round}. Immer dieselbe Antwort schafft {constant}.</translation>
+  </message>
+  <message>
    <source>{points} points, give or take {error}. That's more than chance.</source>
    <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
   </message>
@@ -4459,10 +4463,6 @@ answer: a*b</translation>
   <message>
    <source>The curve</source>
    <translation>Die Kurve</translation>
-  </message>
-  <message>
-   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
   </message>
   <message>
    <source>Kinds of puzzles, at the end</source>
@@ -4507,6 +4507,14 @@ answer: a*b</translation>
   <message>
    <source>What it learned</source>
    <translation>Was es gelernt hat</translation>
+  </message>
+  <message>
+   <source>Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
+   <translation>Zeilen, an denen das Modell nie geübt hat, je die wahrscheinlichste Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
+  </message>
+  <message>
+   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
+   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
   </message>
   <message>
    <source>A result of Shoal</source>
@@ -6373,6 +6381,14 @@ answer: a*b</translation>
    <translation>Lösche zuerst eine.</translation>
   </message>
   <message>
+   <source>{name} began with these rows and has changed since.</source>
+   <translation>{name} begann mit diesen Zeilen und hat sich seitdem geändert.</translation>
+  </message>
+  <message>
+   <source>Add rows to it with --to, or delete it first.</source>
+   <translation>Füg ihm mit --to Zeilen hinzu, oder lösch es vorher.</translation>
+  </message>
+  <message>
    <source>{folder} can't be deleted:</source>
    <translation>{folder} lässt sich nicht löschen:</translation>
   </message>
@@ -6851,6 +6867,14 @@ answer: a*b</translation>
   <message>
    <source>{text} is no span of hours; write it like 22:00-07:00.</source>
    <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
+  </message>
+  <message>
+   <source>The rows of {name} have changed:</source>
+   <translation>Die Zeilen von {name} haben sich geändert:</translation>
+  </message>
+  <message>
+   <source>your model studies them again.</source>
+   <translation>Dein Modell lernt sie noch einmal.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -9329,6 +9353,14 @@ answer: a*b</translation>
    <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
   </message>
   <message>
+   <source>{name} is made from templates, not from rows.</source>
+   <translation>{name} besteht aus Vorlagen, nicht aus Zeilen.</translation>
+  </message>
+  <message>
+   <source>Add a set of its own.</source>
+   <translation>Leg ein eigenes an.</translation>
+  </message>
+  <message>
    <source>Upper and lower case and extra spaces don't matter.</source>
    <translation>Groß und klein und Leerzeichen zählen nicht.</translation>
   </message>
@@ -9423,6 +9455,14 @@ answer: a*b</translation>
   <message>
    <source>An instruction is one line of text, without control characters.</source>
    <translation>Eine Anweisung ist eine Zeile Text, ohne Steuerzeichen.</translation>
+  </message>
+  <message>
+   <source>Another program changed this question set.</source>
+   <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
   </message>
   <message>
    <source>The answers to choose from are too many or too long.</source>
