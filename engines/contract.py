@@ -65,6 +65,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     trainable: int
     threads: int
     memory_budget_mb: int
+    context: int = 0
+    """Maximum tokens of prompt and answer; 0 if unknown."""
     adapter_format: str = "peft"
     sampler: str = ""
     talks: bool = False
@@ -118,6 +120,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     clip: tuple[float, float] | None = None
     sampler_cap: float | None = None
     """Maximum importance weight for correcting a sampler that is not the learner (see Row)."""
+    upper: bool = False
+    """Whether teaching the upper half of the layers is enough, which an engine may do faster."""
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ BENCHMARKS = {
     "poison": "app.bench.runs.poison",
     "lessons": "app.bench.runs.lessons",
     "spread": "app.bench.runs.spread",
+    "skill": "app.bench.runs.skill",
     **(TESTS if ROOT.joinpath("tests").is_dir() else {}),
 }
 """Benchmark name to module, with TESTS if the tests are present. A module has SUMMARY, add_arguments(parser),

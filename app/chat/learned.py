@@ -5,6 +5,7 @@ Only reads, and takes no lock on the folder. If a node replaces the files meanwh
 from __future__ import annotations
 
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -32,7 +33,13 @@ class Checkpoints:
 
     def __init__(self, home: Path, model: Path, skill: str = "") -> None:
         self._home, self._mark, self._skill = home, model_mark(model), skill
-        self._loaded: tuple[Path, int] | None = None
+        self._loaded: tuple[Path, str] | None = None
+
+    @property
+    def mark(self) -> str:
+        """The hash of the loaded checkpoint's state file, which has those of its other files; "" without
+        one."""
+        return self._loaded[1] if self._loaded is not None else ""
 
     def rank(self) -> int | None:
         """Returns the LoRA rank of the newest checkpoint; None if no checkpoint exists or it does not record
@@ -52,7 +59,7 @@ class Checkpoints:
             refusal = None
             for folder in self._folders():
                 try:
-                    told_apart = (folder, (folder / checkpoint.STATE_FILE).stat().st_mtime_ns)
+                    told_apart = folder, sha256((folder / checkpoint.STATE_FILE).read_bytes()).hexdigest()
                     if told_apart == self._loaded:
                         return known
                     state = checkpoint.read(folder, self._mark)

@@ -16,9 +16,12 @@ OpenEngine = Callable[[Path, int | None], Engine]
 """Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 
 
-def load_skill(engine: Engine, home: Path, known: KnownSkill) -> None:
-    """Loads a skill's best checkpoint into an engine with its base model. Raises AdapterError."""
-    Checkpoints(home, known.model, known.made.mark).refresh(engine, None)
+def load_skill(engine: Engine, home: Path, known: KnownSkill) -> str:
+    """Loads a skill's best checkpoint into an engine with its base model, and returns the checkpoint's mark.
+    Raises AdapterError."""
+    checkpoints = Checkpoints(home, known.model, known.made.mark)
+    checkpoints.refresh(engine, None)
+    return checkpoints.mark
 
 
 def open_skill(known: KnownSkill, home: Path, open_engine: OpenEngine) -> Engine:

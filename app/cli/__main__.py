@@ -38,7 +38,7 @@ EVERYDAY = (
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source; an installed app does not have them."""
 
-ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "result", "starter")
+ELSEWHERE = (*SOURCE, "ask", "bench", "curve", "export", "lab", "pack", "result", "starter")
 """Commands that write outside the data folder, where the user says, with the user's own file modes."""
 
 ALONE = ("run", "--solo")

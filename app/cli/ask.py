@@ -1,14 +1,22 @@
-"""`./shoal ask SKILL TEXT`: asks what the model learned from a table."""
+"""`./shoal ask SKILL TEXT`: asks what the model learned from a table; with --file, every row of another one."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from app.cli._terminal import json_line
+from app.cli._terminal import TerminalLine, WrongUsage, json_line, report_failure, stop_quietly
 from engines import opening
+
+if TYPE_CHECKING:
+    from app.chat.whole_table import RowsDone, TableFound
+    from app.common.job import JobEvent
+    from app.node.models.skills import KnownSkill
+    from engines.contract import Engine
 
 SUMMARY = "ask a skill that your model has learned"
 _MAX_TEXT = 2**20
@@ -16,39 +24,73 @@ _MAX_TEXT = 2**20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Asks a skill as a row of its table is written, and prints the answer and how sure it is. It reads the "
-        "best safe point, also while a node is learning, and opens no network socket."
+        "Asks a skill as a row of its table is written, and prints the answer and how sure it is. With --file "
+        "it asks each row of a table (CSV, TSV, XLSX, XLS, ODS or JSON lines) and writes the table with the "
+        "answers to a new file; a run that was stopped goes on with the same command. It reads the best safe "
+        "point, also while a node is learning, and opens no network socket."
     )
     parser.add_argument("skill", metavar="SKILL", help="its name, or its short name in other programs")
-    parser.add_argument("text", metavar="TEXT", help="the question; - reads it from standard input")
+    parser.add_argument(
+        "question", nargs="?", metavar="TEXT", help="the question; - reads it from standard input"
+    )
+    parser.add_argument("--file", type=Path, metavar="IN", help="a table: every row is asked")
+    parser.add_argument(
+        "--out", type=Path, metavar="OUT", help="the new table: .csv, .tsv, .xlsx, .ods or .jsonl"
+    )
+    parser.add_argument(
+        "--text", metavar="COL[,COL]", help="the columns of IN with the text, by name or number"
+    )
+    parser.add_argument("--heading", choices=("yes", "no"), help="whether IN's first row names the columns")
+    parser.add_argument("--encoding", metavar="E", help="IN's encoding, such as cp1251")
+    parser.add_argument(
+        "--at-least", type=float, default=0.0, metavar="P", help="leave answers below P %% blank"
+    )
+    parser.add_argument("--restart", action="store_true", help="don't continue what an earlier run began")
+    parser.add_argument("--words", metavar="A,B,C,D,E", help=argparse.SUPPRESS)
     parser.add_argument("--model", metavar="NAME", help="the base model, if several have learned it")
     parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
-    parser.add_argument("--json", action="store_true", help='{"answer":..,"sure":..,"labels":{..},..}')
+    parser.add_argument("--attached", action="store_true", help="stop when standard input closes")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='{"answer":..,"sure":..,"labels":{..},..}; with --file {"event":"progress","have":..} while it '
+        'runs, then {"event":"labelled",..} or {"event":"refused","sentence":..}',
+    )
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.chat.skills import ask_skill, open_skill
     from app.common.home import home
     from app.models.catalogue import full_name
     from app.models.shelf import locate
     from app.node.models.skills import find_skill
+    from app.node.record.errors import NodeError
     from app.node.trainer import solo
-    from engines.contract import Engine
+    from engines.contract import EngineError
 
+    if (args.question is None) == (args.file is None):
+        raise WrongUsage("Give a TEXT, or a table with --file IN.")
+    if args.file is not None and args.out is None:
+        raise WrongUsage("--file needs the name of the new table: --out OUT.")
     data = home(args.home)
     os.environ["SHOAL_HOME"] = str(data)
     solo.refuse_network()
-    text = args.text
+    model = locate(full_name(args.model), data) if args.model else None
+    if args.file is None:
+        return _ask(args, find_skill(data, args.skill, model), data)
+    from app.chat.whole_table import TableRefused
+
+    with report_failure(args.json, EngineError, NodeError, kind=TableRefused):
+        return _label(args, find_skill(data, args.skill, model), data)
+
+
+def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
+    from app.chat.skills import ask_skill, open_skill
+
+    text = args.question
     if text == "-":
         text = sys.stdin.buffer.read(_MAX_TEXT).decode("utf-8", "replace")
-    model = locate(full_name(args.model), data) if args.model else None
-    known = find_skill(data, args.skill, model)
-
-    def open_engine(folder: Path, rank: int | None) -> Engine:
-        return opening.open_engine(args.engine, folder, rank=rank)
-
-    (said,) = ask_skill(open_skill(known, data, open_engine), known, [text])
+    (said,) = ask_skill(open_skill(known, data, _opener(args)), known, [text])
     if args.json:
         json_line(said)
         return 0
@@ -59,6 +101,61 @@ def main(args: argparse.Namespace) -> int:
     for label, share in sorted(said.labels.items(), key=lambda one: -one[1]):
         print(f"  {label}  {100 * share:.1f} %", file=sys.stderr)
     return 0
+
+
+def _label(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
+    from app.chat.skills import load_skill, open_skill
+    from app.chat.whole_table import WORDS, Labelling, RowsDone, TableFound, TableOrder
+
+    if not 0 <= args.at_least <= 100:
+        raise WrongUsage("--at-least is a number of percent, 0 to 100.")
+    words = tuple(args.words.split(",")) if args.words else WORDS
+    if len(words) != len(WORDS):
+        raise WrongUsage(f"--words needs {len(WORDS)} words with commas between them.")
+    order = TableOrder(
+        source=args.file.expanduser().absolute(),
+        to=args.out.expanduser().absolute(),
+        text=tuple(args.text.split(",")) if args.text else (),
+        heading=None if args.heading is None else args.heading == "yes",
+        encoding=args.encoding,
+        at_least=args.at_least / 100,
+        words=words,
+        restart=args.restart,
+    )
+    labelling = Labelling(known, order)
+    stop_quietly("ask", args.attached)
+    line = TerminalLine()
+
+    def tell(event: JobEvent) -> None:
+        if args.json:
+            json_line(event)
+        elif isinstance(event, RowsDone):
+            line.progress(_progress(event), int(10 * event.share))
+        elif isinstance(event, TableFound):
+            line.say(*_found(event))
+        else:
+            line.say(str(getattr(event, "sentence", "")))
+
+    engine = open_skill(known, data, _opener(args))
+    labelling.run(engine, load_skill(engine, data, known), tell)
+    return 0
+
+
+def _opener(args: argparse.Namespace) -> Callable[[Path, int | None], Engine]:
+    return lambda folder, rank: opening.open_engine(args.engine, folder, rank=rank)
+
+
+def _found(event: TableFound) -> list[str]:
+    said = [*event.notes, f"{event.rows} rows; the text is in {' and '.join(event.text)}."]
+    said += [f"{event.have} rows are answered already."] if event.have else []
+    return [*said, *([event.blank.sentence] if event.blank is not None else [])]
+
+
+def _progress(event: RowsDone) -> str:
+    from app.common.text import span
+
+    left = f", {span(event.left_s)} left" if event.left_s else ""
+    return f"{event.have} of {event.total} rows{left}"
 
 
 def _kept(right: int, of: int) -> str:

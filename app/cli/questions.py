@@ -18,8 +18,10 @@ from app.node.history import history
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.amending import amended
 from app.sapo.sets.checks import Check, Rule
+from app.sapo.sets.columns import Chosen, Reading
+from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family
-from app.sapo.sets.tables import MAX_BYTES, Preview
+from app.sapo.sets.tables import Preview
 from engines import remedy
 
 SUMMARY = "bring questions of your own for your model to learn"
@@ -40,8 +42,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Question sets of your own. A file has a question and an answer in each row: CSV, TSV, JSON or JSON "
-        "lines, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME. "
+        "Question sets of your own. A file has a text and an answer in each row: CSV, XLSX, ODS, JSON, Markdown "
+        "and others, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME. "
         "In a private swarm, share NAME swaps answers with members who have the same file."
     )
     parser.add_argument("verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}")
@@ -65,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore", metavar="A,B", default="", help="add: accents and articles don't count")
     parser.add_argument("--instruction", metavar="TEXT", help="add: the line that every question is asked with")
     parser.add_argument("--tolerance", default="0", metavar="D", help="add: how far a number may be off (0)")
+    parser.add_argument("--text", metavar="COL[,COL]", default="", help="add: columns of the text; guessed")
+    parser.add_argument("--answer", metavar="COL", default="", help="add: the column of the answer; guessed")
+    parser.add_argument(
+        "--heading", choices=("yes", "no"), help="add: whether the first row names the columns; guessed"
+    )
+    parser.add_argument("--encoding", metavar="E", default="", help="add: the file's encoding; guessed")
     parser.add_argument("--dry-run", action="store_true", help="add: show what it would be, and keep nothing")
     parser.add_argument("--yes", action="store_true", help="remove: without asking")
     parser.add_argument("--stop", action="store_true", help="share: no longer")
@@ -118,16 +126,45 @@ def described(found: Preview) -> dict[str, Any]:
         "skipped": [
             {"row": one.row, "reason": one.reason.value, "like": one.like or None} for one in found.skipped
         ],
+        "skipped_counts": {reason.value: count for reason, count in found.counts.items()},
         "duplicates": found.duplicates,
-        "contradictions": len(found.contradictions),
+        "contradictions": found.contradictions,
+        "table": _reading(found.reading),
         "notes": list(found.notes),
     }
+
+
+def _reading(reading: Reading | None) -> dict[str, Any] | None:
+    if reading is None:
+        return None
+    return {
+        "columns": list(reading.columns),
+        "text": [reading.columns[at] for at in reading.text],
+        "answer": reading.columns[reading.answer],
+        "heading": reading.heading,
+        "encoding": reading.encoding,
+        "toss_up": reading.toss_up,
+        "first_rows": [list(row) for row in reading.shown],
+    }
+
+
+def _chosen(args: argparse.Namespace) -> Chosen:
+    return Chosen(
+        text=tuple(one.strip() for one in args.text.split(",") if one.strip()),
+        answer=args.answer,
+        heading=None if args.heading is None else args.heading == "yes",
+        encoding=args.encoding,
+    )
 
 
 def _add(args: argparse.Namespace, home: Path) -> int:
     if args.to:
         return _amend(args, home)
     found = _read(args, home, _rule(args))
+    if not found.usable:
+        if not (args.dry_run and args.json):
+            raise SetError(tables.reasons(found))
+        return _show(args, found)
     if args.dry_run:
         question_sets.check(found.made)
         return _show(args, found)
@@ -143,6 +180,8 @@ def _amend(args: argparse.Namespace, home: Path) -> int:
         raise WrongUsage("--to keeps the set's name, check and instruction: leave those options out.")
     one = question_sets.find(question_sets.stored_sets(home), args.to)
     read = _read(args, home, one.made.rule)
+    if not read.usable:
+        raise SetError(tables.reasons(read))
     rows = read.made.rows
     found = amended(one.made, rows) if args.dry_run else question_sets.amend(home, one.made.mark, rows)
     if args.json:
@@ -183,7 +222,7 @@ def _read(args: argparse.Namespace, home: Path, rule: Rule | None) -> Preview:
     else:
         with Path(args.what).expanduser().open("rb") as file:
             content, name = file.read(MAX_BYTES + 1), Path(args.what).stem
-    found = tables.read(content, args.name or name, rule)
+    found = tables.read(content, args.name or name, rule, _chosen(args))
     named = msgspec.structs.replace(
         found.made, name=args.name or found.made.name, instruction=args.instruction or found.made.instruction
     )
@@ -222,6 +261,12 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
     guessed = " Guessed from the answers; --check changes it." if found.guessed else ""
     print(f"Checked as {made.rule.check}. {checks.DESCRIPTIONS[made.rule.check]}{guessed}")
     print(f"Asked with: {made.asked_with}")
+    if (reading := found.reading) is not None:
+        named = " + ".join(reading.columns[at] for at in reading.text)
+        print(f"Columns: {', '.join(reading.columns)}")
+        print(f"Text: {named}. Answer: {reading.columns[reading.answer]}. --text and --answer change it.")
+        first = "names the columns" if reading.heading else "is a row like the others"
+        print(f"The first row {first} (--heading). Encoding: {reading.encoding or 'a spreadsheet has none'}.")
     for row in made.rows[:_SHOWN]:
         print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
     for template in made.templates[:_SHOWN]:
@@ -237,8 +282,8 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
 def _show_skipped(found: Preview) -> None:
     for one in found.skipped[:_SHOWN]:
         print(f"  row {one.row} left out: {one.reason}" + (f" (row {one.like})" if one.like else ""))
-    if len(found.skipped) > _SHOWN:
-        print(f"  and {len(found.skipped) - _SHOWN} more rows left out")
+    if (left := sum(found.counts.values())) > _SHOWN:
+        print(f"  {left} rows left out: " + ", ".join(f"{one} ({n})" for one, n in found.counts.items()))
 
 
 def warnings(made: QuestionSet) -> list[str]:

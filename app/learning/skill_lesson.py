@@ -1,8 +1,10 @@
 """The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
 
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
-falls linearly over the planned passes to a fifth, and stays there. The lesson ends when the loss on the rows
-aside has stopped falling, at the latest after EXTENT times the planned passes. Held-out rows decide nothing.
+falls linearly over the planned passes to a fifth, and stays there. Only the upper half of the layers learns: as
+much is right then, in half the time (LOG.md). After the planned passes the lesson goes on while the loss on
+the rows aside falls, at the latest to EXTENT times as many. During them that loss decides nothing: it rises
+with the certainty of the wrong answers, while more become right. Held-out rows decide nothing.
 When rows are added or corrected, the lesson goes on over all rows as after its planned passes (`going_on`).
 """
 
@@ -24,29 +26,37 @@ PART = 256
 """Maximum rows taught between two safe points."""
 MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
 """Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
-PATIENCE, EXTENT = 2, 3
-"""Passes without a lower loss after which the lesson ends, and how much longer than planned it may be."""
+EXTENT = 3
+"""How much longer than planned the lesson may be."""
+PATIENCE = 2
+"""Measurements that bring nothing, after which rounds end."""
 LEAST_RATE = 0.2
 """Share of the learning rate that is left after the planned passes."""
 
 
 class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a lesson is: rows taught, all passes together; the lowest loss on the rows aside (nats per
-    answer), and the measurements since."""
+    answer) from the last planned part on, and the measurements since."""
 
     taught: int = 0
     lowest: float | None = None
     since: int = 0
 
-    def after(self, taught: int, loss: float) -> LessonProgress:
-        """Returns the progress after another part, with the loss then."""
-        if self.lowest is None or loss < self.lowest:
-            return LessonProgress(taught=self.taught + taught, lowest=loss)
-        return LessonProgress(taught=self.taught + taught, lowest=self.lowest, since=self.since + 1)
+    def after(self, taught: int, loss: float, rows: int) -> LessonProgress:
+        """Returns the progress after another part, with the loss then, if `rows` rows are taught in a pass.
+
+        >>> planned = LessonProgress().after(640, 0.2, 160).after(160, 0.3, 160)
+        >>> planned, planned.over(160), planned.after(160, 0.4, 160).over(160)
+        (LessonProgress(taught=800, lowest=0.3, since=0), False, True)
+        """
+        done = self.taught + taught
+        if self.lowest is None or loss < self.lowest or done <= rows * passes(rows):
+            return LessonProgress(taught=done, lowest=loss)
+        return LessonProgress(taught=done, lowest=self.lowest, since=self.since + 1)
 
     def over(self, rows: int) -> bool:
-        """Whether the lesson is over, if `rows` rows are taught in it."""
-        return self.since >= PATIENCE * parts(rows) or self.taught >= EXTENT * rows * passes(rows)
+        """Whether the lesson is over, after a pass without a lower loss."""
+        return self.since >= parts(rows) or self.taught >= EXTENT * rows * passes(rows)
 
 
 class Practice(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +143,7 @@ def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -
         imitate(
             sequences_S[first : first + PER_STEP],
             LEARNING_RATE * max(LEAST_RATE, 1 - (taught + first) / planned),
+            upper=True,
         )
         for first in range(0, len(sequences_S), PER_STEP)
     ]

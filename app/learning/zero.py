@@ -58,9 +58,9 @@ def may_end(losses: Sequence[float]) -> bool:
     return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED_NATS
 
 
-def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:
+def imitate(sequences: Sequence[TokenSequence], rate: float, upper: bool = False) -> Batch:
     """Returns one supervised step: every token of every completion has the same weight, and the weights sum to
-    1."""
+    1. `upper`: as in the batch."""
     tokens = sum(len(sequence.completion_T) for sequence in sequences)
     rows = [
         Row(
@@ -70,4 +70,4 @@ def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:
         )
         for sequence in sequences
     ]
-    return Batch(rows_S=rows, learning_rate=rate)
+    return Batch(rows_S=rows, learning_rate=rate, upper=upper)

@@ -90,7 +90,7 @@ class SkillTraining:
         if self._counted is None:
             self._counted = (await skills.counted_right(tools, self.skill, answers),)
         if state.practice.done:
-            return row, answers, state
+            return self._beside(row), answers, state
         best = bool(state.round) and not state.lesson.since
         if state.taught:
             practice = await skills.practised(tools, state, self.skill)
@@ -106,4 +106,10 @@ class SkillTraining:
         if best:
             measured = msgspec.structs.replace(answers, counted=self._counted[0])
             await self._disk.write(lambda: flips.keep_best(self._folder, measured))
-        return row, answers, state
+        return self._beside(row), answers, state
+
+    def _beside(self, row: Probe) -> Probe:
+        """Returns a measurement with the share that counting letters gets right."""
+        assert self._counted is not None
+        (right,) = self._counted
+        return row if right is None else msgspec.structs.replace(row, letters=right / row.questions)

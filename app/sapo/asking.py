@@ -37,6 +37,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum tokens of an answer; None uses the model's own setting."""
     marked: bool = True
     """Whether the answer stands behind a mark, after the work; otherwise the whole reply is the answer."""
+    reads: int | None = None
+    """Maximum characters of a question that are read, its first ones; None reads all."""
 
     def token_limit(self, usual: int) -> int:
         """Returns the maximum tokens of an answer: the style's, or `usual`, the model's own setting."""
@@ -65,7 +67,8 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
         for example in examples
         for role, content in (("user", example.question), ("assistant", example.answer))
     ]
-    return [{"role": "system", "content": way.system}, *turns, {"role": "user", "content": question}]
+    asked = {"role": "user", "content": question[: way.reads]}
+    return [{"role": "system", "content": way.system}, *turns, asked]
 
 
 def read_answer(completion: str, marked: bool) -> str | None:

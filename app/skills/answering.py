@@ -74,7 +74,7 @@ def _labelled(engine: Engine, prompts_P: Sequence[Messages], labels: Sequence[st
 
 
 def _free(engine: Engine, prompts_P: Sequence[Messages], max_tokens: int) -> list[SkillAnswer | None]:
-    fits = [_encoded(engine, prompt, ("",)) is not None for prompt in prompts_P]
+    fits = [_encoded(engine, prompt, ("",), max_tokens) is not None for prompt in prompts_P]
     asked = [prompt for prompt, one in zip(prompts_P, fits, strict=True) if one]
     groups = engine.sample(asked, 1, max_tokens, 0, temperature=GREEDY) if asked else []
     said = [
@@ -93,12 +93,16 @@ def _free(engine: Engine, prompts_P: Sequence[Messages], max_tokens: int) -> lis
     return [next(answers) if one else None for one in fits]
 
 
-def _encoded(engine: Engine, prompt: Messages, replies: Sequence[str]) -> list[TokenSequence] | None:
-    """Returns the prompt with each reply as tokens; None if it does not fit."""
+def _encoded(
+    engine: Engine, prompt: Messages, replies: Sequence[str], more: int = 0
+) -> list[TokenSequence] | None:
+    """Returns the prompt with each reply as tokens; None if it doesn't fit, with `more` tokens after it."""
     try:
-        return [engine.encode(prompt, reply, True) for reply in replies]
+        found = [engine.encode(prompt, reply, True) for reply in replies]
     except EngineError:
         return None
+    longest = max(len(one.prompt_T) + len(one.completion_T) for one in found)
+    return found if longest + more <= (engine.info.context or longest + more) else None
 
 
 def softmax(logits: Sequence[float]) -> list[float]:

@@ -44,18 +44,24 @@ def predicted(taught: Sequence[tuple[str, str]], asked: Sequence[str]) -> list[s
     >>> predicted([("win cash now", "spam"), ("see you at home", "ham")] * 4, ["cash now", "at home"])
     ['spam', 'ham']
     """
-    labels = sorted({label for _, label in taught})
-    rows_SF = _matrix([text for text, _ in taught])
-    truth_SL = np.array([[label == one for one in labels] for _, label in taught], np.float32)
-    weights_FL = np.zeros((COLUMNS, len(labels)), np.float32)
+    return likeliest(_matrix([text for text, _ in taught]), [label for _, label in taught], _matrix(asked))
+
+
+def likeliest(
+    rows_SF: NDArray[np.float32], taught_S: Sequence[str], asked_PF: NDArray[np.float32]
+) -> list[str]:
+    """Returns the likeliest label of each row in `asked_PF`, by logistic regression on `rows_SF` with the
+    labels `taught_S`. Every row has length 1."""
+    labels = sorted({*taught_S})
+    truth_SL = np.array([[label == one for one in labels] for label in taught_S], np.float32)
+    weights_FL = np.zeros((rows_SF.shape[1], len(labels)), np.float32)
     bias_L = np.zeros(len(labels), np.float32)
     for step in range(_STEPS):
-        apart_SL = (_shares(rows_SF @ weights_FL + bias_L) - truth_SL) / len(taught)
+        apart_SL = (_shares(rows_SF @ weights_FL + bias_L) - truth_SL) / len(taught_S)
         rate = _RATE * (1 - step / _STEPS)
         weights_FL -= rate * (rows_SF.T @ apart_SL + _DECAY * weights_FL)
         bias_L -= rate * apart_SL.sum(0)
-    found = (_matrix(asked) @ weights_FL + bias_L).argmax(1) if asked else []
-    return [labels[int(place)] for place in found]
+    return [labels[int(place)] for place in (asked_PF @ weights_FL + bias_L).argmax(1)]
 
 
 def _matrix(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -16,6 +16,9 @@ from app.sapo.sets.tables import clean
 _MIN_TOKENS, _MAX_TOKENS = 8, 256
 WORKED_TOKENS = 64
 """Maximum tokens of an answer with its work."""
+READS = 500
+"""Characters of a text to sort that are read. A lesson on whole mails takes three times as long, and sorts them
+no better (LOG.md)."""
 
 
 class Skill:
@@ -44,11 +47,12 @@ class Skill:
 
     @cached_property
     def way(self) -> Way:
-        """How it is asked: the instruction as the system line, the text as it is, the answer alone unless work
-        comes first."""
+        """How it is asked: the instruction as the system line, the text as it is, the beginning of one to sort,
+        and the answer alone unless work comes first."""
         longest = max((len(one.answer.encode()) for one in self.examples), default=MAX_TRUTH)
         most = WORKED_TOKENS if self.marked else min(_MAX_TOKENS, max(_MIN_TOKENS, longest + 2))
-        return Way(name=self.slug, system=self.instruction, max_tokens=most, marked=self.marked)
+        reads = READS if self.labels else None
+        return Way(name=self.slug, system=self.instruction, max_tokens=most, marked=self.marked, reads=reads)
 
     @property
     def max_tokens(self) -> int:

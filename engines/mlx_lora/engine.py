@@ -88,6 +88,7 @@ class MlxEngine:
             trainable=self._adapter.values.size,
             threads=1,
             memory_budget_mb=budget // MB,
+            context=shape.context,
             talks=self._text.talks,
         )
 

@@ -119,6 +119,7 @@ class Base:
             trainable=trainable,
             threads=self.placement.threads,
             memory_budget_mb=self.placement.budget_bytes // MB,
+            context=self.network.context,
             talks=self.text.talks,
         )
 

@@ -61,6 +61,7 @@ class Learner:
 
     def __init__(self, network: Network, limits: BatchLimits, notice: Callable[[str], None]) -> None:
         self.network, self.limits, self._notice = network, limits, notice
+        self._upper = False
 
     def step(self, adapter: Adapter, batch: Batch) -> StepStats:
         """Minimises the batch's weighted loss by one AdamW step. Raises EngineError for malformed rows, a loss
@@ -69,6 +70,7 @@ class Learner:
         rows = weighted_rows(batch, self.network.vocabulary)
         if not rows:
             return NO_STEP
+        self._upper = batch.upper
         loss, apart, pieces = memory_recovery(self.network.device).retry_learning(
             lambda: self._gather_gradient(adapter, rows, batch), self.limits, self._notice
         )
@@ -88,7 +90,7 @@ class Learner:
         check_tokens(pairs_S, network.vocabulary)
 
         def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
-            states = network.states(adapter, part, checkpointing=False)
+            states = network.states(adapter, part, checkpointing=False, upper=self._upper)
             out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
             return out
 
@@ -111,7 +113,8 @@ class Learner:
         pieces = micro_batches(sequences, self.limits.tokens, network.shares_prompts(checkpointing))
         total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
         for piece in pieces:
-            states = network.states(adapter, [sequences[index] for index in piece], checkpointing)
+            some = [sequences[index] for index in piece]
+            states = network.states(adapter, some, checkpointing, self._upper)
             targets = _targets([rows[index] for index in piece], network.device, batch.sampler_cap)
             loss, apart = weighted_loss(states, targets, batch.clip)
             loss.backward()  # type: ignore[no-untyped-call]

@@ -104,6 +104,10 @@
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
   <message>
+   <source>Dashed: counting letters, {share}</source>
+   <translation>Gestrichelt: Buchstaben zählen, {share}</translation>
+  </message>
+  <message>
    <source>Rows kept aside that are right</source>
    <translation>Richtige unter den beiseitegelegten Zeilen</translation>
   </message>
@@ -883,6 +887,62 @@
    <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit dem Namen „puzzles“ antwortet dein Modell, wie es gelernt hat.</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+  </message>
+  <message>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt.</translation>
+  </message>
+  <message>
+   <source>How, for each program</source>
+   <translation>So geht's in jedem Programm</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to ask it from other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um es aus anderen Programmen auf diesem Computer zu fragen.</translation>
+  </message>
+  <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Copy a command that asks it</source>
+   <translation>Befehl kopieren, der es fragt</translation>
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
+   <source>A text</source>
+   <translation>Ein Text</translation>
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>In a terminal</source>
+   <translation>Im Terminal</translation>
+  </message>
+  <message>
    <source>Use a .gguf file, or drop it onto the window</source>
    <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
   </message>
@@ -908,10 +968,6 @@
   <message>
    <source>Models ({pattern})</source>
    <translation>Modelle ({pattern})</translation>
-  </message>
-  <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit dem Namen „puzzles“ antwortet dein Modell, wie es gelernt hat.</translation>
   </message>
   <message>
    <source>Models</source>
@@ -973,10 +1029,6 @@
    <translation>Eine GGUF-Datei</translation>
   </message>
   <message>
-   <source>How, for each program</source>
-   <translation>So geht's in jedem Programm</translation>
-  </message>
-  <message>
    <source>On this computer</source>
    <translation>Auf diesem Computer</translation>
   </message>
@@ -985,36 +1037,8 @@
    <translation>Verfügbar</translation>
   </message>
   <message>
-   <source>Address</source>
-   <translation>Adresse</translation>
-  </message>
-  <message>
-   <source>Token</source>
-   <translation>Token</translation>
-  </message>
-  <message>
-   <source>Model</source>
-   <translation>Modell</translation>
-  </message>
-  <message>
-   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
-   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
-  </message>
-  <message>
-   <source>Copy name</source>
-   <translation>Namen kopieren</translation>
-  </message>
-  <message>
-   <source>Opening …</source>
-   <translation>Wird geöffnet …</translation>
-  </message>
-  <message>
-   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
    <source>Looking at what fits.</source>
@@ -1725,381 +1749,6 @@
    <translation>Lizenz</translation>
   </message>
   <message>
-   <source>Text</source>
-   <translation>Text</translation>
-  </message>
-  <message>
-   <source>One of several answers</source>
-   <translation>Eine von mehreren Antworten</translation>
-  </message>
-  <message>
-   <source>Number</source>
-   <translation>Zahl</translation>
-  </message>
-  <message>
-   <source>Choice</source>
-   <translation>Auswahl</translation>
-  </message>
-  <message>
-   <source>List, in order</source>
-   <translation>Liste, in Reihenfolge</translation>
-  </message>
-  <message>
-   <source>List, in any order</source>
-   <translation>Liste, Reihenfolge egal</translation>
-  </message>
-  <message>
-   <source>Date</source>
-   <translation>Datum</translation>
-  </message>
-  <message>
-   <source>True or false</source>
-   <translation>Wahr oder falsch</translation>
-  </message>
-  <message>
-   <source>JSON fields</source>
-   <translation>JSON-Felder</translation>
-  </message>
-  <message>
-   <source>{n} of {of} rows kept aside are right.</source>
-   <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
-  </message>
-  <message>
-   <source>CSV, JSON or text. You can also drop it here.</source>
-   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
-  </message>
-  <message>
-   <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
-   <translation>Bring eine Tabelle mit Texten und Antworten mit, und dein Modell lernt sie. Dann frag es. Alles bleibt hier.</translation>
-  </message>
-  <message>
-   <source>question, answer
-Capital of France?, Paris
-
-Calculate {a} * {b}.
-a: 2-12
-b: 2-12
-answer: a*b</source>
-   <translation>frage, antwort
-Hauptstadt von Frankreich?, Paris
-
-Calculate {a} * {b}.
-a: 2-12
-b: 2-12
-answer: a*b</translation>
-  </message>
-  <message>
-   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
-   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>Your class offers {name}, {n} question.</source>
-   <translation>Deine Klasse bietet {name} an, {n} Frage.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Your class offers {name}, {n} questions.</source>
-   <translation>
-    <numerusform>Deine Klasse bietet {name} an, {n} Frage.</numerusform>
-    <numerusform>Deine Klasse bietet {name} an, {n} Fragen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Members of your private swarm who have the same file swap answers. No one else can read them.</source>
-   <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
-  </message>
-  <message>
-   <source>{name} and what your model learned from it will be deleted.</source>
-   <translation>{name} wird gelöscht, auch was dein Modell daraus gelernt hat.</translation>
-  </message>
-  <message>
-   <source>Other programs call it {name}.</source>
-   <translation>In anderen Programmen heißt es {name}.</translation>
-  </message>
-  <message>
-   <source>Examples</source>
-   <translation>Beispiele</translation>
-  </message>
-  <message>
-   <source>Paste or type</source>
-   <translation>Einfügen oder tippen</translation>
-  </message>
-  <message>
-   <source>Questions and answers</source>
-   <translation>Fragen und Antworten</translation>
-  </message>
-  <message>
-   <source>Show me</source>
-   <translation>Zeig mir</translation>
-  </message>
-  <message>
-   <source>My questions</source>
-   <translation>Meine Fragen</translation>
-  </message>
-  <message>
-   <source>Name</source>
-   <translation>Name</translation>
-  </message>
-  <message>
-   <source>How answers are checked</source>
-   <translation>Wie Antworten geprüft werden</translation>
-  </message>
-  <message>
-   <source>The line that every question is asked with</source>
-   <translation>Die Zeile, mit der jede Frage gestellt wird</translation>
-  </message>
-  <message>
-   <source>Add and learn</source>
-   <translation>Hinzufügen und lernen</translation>
-  </message>
-  <message>
-   <source>A fifth</source>
-   <translation>Ein Fünftel</translation>
-  </message>
-  <message>
-   <source>Added. Your model learns them now.</source>
-   <translation>Hinzugefügt. Dein Modell lernt sie jetzt.</translation>
-  </message>
-  <message>
-   <source>Look at it</source>
-   <translation>Ansehen</translation>
-  </message>
-  <message>
-   <source>No, thanks</source>
-   <translation>Nein, danke</translation>
-  </message>
-  <message>
-   <source>Learn {name}</source>
-   <translation>{name} lernen</translation>
-  </message>
-  <message>
-   <source>Deletes {name}</source>
-   <translation>Löscht {name}</translation>
-  </message>
-  <message>
-   <source>A text as in your table</source>
-   <translation>Ein Text wie in deiner Tabelle</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
-  </message>
-  <message>
-   <source>{n} % sure.</source>
-   <translation>{n} % sicher.</translation>
-  </message>
-  <message>
-   <source>“{answer}” alone: {n}.</source>
-   <translation>„{answer}“ allein: {n}.</translation>
-  </message>
-  <message>
-   <source>Counting letters: {n}.</source>
-   <translation>Buchstaben zählen: {n}.</translation>
-  </message>
-  <message>
-   <source>“{answer}” alone would be right in {n} of 100.</source>
-   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
-  </message>
-  <message>
-   <source>With fewer than {n} questions the curve will be rough.</source>
-   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
-  </message>
-  <message>
-   <source>Row {n} is left out: {reason}.</source>
-   <translation>Zeile {n} fehlt: {reason}.</translation>
-  </message>
-  <message>
-   <source>{n} more row is left out.</source>
-   <translation>{n} weitere Zeile fehlt.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} more rows are left out.</source>
-   <translation>
-    <numerusform>{n} weitere Zeile fehlt.</numerusform>
-    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Your own questions</source>
-   <translation>Deine eigenen Fragen</translation>
-  </message>
-  <message>
-   <source>Shoal guessed this from the answers.</source>
-   <translation>Das hat Shoal aus den Antworten geraten.</translation>
-  </message>
-  <message>
-   <source>Ask it</source>
-   <translation>Frag es</translation>
-  </message>
-  <message>
-   <source>Stop sharing</source>
-   <translation>Nicht mehr teilen</translation>
-  </message>
-  <message>
-   <source>Share with members</source>
-   <translation>Mit Mitgliedern teilen</translation>
-  </message>
-  <message>
-   <source>Delete these questions?</source>
-   <translation>Diese Fragen löschen?</translation>
-  </message>
-  <message>
-   <source>No answer</source>
-   <translation>Keine Antwort</translation>
-  </message>
-  <message>
-   <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
-   <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
-  </message>
-  <message>
-   <source>{path} can't be read ({why}).</source>
-   <translation>{path} lässt sich nicht lesen ({why}).</translation>
-  </message>
-  <message>
-   <source>Tables and text</source>
-   <translation>Tabellen und Text</translation>
-  </message>
-  <message>
-   <source>Check answers as</source>
-   <translation>Antworten prüfen als</translation>
-  </message>
-  <message>
-   <source>Asked with</source>
-   <translation>Gefragt mit</translation>
-  </message>
-  <message>
-   <source>Asks {name}</source>
-   <translation>Fragt {name}</translation>
-  </message>
-  <message>
-   <source>{path} can't be deleted ({why}).</source>
-   <translation>{path} lässt sich nicht löschen ({why}).</translation>
-  </message>
-  <message>
-   <source>Level {n} since {day}</source>
-   <translation>Stufe {n} seit {day}</translation>
-  </message>
-  <message>
-   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
-   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
-  </message>
-  <message>
-   <source>The first measurement brings a tile for every kind of puzzle.</source>
-   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
-  </message>
-  <message>
-   <source>Begun alone: {own}. From other models: {others}.</source>
-   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
-  </message>
-  <message>
-   <source>Learned from {name}</source>
-   <translation>Gelernt von {name}</translation>
-  </message>
-  <message>
-   <source>No right answer in practice yet</source>
-   <translation>Beim Üben noch keine richtige Antwort</translation>
-  </message>
-  <message>
-   <source>First solved in practice on {day}</source>
-   <translation>Beim Üben zuerst gelöst am {day}</translation>
-  </message>
-  <message>
-   <source>Level {n} now</source>
-   <translation>Jetzt Stufe {n}</translation>
-  </message>
-  <message>
-   <source>{now}, reached {n} on {day}</source>
-   <translation>{now}, am {day} war es {n}</translation>
-  </message>
-  <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
-  </message>
-  <message>
-   <source>Skills</source>
-   <translation>Können</translation>
-  </message>
-  <message>
-   <source>Find a puzzle</source>
-   <translation>Rätsel suchen</translation>
-  </message>
-  <message>
-   <source>No puzzles measured yet</source>
-   <translation>Noch keine Rätsel gemessen</translation>
-  </message>
-  <message>
-   <source>From {name} and {n} other</source>
-   <translation>Von {name} und {n} weiterem</translation>
-  </message>
-  <message numerus="yes">
-   <source>From {name} and {n} others</source>
-   <translation>
-    <numerusform>Von {name} und {n} weiterem</numerusform>
-    <numerusform>Von {name} und {n} weiteren</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now right</source>
-   <translation>
-    <numerusform>{n} jetzt richtig</numerusform>
-    <numerusform>{n} jetzt richtig</numerusform>
-   </translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now wrong</source>
-   <translation>
-    <numerusform>{n} jetzt falsch</numerusform>
-    <numerusform>{n} jetzt falsch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save</source>
-   <translation>Speichern</translation>
-  </message>
-  <message>
-   <source>Too hard yet: {hard}.</source>
-   <translation>Noch zu schwer: {hard}.</translation>
-  </message>
-  <message>
-   <source>Too hard yet: {families}.</source>
-   <translation>Noch zu schwer: {families}.</translation>
-  </message>
-  <message>
-   <source>No puzzle is called that.</source>
-   <translation>So heißt kein Rätsel.</translation>
-  </message>
-  <message>
-   <source>Save as CSV</source>
-   <translation>Als CSV speichern</translation>
-  </message>
-  <message>
-   <source>Before and after</source>
-   <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Compared on the {n} puzzles it was asked both times.</source>
-   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
-  </message>
-  <message>
-   <source>The CSV has all of them.</source>
-   <translation>Die CSV-Datei hat alle.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}).</source>
-   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
-  </message>
-  <message>
-   <source>Other</source>
-   <translation>Andere</translation>
-  </message>
-  <message>
    <source>{right} of {n} answer right</source>
    <translation>{right} von {n} Antwort richtig</translation>
   </message>
@@ -2456,6 +2105,10 @@ answer: a*b</translation>
   <message>
    <source>Shoal reads its own folder and the models that other apps downloaded. Your puzzle answers go out only after you say yes to the text.</source>
    <translation>Shoal liest seinen eigenen Ordner und Modelle, die andere Apps geladen haben. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+  </message>
+  <message>
+   <source>Your own questions</source>
+   <translation>Deine eigenen Fragen</translation>
   </message>
   <message>
    <source>Your questions, their answers and what your model says to them stay here.</source>
@@ -2945,6 +2598,10 @@ answer: a*b</translation>
    <translation>Eine Weile pausieren</translation>
   </message>
   <message>
+   <source>Skills</source>
+   <translation>Können</translation>
+  </message>
+  <message>
    <source>Swarm</source>
    <translation>Schwarm</translation>
   </message>
@@ -2963,6 +2620,613 @@ answer: a*b</translation>
   <message>
    <source>Keep learning, minimised</source>
    <translation>Weiterlernen, verkleinert</translation>
+  </message>
+  <message>
+   <source>Text</source>
+   <translation>Text</translation>
+  </message>
+  <message>
+   <source>One of several answers</source>
+   <translation>Eine von mehreren Antworten</translation>
+  </message>
+  <message>
+   <source>Number</source>
+   <translation>Zahl</translation>
+  </message>
+  <message>
+   <source>Choice</source>
+   <translation>Auswahl</translation>
+  </message>
+  <message>
+   <source>List, in order</source>
+   <translation>Liste, in Reihenfolge</translation>
+  </message>
+  <message>
+   <source>List, in any order</source>
+   <translation>Liste, Reihenfolge egal</translation>
+  </message>
+  <message>
+   <source>Date</source>
+   <translation>Datum</translation>
+  </message>
+  <message>
+   <source>True or false</source>
+   <translation>Wahr oder falsch</translation>
+  </message>
+  <message>
+   <source>JSON fields</source>
+   <translation>JSON-Felder</translation>
+  </message>
+  <message>
+   <source>CSV, JSON or text. You can also drop it here.</source>
+   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
+   <translation>Bring eine Tabelle mit Texten und Antworten mit, und dein Modell lernt sie. Dann frag es. Alles bleibt hier.</translation>
+  </message>
+  <message>
+   <source>The starter only knows puzzles. To learn your own table, pick a model that reads.</source>
+   <translation>Der Starter kennt nur Rätsel. Wähl für deine eigene Tabelle ein Modell, das lesen kann.</translation>
+  </message>
+  <message>
+   <source>question, answer
+Capital of France?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</source>
+   <translation>frage, antwort
+Hauptstadt von Frankreich?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</translation>
+  </message>
+  <message>
+   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
+   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>Your class offers {name}, {n} question.</source>
+   <translation>Deine Klasse bietet {name} an, {n} Frage.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your class offers {name}, {n} questions.</source>
+   <translation>
+    <numerusform>Deine Klasse bietet {name} an, {n} Frage.</numerusform>
+    <numerusform>Deine Klasse bietet {name} an, {n} Fragen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>New rows: {new}. Corrected: {corrected}. It learns on.</source>
+   <translation>Neue Zeilen: {new}. Verbessert: {corrected}. Es lernt weiter.</translation>
+  </message>
+  <message>
+   <source>{name} and what your model learned from it will be deleted.</source>
+   <translation>{name} wird gelöscht, auch was dein Modell daraus gelernt hat.</translation>
+  </message>
+  <message>
+   <source>Examples</source>
+   <translation>Beispiele</translation>
+  </message>
+  <message>
+   <source>Paste or type</source>
+   <translation>Einfügen oder tippen</translation>
+  </message>
+  <message>
+   <source>Questions and answers</source>
+   <translation>Fragen und Antworten</translation>
+  </message>
+  <message>
+   <source>Show me</source>
+   <translation>Zeig mir</translation>
+  </message>
+  <message>
+   <source>My questions</source>
+   <translation>Meine Fragen</translation>
+  </message>
+  <message>
+   <source>Name</source>
+   <translation>Name</translation>
+  </message>
+  <message>
+   <source>How answers are checked</source>
+   <translation>Wie Antworten geprüft werden</translation>
+  </message>
+  <message>
+   <source>The line that every question is asked with</source>
+   <translation>Die Zeile, mit der jede Frage gestellt wird</translation>
+  </message>
+  <message>
+   <source>Add and learn</source>
+   <translation>Hinzufügen und lernen</translation>
+  </message>
+  <message>
+   <source>A fifth</source>
+   <translation>Ein Fünftel</translation>
+  </message>
+  <message>
+   <source>Added. Your model learns them now.</source>
+   <translation>Hinzugefügt. Dein Modell lernt sie jetzt.</translation>
+  </message>
+  <message>
+   <source>Look at it</source>
+   <translation>Ansehen</translation>
+  </message>
+  <message>
+   <source>No, thanks</source>
+   <translation>Nein, danke</translation>
+  </message>
+  <message>
+   <source>Your table has this already.</source>
+   <translation>Das steht schon in deiner Tabelle.</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
+  </message>
+  <message>
+   <source>With fewer than {n} questions the curve will be rough.</source>
+   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
+  </message>
+  <message>
+   <source>Row {n} is left out: {reason}.</source>
+   <translation>Zeile {n} fehlt: {reason}.</translation>
+  </message>
+  <message>
+   <source>{n} more row is left out.</source>
+   <translation>{n} weitere Zeile fehlt.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} more rows are left out.</source>
+   <translation>
+    <numerusform>{n} weitere Zeile fehlt.</numerusform>
+    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Shoal guessed this from the answers.</source>
+   <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Add to {name}</source>
+   <translation>Zu {name} hinzufügen</translation>
+  </message>
+  <message>
+   <source>Added. Pick a model to learn it with.</source>
+   <translation>Hinzugefügt. Wähl ein Modell, das sie lernt.</translation>
+  </message>
+  <message>
+   <source>Another table</source>
+   <translation>Noch eine Tabelle</translation>
+  </message>
+  <message>
+   <source>Delete these questions?</source>
+   <translation>Diese Fragen löschen?</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}).</source>
+   <translation>{path} lässt sich nicht lesen ({why}).</translation>
+  </message>
+  <message>
+   <source>Tables and text</source>
+   <translation>Tabellen und Text</translation>
+  </message>
+  <message>
+   <source>Check answers as</source>
+   <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>Asked with</source>
+   <translation>Gefragt mit</translation>
+  </message>
+  <message>
+   <source>{path} can't be deleted ({why}).</source>
+   <translation>{path} lässt sich nicht löschen ({why}).</translation>
+  </message>
+  <message>
+   <source>{n} of {of} rows kept aside are right.</source>
+   <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
+  </message>
+  <message>
+   <source>Learn {name}</source>
+   <translation>{name} lernen</translation>
+  </message>
+  <message>
+   <source>More about {name}</source>
+   <translation>Mehr zu {name}</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone: {n}.</source>
+   <translation>„{answer}“ allein: {n}.</translation>
+  </message>
+  <message>
+   <source>Counting letters: {n}.</source>
+   <translation>Buchstaben zählen: {n}.</translation>
+  </message>
+  <message>
+   <source>Ask it</source>
+   <translation>Frag es</translation>
+  </message>
+  <message>
+   <source>Asks {name}</source>
+   <translation>Fragt {name}</translation>
+  </message>
+  <message>
+   <source>Label a table</source>
+   <translation>Tabelle beschriften</translation>
+  </message>
+  <message>
+   <source>Use it elsewhere</source>
+   <translation>Anderswo nutzen</translation>
+  </message>
+  <message>
+   <source>Teach it more</source>
+   <translation>Mehr beibringen</translation>
+  </message>
+  <message>
+   <source>Learn</source>
+   <translation>Lernen</translation>
+  </message>
+  <message>
+   <source>Stop sharing</source>
+   <translation>Nicht mehr teilen</translation>
+  </message>
+  <message>
+   <source>Share with members</source>
+   <translation>Mit Mitgliedern teilen</translation>
+  </message>
+  <message>
+   <source>answer</source>
+   <translation>Antwort</translation>
+  </message>
+  <message>
+   <source>how sure</source>
+   <translation>wie sicher</translation>
+  </message>
+  <message>
+   <source>empty</source>
+   <translation>leer</translation>
+  </message>
+  <message>
+   <source>too long</source>
+   <translation>zu lang</translation>
+  </message>
+  <message>
+   <source>no answer</source>
+   <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>Excel, LibreOffice, CSV or JSON lines. You can also drop it here.</source>
+   <translation>Excel, LibreOffice, CSV oder JSON-Zeilen. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside, {n} keep their answer, and {right} of those are right. With every answer kept, {all} are right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen behalten {n} ihre Antwort, und {right} davon sind richtig. Bleibt jede Antwort stehen, sind es {all}.</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows have an answer.</source>
+   <translation>{n} von {total} Zeilen haben eine Antwort.</translation>
+  </message>
+  <message>
+   <source>{name} labelled</source>
+   <translation>{name} beschriftet</translation>
+  </message>
+  <message>
+   <source>Label a table …</source>
+   <translation>Tabelle beschriften …</translation>
+  </message>
+  <message>
+   <source>Open it</source>
+   <translation>Öffnen</translation>
+  </message>
+  <message>
+   <source>Open the folder</source>
+   <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>The first row names the columns</source>
+   <translation>Die erste Zeile nennt die Spalten</translation>
+  </message>
+  <message>
+   <source>Column with the text</source>
+   <translation>Spalte mit dem Text</translation>
+  </message>
+  <message>
+   <source>Second column with text</source>
+   <translation>Zweite Spalte mit Text</translation>
+  </message>
+  <message>
+   <source>Leave blank below</source>
+   <translation>Leer lassen unter</translation>
+  </message>
+  <message>
+   <source>and no other</source>
+   <translation>und keiner anderen</translation>
+  </message>
+  <message>
+   <source>The answers go into a new file beside it: {name}</source>
+   <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>Stopped. What's done is kept: label it again to continue.</source>
+   <translation>Angehalten. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>{n} row is left blank.</source>
+   <translation>{n} Zeile bleibt leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are left blank.</source>
+   <translation>
+    <numerusform>{n} Zeile bleibt leer.</numerusform>
+    <numerusform>{n} Zeilen bleiben leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is empty.</source>
+   <translation>{n} Zeile ist leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are empty.</source>
+   <translation>
+    <numerusform>{n} Zeile ist leer.</numerusform>
+    <numerusform>{n} Zeilen sind leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is too long.</source>
+   <translation>{n} Zeile ist zu lang.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are too long.</source>
+   <translation>
+    <numerusform>{n} Zeile ist zu lang.</numerusform>
+    <numerusform>{n} Zeilen sind zu lang.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row has no answer.</source>
+   <translation>{n} Zeile hat keine Antwort.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows have no answer.</source>
+   <translation>
+    <numerusform>{n} Zeile hat keine Antwort.</numerusform>
+    <numerusform>{n} Zeilen haben keine Antwort.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The table changed meanwhile: the rows are as they were at the start.</source>
+   <translation>Die Tabelle hat sich inzwischen geändert: Die Zeilen sind wie am Anfang.</translation>
+  </message>
+  <message>
+   <source>Labelled rows</source>
+   <translation>Beschriftete Zeilen</translation>
+  </message>
+  <message>
+   <source>What's done is kept. Label again to continue.</source>
+   <translation>Was fertig ist, bleibt. Beschrifte noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>and {column}</source>
+   <translation>und {column}</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows</source>
+   <translation>{n} von {total} Zeilen</translation>
+  </message>
+  <message>
+   <source>It stopped. What's done is kept: label it again to continue.</source>
+   <translation>Es hat aufgehört. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>{n} % sure</source>
+   <translation>{n} % sicher</translation>
+  </message>
+  <message>
+   <source>The text is in</source>
+   <translation>Der Text steht in</translation>
+  </message>
+  <message>
+   <source>Label</source>
+   <translation>Beschriften</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
+  </message>
+  <message>
+   <source>Level {n} since {day}</source>
+   <translation>Stufe {n} seit {day}</translation>
+  </message>
+  <message>
+   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
+   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
+  </message>
+  <message>
+   <source>The first measurement brings a tile for every kind of puzzle.</source>
+   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+  </message>
+  <message>
+   <source>Begun alone: {own}. From other models: {others}.</source>
+   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
+  </message>
+  <message>
+   <source>Learned from {name}</source>
+   <translation>Gelernt von {name}</translation>
+  </message>
+  <message>
+   <source>No right answer in practice yet</source>
+   <translation>Beim Üben noch keine richtige Antwort</translation>
+  </message>
+  <message>
+   <source>First solved in practice on {day}</source>
+   <translation>Beim Üben zuerst gelöst am {day}</translation>
+  </message>
+  <message>
+   <source>Level {n} now</source>
+   <translation>Jetzt Stufe {n}</translation>
+  </message>
+  <message>
+   <source>{now}, reached {n} on {day}</source>
+   <translation>{now}, am {day} war es {n}</translation>
+  </message>
+  <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
+   <source>Find a puzzle</source>
+   <translation>Rätsel suchen</translation>
+  </message>
+  <message>
+   <source>No puzzles measured yet</source>
+   <translation>Noch keine Rätsel gemessen</translation>
+  </message>
+  <message>
+   <source>From {name} and {n} other</source>
+   <translation>Von {name} und {n} weiterem</translation>
+  </message>
+  <message numerus="yes">
+   <source>From {name} and {n} others</source>
+   <translation>
+    <numerusform>Von {name} und {n} weiterem</numerusform>
+    <numerusform>Von {name} und {n} weiteren</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>A signed file, and a page to show</source>
+   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now right</source>
+   <translation>
+    <numerusform>{n} jetzt richtig</numerusform>
+    <numerusform>{n} jetzt richtig</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now wrong</source>
+   <translation>
+    <numerusform>{n} jetzt falsch</numerusform>
+    <numerusform>{n} jetzt falsch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save</source>
+   <translation>Speichern</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {hard}.</source>
+   <translation>Noch zu schwer: {hard}.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {families}.</source>
+   <translation>Noch zu schwer: {families}.</translation>
+  </message>
+  <message>
+   <source>No puzzle is called that.</source>
+   <translation>So heißt kein Rätsel.</translation>
+  </message>
+  <message>
+   <source>Save as CSV</source>
+   <translation>Als CSV speichern</translation>
+  </message>
+  <message>
+   <source>Before and after</source>
+   <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Compared on the {n} puzzles it was asked both times.</source>
+   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
+  </message>
+  <message>
+   <source>The CSV has all of them.</source>
+   <translation>Die CSV-Datei hat alle.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}).</source>
+   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
+  </message>
+  <message>
+   <source>Other</source>
+   <translation>Andere</translation>
+  </message>
+  <message>
+   <source>Files for other programs. They answer as it does here.</source>
+   <translation>Dateien für andere Programme. Sie antworten dort wie hier.</translation>
+  </message>
+  <message>
+   <source>A text as in your table</source>
+   <translation>Ein Text wie in deiner Tabelle</translation>
+  </message>
+  <message>
+   <source>Teach it this</source>
+   <translation>Das beibringen</translation>
+  </message>
+  <message>
+   <source>Right would be</source>
+   <translation>Richtig wäre</translation>
+  </message>
+  <message>
+   <source>{n} % sure.</source>
+   <translation>{n} % sicher.</translation>
+  </message>
+  <message>
+   <source>Take it away</source>
+   <translation>Mitnehmen</translation>
+  </message>
+  <message>
+   <source>Add rows from a file</source>
+   <translation>Zeilen aus einer Datei</translation>
+  </message>
+  <message>
+   <source>More rows help most. Correct wrong answers in “Ask it”, or add a table with more of them.</source>
+   <translation>Mehr Zeilen helfen am meisten. Verbessere falsche Antworten unter „Frag es“, oder füg eine Tabelle mit weiteren hinzu.</translation>
+  </message>
+  <message>
+   <source>The right answer</source>
+   <translation>Die richtige Antwort</translation>
+  </message>
+  <message>
+   <source>Adds the row to your table</source>
+   <translation>Nimmt die Zeile in deine Tabelle auf</translation>
+  </message>
+  <message>
+   <source>No answer</source>
+   <translation>Keine Antwort</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
+  </message>
+  <message>
+   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
+   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
+  </message>
+  <message>
+   <source>The whole model, for transformers …</source>
+   <translation>Das ganze Modell, für transformers …</translation>
+  </message>
+  <message>
+   <source>A row that is there already gets the new answer</source>
+   <translation>Eine Zeile, die es schon gibt, bekommt die neue Antwort</translation>
+  </message>
+  <message>
+   <source>Rows of each answer: {counts}</source>
+   <translation>Zeilen je Antwort: {counts}</translation>
   </message>
   <message>
    <source>{n} model says yours taught it: {kinds}.</source>
@@ -3908,10 +4172,6 @@ answer: a*b</translation>
    <translation>Runde {n} von {all}</translation>
   </message>
   <message>
-   <source>, about {span}</source>
-   <translation>, etwa {span}</translation>
-  </message>
-  <message>
    <source>looking for puzzles that suit it, kind {n} of {all}</source>
    <translation>sucht passende Rätsel, Art {n} von {all}</translation>
   </message>
@@ -4058,6 +4318,10 @@ answer: a*b</translation>
   <message>
    <source>measuring, </source>
    <translation>Messung, </translation>
+  </message>
+  <message>
+   <source>learning your rows</source>
+   <translation>lernt deine Zeilen</translation>
   </message>
   <message>
    <source>learning from the answers</source>
@@ -4226,12 +4490,16 @@ answer: a*b</translation>
    <translation>Testet …</translation>
   </message>
   <message>
-   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
-   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
+   <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
+   <translation>Es lernt, was du ihm zeigst: deine eigene Tabelle mit Texten und Antworten, oder Rätsel. Für sich allein, oder zusammen mit den Modellen anderer.</translation>
   </message>
   <message>
    <source>Starts right away with the built-in model</source>
    <translation>Beginnt sofort mit dem eingebauten Modell</translation>
+  </message>
+  <message>
+   <source>Learn a table of yours: texts and the right answers. Then ask it</source>
+   <translation>Lernt eine Tabelle von dir: Texte und die richtigen Antworten. Danach kannst du es fragen</translation>
   </message>
   <message>
    <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
@@ -4264,6 +4532,10 @@ answer: a*b</translation>
   <message>
    <source>Two quick questions. No account.</source>
    <translation>Zwei kurze Fragen. Kein Konto.</translation>
+  </message>
+  <message>
+   <source>I have my own table</source>
+   <translation>Ich habe eine eigene Tabelle</translation>
   </message>
   <message>
    <source>With whom</source>
@@ -4361,10 +4633,6 @@ answer: a*b</translation>
    <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
   </message>
   <message>
-   <source>no answer</source>
-   <translation>keine Antwort</translation>
-  </message>
-  <message>
    <source>You</source>
    <translation>Du</translation>
   </message>
@@ -4439,6 +4707,10 @@ answer: a*b</translation>
   <message>
    <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
    <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
+  </message>
+  <message>
+   <source>Of 100 new rows {now} are right, {was} when it started.</source>
+   <translation>Von 100 neuen Zeilen sind {now} richtig, am Anfang waren es {was}.</translation>
   </message>
   <message>
    <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
@@ -4749,16 +5021,16 @@ answer: a*b</translation>
    <translation>Lernt.</translation>
   </message>
   <message>
-   <source>Small and quick: learns the easiest puzzles on almost any computer.</source>
-   <translation>Klein und schnell: lernt die leichtesten Rätsel auf fast jedem Computer.</translation>
+   <source>Small and quick: sorts short texts of your own, and learns the easiest puzzles, on almost any computer.</source>
+   <translation>Klein und schnell: sortiert kurze eigene Texte und lernt die leichtesten Rätsel, auf fast jedem Computer.</translation>
   </message>
   <message>
-   <source>Follows instructions better than the smallest, and is still quick without a graphics card.</source>
-   <translation>Folgt Anweisungen besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
+   <source>Reads your own texts better than the smallest, and is still quick without a graphics card.</source>
+   <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model from the SAPO paper; good at arithmetic for its size.</source>
-   <translation>Das Modell aus dem SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
+   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
+   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
@@ -5077,14 +5349,6 @@ answer: a*b</translation>
    <translation>keine Frage</translation>
   </message>
   <message>
-   <source>too long</source>
-   <translation>zu lang</translation>
-  </message>
-  <message>
-   <source>a formula instead of its result</source>
-   <translation>eine Formel statt ihres Ergebnisses</translation>
-  </message>
-  <message>
    <source>the same question again</source>
    <translation>dieselbe Frage noch einmal</translation>
   </message>
@@ -5095,6 +5359,10 @@ answer: a*b</translation>
   <message>
    <source>no table row</source>
    <translation>keine Tabellenzeile</translation>
+  </message>
+  <message>
+   <source>more cells than columns</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>an answer that the check can't recognise</source>
@@ -5477,6 +5745,78 @@ answer: a*b</translation>
    <translation>Frag etwas Kürzeres.</translation>
   </message>
   <message>
+   <source>The table has changed since {part} was begun.</source>
+   <translation>Die Tabelle hat sich geändert, seit {part} angefangen wurde.</translation>
+  </message>
+  <message>
+   <source>{part} was begun with another skill.</source>
+   <translation>{part} wurde mit einem anderen Können angefangen.</translation>
+  </message>
+  <message>
+   <source>The skill has learned on since {part} was begun.</source>
+   <translation>Dein Modell hat weitergelernt, seit {part} angefangen wurde.</translation>
+  </message>
+  <message>
+   <source>{part} was begun with other columns or another encoding.</source>
+   <translation>{part} wurde mit anderen Spalten oder einer anderen Kodierung angefangen.</translation>
+  </message>
+  <message>
+   <source>{name} changed meanwhile:</source>
+   <translation>{name} hat sich inzwischen geändert:</translation>
+  </message>
+  <message>
+   <source>the rows are as they were at the start.</source>
+   <translation>Die Zeilen sind wie am Anfang.</translation>
+  </message>
+  <message>
+   <source>The table has no row to label.</source>
+   <translation>Die Tabelle hat keine Zeile, die sich beschriften lässt.</translation>
+  </message>
+  <message>
+   <source>Check the file, or say --heading no.</source>
+   <translation>Sieh dir die Datei an, oder sag --heading no.</translation>
+  </message>
+  <message>
+   <source>{part} isn't from Shoal.</source>
+   <translation>{part} ist nicht von Shoal.</translation>
+  </message>
+  <message>
+   <source>{name} needs one of these endings: {one}.</source>
+   <translation>{name} braucht eine dieser Endungen: {one}.</translation>
+  </message>
+  <message>
+   <source>{to} exists already and isn't overwritten.</source>
+   <translation>{to} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
+   <source>Name another file.</source>
+   <translation>Nenn eine andere Datei.</translation>
+  </message>
+  <message>
+   <source>Start over (--restart), or name another file.</source>
+   <translation>Fang von vorn an (--restart), oder nenn eine andere Datei.</translation>
+  </message>
+  <message>
+   <source>There is no column {name}.</source>
+   <translation>Es gibt keine Spalte {name}.</translation>
+  </message>
+  <message>
+   <source>There are: {join}.</source>
+   <translation>Es gibt: {join}.</translation>
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>Check its name.</source>
+   <translation>Sieh nach, wie sie heißt.</translation>
+  </message>
+  <message>
+   <source>{path} exists already and isn't overwritten.</source>
+   <translation>{path} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
    <source>The certificate of {host} isn't trusted here.</source>
    <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
   </message>
@@ -5779,10 +6119,6 @@ answer: a*b</translation>
   <message>
    <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
    <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
-  </message>
-  <message>
-   <source>{file} can't be read ({strerror}).</source>
-   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
   </message>
   <message>
    <source>{file} can't be written ({strerror}).</source>
@@ -6739,6 +7075,14 @@ answer: a*b</translation>
   <message>
    <source>Add a table with {remedy}, and learn it.</source>
    <translation>Füge mit {remedy} eine Tabelle hinzu und lerne sie.</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside, {answered} keep their answer, and {right} of those are right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen behalten {answered} ihre Antwort, und {right} davon sind richtig.</translation>
+  </message>
+  <message>
+   <source>With every answer kept, {right_of_all} are right.</source>
+   <translation>Bleibt jede Antwort stehen, sind es {right_of_all}.</translation>
   </message>
   <message>
    <source>{name} hasn't been learned yet:</source>
@@ -9441,6 +9785,134 @@ answer: a*b</translation>
    <translation>gib eine Zahl wie 0.01 an.</translation>
   </message>
   <message>
+   <source>There are: {known}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The text and the answer are the same column.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick another one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This is one column.</source>
+   <translation>Das ist nur eine Spalte.</translation>
+  </message>
+  <message>
+   <source>A table needs a question and an answer, side by side.</source>
+   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
+  </message>
+  <message>
+   <source>There is no column with answers.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick the column with the answers.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>There is no column with texts.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick the column with the texts.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This is a PDF.</source>
+   <translation>Das ist ein PDF.</translation>
+  </message>
+  <message>
+   <source>Copy the table out of it and paste it here.</source>
+   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
+  </message>
+  <message>
+   <source>This file is compressed.</source>
+   <translation>Diese Datei ist gepackt.</translation>
+  </message>
+  <message>
+   <source>Unpack it first.</source>
+   <translation>Entpacke sie zuerst.</translation>
+  </message>
+  <message>
+   <source>This is a database.</source>
+   <translation>Das ist eine Datenbank.</translation>
+  </message>
+  <message>
+   <source>Export the table as CSV first.</source>
+   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+  </message>
+  <message>
+   <source>This file has {size} MB, and {most} MB is the most.</source>
+   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
+  </message>
+  <message>
+   <source>Take a part of it.</source>
+   <translation>Nimm einen Teil davon.</translation>
+  </message>
+  <message>
+   <source>This is no text file.</source>
+   <translation>Das ist keine Textdatei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy and paste it.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+  </message>
+  <message>
+   <source>This is a web page or XML.</source>
+   <translation>Das ist eine Webseite oder XML.</translation>
+  </message>
+  <message>
+   <source>This file is empty.</source>
+   <translation>Diese Datei ist leer.</translation>
+  </message>
+  <message>
+   <source>There is no encoding {name}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Usual ones are utf-8, cp1252, cp1251, gbk and shift_jis.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It can't be read as {encoding}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick another encoding.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>One line above the table was passed over.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This JSON can't be read.</source>
+   <translation>Dieses JSON lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>It needs objects with a question and an answer.</source>
+   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>The table can't be read further ({error}).</source>
+   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
+  </message>
+  <message>
+   <source>Save it as CSV again.</source>
+   <translation>Speichere sie noch einmal als CSV.</translation>
+  </message>
+  <message>
+   <source>{above} lines above the table were passed over.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
+   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -9501,128 +9973,28 @@ answer: a*b</translation>
    <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
   </message>
   <message>
-   <source>This is an Excel, OpenDocument or zip file.</source>
-   <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
+   <source>No row can be used: {why}.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Save the table as CSV, or copy and paste it.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+   <source>Shoal isn't sure which column is the answer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>This is an old Excel file.</source>
-   <translation>Das ist eine alte Excel-Datei.</translation>
-  </message>
-  <message>
-   <source>Save the table as CSV, or copy its cells and paste them.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
-  </message>
-  <message>
-   <source>This is a PDF.</source>
-   <translation>Das ist ein PDF.</translation>
-  </message>
-  <message>
-   <source>Copy the table out of it and paste it here.</source>
-   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
-  </message>
-  <message>
-   <source>This file is compressed.</source>
-   <translation>Diese Datei ist gepackt.</translation>
-  </message>
-  <message>
-   <source>Unpack it first.</source>
-   <translation>Entpacke sie zuerst.</translation>
-  </message>
-  <message>
-   <source>This is a database.</source>
-   <translation>Das ist eine Datenbank.</translation>
-  </message>
-  <message>
-   <source>Export the table as CSV first.</source>
-   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+   <source>Check the columns.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Invisible characters were taken out.</source>
    <translation>Unsichtbare Zeichen wurden entfernt.</translation>
   </message>
   <message>
-   <source>No row has a question and an answer.</source>
-   <translation>Keine Zeile hat eine Frage und eine Antwort.</translation>
+   <source>One text was cut after {MAX_QUESTION} characters.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>The first row names the columns, like question,answer.</source>
-   <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
-  </message>
-  <message>
-   <source>This file has {size} MB, and {most} MB is the most.</source>
-   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
-  </message>
-  <message>
-   <source>Take a part of it.</source>
-   <translation>Nimm einen Teil davon.</translation>
-  </message>
-  <message>
-   <source>This is no text file.</source>
-   <translation>Das ist keine Textdatei.</translation>
-  </message>
-  <message>
-   <source>This is a web page or XML.</source>
-   <translation>Das ist eine Webseite oder XML.</translation>
-  </message>
-  <message>
-   <source>This file is empty.</source>
-   <translation>Diese Datei ist leer.</translation>
-  </message>
-  <message>
-   <source>The columns have no names:</source>
-   <translation>Die Spalten haben keine Namen:</translation>
-  </message>
-  <message>
-   <source>the first was taken as question, the second as answer.</source>
-   <translation>die erste gilt als Frage, die zweite als Antwort.</translation>
-  </message>
-  <message>
-   <source>This is one column.</source>
-   <translation>Das ist nur eine Spalte.</translation>
-  </message>
-  <message>
-   <source>A table needs a question and an answer, side by side.</source>
-   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
-  </message>
-  <message>
-   <source>It has more than two columns.</source>
-   <translation>Sie hat mehr als zwei Spalten.</translation>
-  </message>
-  <message>
-   <source>Name two of them question and answer in the first row.</source>
-   <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
-  </message>
-  <message>
-   <source>This JSON can't be read.</source>
-   <translation>Dieses JSON lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>It needs objects with a question and an answer.</source>
-   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
-  </message>
-  <message>
-   <source>The table can't be read further ({error}).</source>
-   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
-  </message>
-  <message>
-   <source>Save it as CSV again.</source>
-   <translation>Speichere sie noch einmal als CSV.</translation>
-  </message>
-  <message>
-   <source>It isn't UTF-8, so it was read as Western European text.</source>
-   <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
-  </message>
-  <message>
-   <source>Check the accents.</source>
-   <translation>Prüfe die Umlaute.</translation>
-  </message>
-  <message>
-   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
-   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+   <source>{cut} texts were cut after {MAX_QUESTION} characters.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
@@ -9695,6 +10067,38 @@ answer: a*b</translation>
   <message>
    <source>Add a line like {name2}: 2-12.</source>
    <translation>Ergänze eine Zeile wie {name2}: 2-12.</translation>
+  </message>
+  <message>
+   <source>This is no spreadsheet that Shoal can read.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Save the table as XLSX or CSV.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This spreadsheet has more cells than Shoal can hold.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Copy the table into a new one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This spreadsheet has a password.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Save it without one first.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It has {names} sheets.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name} was read.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>

@@ -211,3 +211,17 @@ def test_worse_than_aiohttp_is_seen() -> None:
         "9.2": "FAILED, close OK",
         "10.1": "FAILED, close OK",
     }
+
+
+def test_a_skill_is_asked_rows_that_nobody_taught_after_a_lesson_and_others_beside(tmp_path: Path) -> None:
+    (tmp_path / "parity.csv").write_text(
+        "question,answer\n" + "".join(f"{n},{('even', 'odd')[n % 2]}\n" for n in range(40))
+    )
+    words = ("skill", "--tables", str(tmp_path), "--out", str(tmp_path / "out"), "--model", "starter")
+    words += ("--arms", "shuffled,letters", "--seeds", "1,2", "--seconds", "0.5,1", "--json")
+    arms = json.loads(bench(tmp_path, *words).stdout)["tables"]["parity"]
+    assert {arm: list(times) for arm, times in arms.items()} == {"shuffled": ["0.5 s", "1 s"], "letters": [""]}
+    last = arms["shuffled"]["1 s"]
+    assert last["low"] < last["share"] < last["high"] and len(last["seeds"]) == 2 and last["processor_s"] >= 1
+    again = bench(tmp_path, *words)
+    assert json.loads(again.stdout)["tables"]["parity"] == arms, "what is done isn't done again"

@@ -56,6 +56,7 @@ def test_a_free_answer_is_the_greedy_one_with_its_probability(engine: Engine) ->
 
 def test_a_skill_is_asked_as_its_table_has_it_and_taught_its_answers_bare() -> None:
     skill = Skill(MAILS)
+    assert skill.prompt("ab" * 900)[1]["content"] == "ab" * 250, "the beginning of a text to sort is enough"
     assert (skill.slug, skill.labels, skill.marked) == ("mails-more", ("ham", "spam"), False)
     assert skill.prompt(" Mail\u200b 3? ") == [
         {"role": "system", "content": "Answer with one of: ham, spam."},

@@ -43,13 +43,13 @@ from app.ui.overview.note import plateau_text
 from app.ui.overview.page import Overview
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
-from app.ui.pages.skills import Skills, since
 from app.ui.privacy.group_list import weight_sentence
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
 from app.ui.settings.editors import HoursEditor
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.window import MainWindow, pages
+from app.ui.skills.page import Skills, since
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view import words

@@ -26,7 +26,7 @@ _DECLINED = ".no"
 SHARED_SUFFIX = ".shared"
 """Suffix of the empty file that marks a set as shared."""
 MAX_SETS = 64
-SET_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".txt")
+SET_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".md", ".txt")
 """Suffixes of files that can be imported as a set."""
 
 

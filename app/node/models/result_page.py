@@ -80,14 +80,19 @@ def dated(day: str, written: Callable[[float], str] | None = None) -> str:
     return written(time.mktime(moment)) if written else f"{moment.tm_mday} {time.strftime('%b %Y', moment)}"
 
 
-def headline(now: float, was: float, first: int, tr: Translate = english, number: Numbers = plainly) -> str:
-    """
+def headline(
+    now: float, was: float, first: int, tr: Translate = english, number: Numbers = plainly, rows: bool = False
+) -> str:
+    """Returns the shares solved, later and first, as a sentence. `rows`: of the owner's table, not puzzles.
+
     >>> headline(0.9, 0.2, 0)
     'Solves 90 of 100 new puzzles, 20 when it started.'
     >>> headline(0.9, 0.2, 40)
     'Solves 90 of 100 new puzzles, 20 at round 40.'
     """
     shares = {"now": number(round(100 * now)), "was": number(round(100 * was))}
+    if rows:
+        return tr("Of 100 new rows {now} are right, {was} when it started.", **shares)
     if not first:
         return tr("Solves {now} of 100 new puzzles, {was} when it started.", **shares)
     return tr("Solves {now} of 100 new puzzles, {was} at round {round}.", **shares, round=number(first))

@@ -116,3 +116,37 @@ def as_sure(measured: MeasuredAnswers | None, sure: float) -> tuple[int, int]:
     rows = [one for one in (measured.answers if measured else ()) if one.sure is not None]
     rows.sort(key=lambda one: abs((one.sure or 0.0) - sure))
     return sum(one.solved for one in rows[:ALIKE]), len(rows[:ALIKE])
+
+
+class LeftBlank(msgspec.Struct, frozen=True, kw_only=True):
+    """What leaving the less sure answers blank costs and brings, on the held-out rows: how many `of` them stay
+    `answered`, how many of those are `right`, and how many are right if none is left blank."""
+
+    of: int
+    answered: int
+    right: int
+    right_of_all: int
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"Of {self.of} rows kept aside, {self.answered} keep their answer, and {self.right} of those are "
+            f"right. With every answer kept, {self.right_of_all} are right."
+        )
+
+
+def left_blank(measured: MeasuredAnswers | None, at_least: float) -> LeftBlank | None:
+    """Returns what leaving blank every answer with a probability below `at_least` costs and brings; None if the
+    skill hasn't been measured.
+
+    >>> one = flips.AnsweredQuestion(question="", answer="", solved=True, content=0)
+    >>> rows = [msgspec.structs.replace(one, sure=n / 10, solved=n > 3) for n in range(10)]
+    >>> left_blank(MeasuredAnswers(round=1, answers=tuple(rows)), 0.8)
+    LeftBlank(of=10, answered=2, right=2, right_of_all=6)
+    """
+    rows = [one for one in (measured.answers if measured else ()) if one.sure is not None]
+    kept = [one for one in rows if (one.sure or 0.0) >= at_least]
+    if not rows:
+        return None
+    right, right_of_all = (sum(one.solved for one in some) for some in (kept, rows))
+    return LeftBlank(of=len(rows), answered=len(kept), right=right, right_of_all=right_of_all)

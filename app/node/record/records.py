@@ -164,6 +164,9 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     round. None for a model that does not chat."""
     everyday_before: float | None = None
 
+    letters: float | None = None
+    """Of a skill's rows: the share that counting letters alone gets right (app.skills.baseline)."""
+
     KEPT = ("questions_mark", "at")
     DERIVED = {"everyday_rise": "everyday_rise"}
 

@@ -52,7 +52,7 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
         tools.report(Phase.LEARNING, done // PER_STEP + step, planned)
 
     stepped = await take_steps(tools.link, batches, tell)
-    progress = before.lesson.after(len(part), await aside_loss(tools, before, skill, aside))
+    progress = before.lesson.after(len(part), await aside_loss(tools, before, skill, aside), len(taught))
     played = supervised_round(before, stepped, time.monotonic() - started, len(sequences))
     state = msgspec.structs.replace(played.state, lesson=progress, taught=progress.over(len(taught)))
     return replace(played, state=state)

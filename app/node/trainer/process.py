@@ -201,7 +201,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
                 with contextlib.nullcontext() if proved else explaining_model_errors(model):
-                    reply = _answer(engine, request, lambda message: _send(channel, message), rest)
+                    reply = reply_to(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.StepDone):
                     proved = True
                     trim()
@@ -238,9 +238,10 @@ def _refusal(number: int, error: Exception) -> messages.TrainerFailed:
     raise error
 
 
-def _answer(
+def reply_to(
     engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None], rest: DutyCycle
 ) -> messages.Reply:
+    """Does what the node asks for, and returns the reply. Raises EngineError."""
     number = request.number
     match request:
         case messages.SamplePrompts():

@@ -1,8 +1,8 @@
 """Adds rows to a question set and corrects answers in it, so that a skill goes on from where it is.
 
 The amended set keeps its mark, and every row its side of the split: what was trained on is never asked as a
-held-out row. The side of a new row is decided by its content alone. Rows keep their places, and new ones come
-last, so that the training rows aside (app.learning.skill_lesson.split) stay aside.
+held-out row. The side of a new row is decided by its content alone, unless it says which one. Rows keep their
+places, and new ones come last, so that the training rows aside (app.learning.skill_lesson.split) stay aside.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def amended(made: QuestionSet, rows: Sequence[Row]) -> Amended:
         work = row.work if made.marked else ""
         place = known.setdefault(question_key(row.question), len(changed))
         if place == len(changed):
-            side = sides.setdefault(near_duplicate_key(row.question), _side(row.question))
+            side = row.held_out if row.held_out is not None else _side(row.question)
+            side = sides.setdefault(near_duplicate_key(row.question), side)
             changed.append(Row(question=row.question, answer=row.answer, work=work, held_out=side))
             new, aside = new + 1, aside + side
         elif _same(made.rule, changed[place].answer, row.answer):

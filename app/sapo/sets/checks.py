@@ -135,17 +135,28 @@ def label_of(rule: Rule, answer: str) -> str:
 def normalise(rule: Rule, text: str) -> str:
     """Normalises text for comparison: Unicode NFKC, case folded, single spaces, without final punctuation.
 
-    >>> normalise(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! ")
-    'cafe au lait'
+    >>> normalise(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! "), normalise(Rule(), "Don\u2019t\u3002")
+    ('cafe au lait', "don't")
     """
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_ALIKE)
     if not rule.accents:
         apart = unicodedata.normalize("NFD", text)
         text = "".join(character for character in apart if not unicodedata.combining(character))
-    words = text.rstrip(" \t\r\n.!?").split()
+    words = (text.rstrip(_FINAL) or text).split()
     if not rule.articles and len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
     return " ".join(words)
+
+
+_ALIKE = dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u00b4"), "'") | {
+    0x201C: '"',
+    0x201D: '"',
+    0x200C: None,
+    0x200D: None,
+}
+"""Signs that are typed either way: quotation marks, and joiners, which no reader sees."""
+_FINAL = " \t\r\n.!?\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u055e\u1362\u2026"
+"""Marks that end a sentence, in all scripts."""
 
 
 _ARTICLES = frozenset(
@@ -232,6 +243,8 @@ _MONTHS = {
 
 
 def _date(year: int, month: int, day: int) -> date | None:
+    if year < 100:
+        year += 2000 if year < 70 else 1900
     try:
         return date(year, month, day)
     except ValueError:
@@ -287,7 +300,7 @@ def complete_rule(rule: Rule, answers: Sequence[str]) -> Rule:
     if rule.check in (Check.CHOICE, Check.TRUE_FALSE):
         change["labels"] = _labels(answers)
     if rule.check is Check.NUMBER:
-        change["comma"] = any(re.search(r"[0-9],[0-9]{1,2}(?![0-9])|\.[0-9]{3},", one) for one in answers)
+        change["comma"] = any(map(_GERMAN.search, answers))
     if rule.check is Check.DATE and "/" in "".join(answers):
         day_first, month_first = (
             sum(parse_date(Rule(month_first=first), one) is not None for one in answers)
@@ -295,6 +308,10 @@ def complete_rule(rule: Rule, answers: Sequence[str]) -> Rule:
         )
         change["month_first"] = month_first > day_first
     return msgspec.structs.replace(rule, **change)
+
+
+_GERMAN = re.compile(r"[0-9],[0-9]{1,2}(?![0-9])|(?<![0-9])0,[0-9]|\.[0-9]{3}[.,]")
+"""Numbers that only make sense with a decimal comma."""
 
 
 def _labels(answers: Sequence[str]) -> tuple[str, ...]:
@@ -319,10 +336,12 @@ def _choice(answers: Sequence[str]) -> bool:
     return few and max(map(len, different)) <= MAX_LABEL and not any("|" in one for one in different)
 
 
+_CODE, _COMMA = re.compile(r"\s*0[0-9]"), Rule(comma=True)
+"""01123 is a code, and another one than 1123."""
 _GUESSES: Sequence[tuple[Check, Callable[[Sequence[str]], bool]]] = (
     (Check.JSON, _all(fields)),
     (Check.TRUE_FALSE, _all(lambda one: truth_value(one) is not None)),
-    (Check.NUMBER, _all(lambda one: number(Rule(), one) or number(Rule(comma=True), one))),
+    (Check.NUMBER, _all(lambda one: not _CODE.match(one) and (number(Rule(), one) or number(_COMMA, one)))),
     (Check.DATE, _all(lambda one: parse_date(Rule(), one) or parse_date(Rule(month_first=True), one))),
     (Check.CHOICE, _choice),
     (Check.ONE_OF, lambda answers: 2 * sum("|" in one for one in answers) >= len(answers)),

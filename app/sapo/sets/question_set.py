@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -22,23 +23,35 @@ import msgspec
 from app.sapo.asking import BRIEF, SHORT, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
-from app.sapo.sets.checks import Rule, displayed_answer, instruction, label_of, score_answer, tolerance
+from app.sapo.sets.checks import (
+    Rule,
+    displayed_answer,
+    instruction,
+    label_of,
+    normalise,
+    score_answer,
+    tolerance,
+)
 from app.sapo.sets.templates import FilledTemplate, Template, validate
 
-FORMAT = 1
+FORMAT = 2
+"""Since 2 the split keeps a share of every answer aside, and signs and combining marks are content. Sets of format
+1 keep their contents and their split."""
 FEWEST, ROUGH = 8, 20
 """Numbers of different questions: below the first a set is rejected, below the second its curve is
 imprecise.
 """
 HELD_OUT_SHARE = 5
 """One question in five is held out."""
-MAX_ROWS = 5000
-MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 1500, 200, 300, 60, 500
+MAX_ROWS = 50_000
+MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 6000, 200, 300, 60, 500
 PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
 """With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
 _SAMPLED = 400
+_CONSTANTS = 20
+"""Most frequent answers that are tried as the one that solves most."""
 
 
 class SetError(ValueError):
@@ -56,7 +69,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     contents decide."""
 
 
-class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The content of a set's file: rows or templates."""
 
     name: str
@@ -88,7 +101,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         """Returns a true answer as the model is to write it."""
         return label_of(self.rule, displayed_answer(self.rule, truth))
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """Twelve hexadecimal digits that stay when rows are added or corrected."""
         return self.began or self.content_mark
@@ -116,11 +129,12 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def distinct(self) -> int:
         """Number of different questions, near-duplicates counted once; of a sample if there are too many."""
-        return len(self._contents)
+        return len(self._answers)
 
-    @property
-    def _contents(self) -> frozenset[Content]:
-        return frozenset(entry["metadata"]["content"] for entry in self._entries())
+    @cached_property
+    def _answers(self) -> dict[Content, str]:
+        """The contents of all entries, each with an answer to it."""
+        return {entry["metadata"]["content"]: self.shown_answer(entry["answer"]) for entry in self._entries()}
 
     @property
     def countable(self) -> bool:
@@ -129,7 +143,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     def _entries(self) -> Iterator[Entry]:
         """Yields all entries, or a sample if templates make too many."""
-        yield from (_entry(row.question, row.answer, row.work) for row in self.rows)
+        yield from (_entry(row, self.format) for row in self.rows)
         for template in self.templates:
             rng = Random(0)
             drawn = (
@@ -145,8 +159,19 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
         (0.75, 'spam')
         """
         answers = Counter(self.shown_answer(entry["answer"]) for entry in self._entries())
-        most, count = max(answers.items(), key=lambda one: (one[1], one[0]))
-        return count / answers.total(), most
+        if not answers:
+            return 0.0, ""
+        ranked = sorted(answers.items(), key=lambda one: (one[1], one[0]), reverse=True)
+        best, text = max((self._solved(one, answers), one) for one, _ in ranked[:_CONSTANTS])
+        return best / answers.total(), text
+
+    def _solved(self, constant: str, answers: Counter[str]) -> float:
+        """Returns how many questions the check lets an answer solve."""
+        return sum(
+            count
+            for truth, count in answers.items()
+            if truth == constant or score_answer(self.rule, constant, truth) == 1.0
+        )
 
 
 def is_own(family: str) -> bool:
@@ -205,7 +230,7 @@ def decode(content: bytes) -> QuestionSet:
         made = msgspec.json.decode(content, type=QuestionSet)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise SetError(f"This is no question set of Shoal's ({error}).") from error
-    if made.format != FORMAT:
+    if not 1 <= made.format <= FORMAT:
         raise SetError("This question set comes from a newer version of Shoal. Update Shoal, then try again.")
     return made
 
@@ -243,8 +268,24 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
         return frozenset(near_duplicate_key(row.question) for row in made.rows if row.held_out)
     if not made.countable:
         return None
-    ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))
-    return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
+    ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))
+    count = max(1, round(len(ranked) / HELD_OUT_SHARE))
+    if made.format == 1:
+        return frozenset(ranked[:count])
+    groups: dict[str, list[Content]] = {}
+    for content in ranked:
+        groups.setdefault(normalise(made.rule, made._answers[content]), []).append(content)
+    alone = [content for group in groups.values() if len(group) == 1 for content in group]
+    shares = [group for group in groups.values() if len(group) > 1] + ([alone] if alone else [])
+    taken = [len(group) // HELD_OUT_SHARE for group in shares]
+    while (missing := count - sum(taken)) > 0:  # first what has none, then the largest remainders
+        order = sorted(
+            range(len(shares)),
+            key=lambda at: (taken[at] > 0, taken[at] - len(shares[at]) / HELD_OUT_SHARE, -len(shares[at])),
+        )
+        for at in order[:missing]:
+            taken[at] = min(len(shares[at]), taken[at] + 1)
+    return frozenset(one for group, most in zip(shares, taken, strict=True) for one in group[:most])
 
 
 def held_out_questions(made: QuestionSet) -> list[str]:
@@ -277,17 +318,17 @@ class _Questions:
             made = template.drawn(Random(drawn))
             return _filled(made) if made is not None else _UNSOUND
         row = self._made.rows[drawn % len(self._made.rows)]
-        return _entry(row.question, row.answer, row.work)
+        return _entry(row, self._made.format)
 
 
 _UNSOUND: Entry = {"question": "", "answer": "", "metadata": {"unsound": True, "content": (), "work": ""}}
 
 
-def _entry(question: str, answer: str, work: str) -> Entry:
+def _entry(row: Row, format: int) -> Entry:
     return {
-        "question": question,
-        "answer": answer,
-        "metadata": {"content": near_duplicate_key(question), "work": work},
+        "question": row.question,
+        "answer": row.answer,
+        "metadata": {"content": near_duplicate_key(row.question, format), "work": row.work},
     }
 
 
@@ -302,13 +343,38 @@ def _filled(made: FilledTemplate) -> Entry:
     }
 
 
-def near_duplicate_key(question: str) -> Content:
-    """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation.
+def near_duplicate_key(question: str, format: int = FORMAT) -> Content:
+    """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation. Texts
+    with signs keep their order: 8 - 3 is not 3 - 8.
 
     >>> near_duplicate_key("What is 3 times 12?") == near_duplicate_key("12 times 3: what IS?")
     True
-    >>> near_duplicate_key("+"), near_duplicate_key("Café 5")
-    (('+',), ('5', 'café'))
+    >>> near_duplicate_key("+"), near_duplicate_key("Café 5"), near_duplicate_key("8 - 3.5?")
+    (('+',), ('5', 'café'), ('8', '-', '3.5'))
     """
     text = unicodedata.normalize("NFKC", question).casefold()
-    return tuple(sorted(re.findall(r"\w+", text))) or (text.strip(),)
+    if format == 1:
+        return tuple(sorted(re.findall(r"\w+", text))) or (text.strip(),)
+    text = text.translate(_MINUS)
+    parts = re.findall(_ASCII_PART if text.isascii() else _part(), text)
+    signed = any(
+        not (part[0] in "_'" or part[0].isalnum()) and not unicodedata.combining(part[0]) for part in parts
+    )
+    return tuple(parts if signed else sorted(parts)) or (text.strip(),)
+
+
+_MINUS = {0x2212: "-", 0x200C: None, 0x200D: None}
+_NEAR_NUMBER = r"[-*/%:#](?=\s*\d)|(?<=\d)%"
+_ASCII_PART = re.compile(rf"\d+(?:[.,:]\d+)+|\w+|[+=<>^|~$]|{_NEAR_NUMBER}")
+
+
+@lru_cache(maxsize=1)
+def _part() -> re.Pattern[str]:
+    """The parts of texts in all scripts: combining marks belong to words, and symbols, such as emoji, are
+    signs."""
+    kinds: dict[str, list[str]] = {"M": [], "S": []}
+    for code in range(0x24, 0x20000):
+        if (kind := unicodedata.category(chr(code))[0]) in kinds:
+            kinds[kind].append(chr(code))
+    marks, signs = (re.escape("".join(one)) for one in kinds.values())
+    return re.compile(rf"\d+(?:[.,:]\d+)+|[\w{marks}]+|[{signs}]|{_NEAR_NUMBER}")

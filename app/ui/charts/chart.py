@@ -52,6 +52,7 @@ class Chart(QWidget):
         super().__init__()
         self._theme, self._colour = theme, colour
         self._series = Series()
+        self._beside: float | None = None
         self._shown: tuple[float, float] | None = None
         self._log = False
         self._smooth = 0
@@ -85,6 +86,12 @@ class Chart(QWidget):
         else:
             self._series, self._at = Series(points), None
         self.redraw()
+
+    def show_beside(self, share: float | None) -> None:
+        """Draws a thin level line: what something simpler gets. None takes it away."""
+        if share != self._beside:
+            self._beside = share
+            self.redraw()
 
     def set_smooth(self, around: int) -> None:
         """Averages over this many points on either side; 0 shows the points themselves."""
@@ -187,7 +194,7 @@ class Chart(QWidget):
         """Returns the drawn points and the upper end of their axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
-        return line, drawing.axis_top(highest)
+        return line, drawing.axis_top(max(highest, self._beside or 0.0))
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         _heights(painter, self._theme, plot, top)
@@ -209,6 +216,9 @@ class Chart(QWidget):
         colour = self._theme.colour(self._colour)
         band = QPolygonF([QPointF(x, y(place.high)) for x, place in zip(xs, line, strict=True)])
         band.append([QPointF(x, y(place.low)) for x, place in reversed(list(zip(xs, line, strict=True)))])
+        if self._beside is not None:
+            painter.setPen(QPen(self._theme.colour("text_faint"), 1.0, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(plot.left(), y(self._beside)), QPointF(plot.right(), y(self._beside)))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.colour(self._colour, 0.07 if self._smooth else 0.15))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, len(line) <= _DENSE)

@@ -90,7 +90,11 @@ class Curve(Card):
         caption = Label(tr("Smoothing"), "faint")
         self._saved = Label("", "faint")
         self._saved.hide()
-        self._bar = boxed(row(caption, self._slider, 1, self._saved, self._log, self._all, self._export, gap=6))
+        self._letters = Label("", "faint")
+        self._letters.hide()
+        self._bar = boxed(
+            row(caption, self._slider, self._letters, 1, self._saved, self._log, self._all, self._export, gap=6)
+        )
         return self._bar
 
     def show_view(self, view: View) -> None:
@@ -100,6 +104,9 @@ class Curve(Card):
         self._bar.setVisible(bool(points))
         self._segments.setVisible(bool(view.rounds or view.curve))
         self.chart.show_series(points, "own" if self._what == PROBE else "peer")
+        letters = view.curve[-1].letters if view.curve and self._what == PROBE else None
+        self.chart.show_beside(letters)
+        self._letters.tell(tr("Dashed: counting letters, {share}", share=percent(letters)) if letters else "")
         if self._what == PROBE:
             self._say_probe(view.curve)
         else:
@@ -159,7 +166,7 @@ class Curve(Card):
         self._name.say(tr("Practice answers right, latest round"))
         self._figure.say(percent(rounds[-1].train_solved, 1) if rounds else "–")
         self._error.hide()
-        self._change.setVisible(bool(rounds))
+        self._change.setVisible(bool(rounds) and not self._view.skill)
         self._change.say(tr("puzzles get harder as it learns"))
 
     def _choose(self, what: object) -> None:

@@ -55,8 +55,9 @@ class ModelActions:
     learn: Callable[[str], None] = _nothing
     """Chooses the model that learns, like `choose`, and starts learning if no node is running."""
     add_folder: Callable[[str], None] = _nothing
-    export: Callable[[str, str, str], None] = _nothing
-    """Writes what a model has learned, in a format of `./shoal export`, into a new folder."""
+    export: Callable[..., None] = _nothing
+    """Writes what a model has learned, in a format of `./shoal export`, into a new folder; a fourth argument is
+    the name of the skill that is wanted instead of the puzzles."""
     back: Callable[[str], None] = _nothing
     """Puts the model back to its best round; what it learned later is deleted."""
     start_over: Callable[[str], None] = _nothing

@@ -117,9 +117,9 @@ class ModelControl(JobControl[Holdings]):
 
         self._run(["models", "token"], finish, line=token.strip().encode() + b"\n")
 
-    def export(self, name: str, form: str, to: str) -> None:
-        """Exports what a model has learned into the new folder `to`. For Ollama, the folder is temporary and
-        deleted with the one around it."""
+    def export(self, name: str, form: str, to: str, skill: str = "") -> None:
+        """Exports what a model has learned, or one skill of it, into the new folder `to`. For Ollama, that is
+        temporary, and deleted with the one around it."""
         words = ["--format", "ollama", "--create"] if form == INTO_OLLAMA else ["--format", form]
         then = self._handed_to_ollama if form == INTO_OLLAMA else self._exported
 
@@ -132,6 +132,7 @@ class ModelControl(JobControl[Holdings]):
             else:
                 then()
 
+        words += ["--skill", skill] if skill else []
         self._run(["export", to, *words, "--model", name, "--json"], finish, name)
         self._change(said=tr("Exporting …"))
 

@@ -132,7 +132,8 @@ class PickRow(QFrame):
         self.radio = Radio(theme, title)
         self._title, self._size, self._fit = Elided(title, "strong"), Label("", "faint"), Label("", "good")
         self._begins = Label("", "faint", wrap=True)
-        line = row(self.radio, self._title, self._size, self._fit, gap=10, fill=1)
+        self._about = Elided("", "faint")
+        line = row(self.radio, self._title, self._about, self._size, self._fit, gap=10, fill=2)
         self.setLayout(column(line, self._begins, gap=2))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
@@ -143,6 +144,7 @@ class PickRow(QFrame):
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
         here = tr("downloaded") if model.installed else model.program or size(words.bytes_to_download(model))
+        self._about.say(words.about(model))
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)

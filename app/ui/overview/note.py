@@ -40,6 +40,8 @@ def training_id(view: View) -> str:
 
 
 def race_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
+    if view.skill:  # puzzles are what races
+        return False
     last = view.rounds[-1].round if view.rounds else 0
     return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != training_id(view)
 
@@ -51,8 +53,8 @@ def milestone(view: View, seen: DismissedNotes, choices: Chosen, now: float) -> 
 
 
 def is_next_note_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
-    """Whether the curve is flat and the card "what next" was not dismissed lately."""
-    if not choices["notes"] or not flat.has_plateaued(view.curve):
+    """Whether the curve of puzzles is flat and the card "what next" was not dismissed lately."""
+    if view.skill or not choices["notes"] or not flat.has_plateaued(view.curve):
         return False
     last = view.curve[-1].round
     return seen.next_of != training_id(view) or last >= seen.next_at + AGAIN

@@ -202,8 +202,9 @@ class Control(QObject):
         self._change(**{part: value})
 
     def learn_questions(self, marks: tuple[str, ...]) -> None:
-        """Learns these question sets, in turns, now if a node runs; without sets, puzzles again."""
-        before = self._skill
+        """Learns these question sets, in turns, now if a node runs; without sets, puzzles again. The same sets
+        again: their rows have changed."""
+        before, same = self._skill, marks == tuple(self._choices.memory.questions)
         self._remember(questions=marks)
         if self._skill != before:
             self._fold = Fold(
@@ -211,7 +212,9 @@ class Control(QObject):
             )
             self._recall()
             self._soon()
-        if self._link.wanted:
+        if self._link.wanted and same:
+            self._link.renew()
+        elif self._link.wanted:
             self._launch()
 
     def suspend_node(self) -> None:

@@ -128,6 +128,7 @@ class Desktop:
             show_rule=lambda key: self.window.open_page("settings").show_setting(key),
             show_help=lambda key: self.window.open_page("help").show_topic(key),
             ask_skill=self.skills.ask,
+            learn_questions=self._learn_questions,
             race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
@@ -286,10 +287,20 @@ class Desktop:
 
     def _begin_with(self, model: str) -> None:
         self._learn_with(model)
-        self.control.learn(str(self.choices["company"]))
-        if self.control.view.state is NodeStatus.PAUSED:  # the person was told that learning starts
-            self.control.start()
+        self._begin()
         self.window.go("overview")
+
+    def _begin(self) -> None:
+        """Starts learning, paused or not: the person was told so."""
+        self.control.learn(str(self.choices["company"]))
+        if self.control.view.state is NodeStatus.PAUSED:
+            self.control.start()
+
+    def _learn_questions(self, marks: tuple[str, ...]) -> None:
+        fewer = set(marks) < set(self.choices.memory.questions)
+        self.control.learn_questions(marks)
+        if not fewer:
+            self._begin()
 
     def _set(self, key: str, value: object) -> None:
         if key == "start_at_login":

@@ -63,10 +63,10 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
     from app.ui.overview.page import Overview
     from app.ui.pages.help import Help
     from app.ui.pages.history import HistoryPage
-    from app.ui.pages.skills import Skills
     from app.ui.privacy.live import Live
     from app.ui.privacy.page import Privacy
     from app.ui.settings.page import SettingsPage
+    from app.ui.skills.page import Skills
     from app.ui.swarm.page import SwarmPage
 
     return [

@@ -196,6 +196,8 @@ def step_line(view: View) -> str:
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
         lead = tr("measuring, ") if step is Step.PROBING else ""
         return f"{lead}{what}{left}"
+    if step is Step.LEARNING and view.lesson and view.skill:
+        return tr("learning your rows") + left
     if step is Step.LEARNING and view.lesson:
         reading = tr("reading other models' answers")
         return tr("learning from other models' answers") + left if view.total else reading

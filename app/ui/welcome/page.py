@@ -36,6 +36,7 @@ class WelcomePanel(Card):
             theme,
             lambda: self._with_engine(self._to_machine),
             lambda: self._with_engine(lambda: self._learn(ALONE)),
+            lambda: self._with_engine(lambda: actions.go("skills")),
         )
         self._engine = EngineStep(theme, actions, lambda: self._show(self._what))
         self._machine = MachineStep(
@@ -100,17 +101,19 @@ class WelcomePanel(Card):
 class IntroStep(QWidget):
     """The first step: what Shoal does, what leaves the computer, and what it needs."""
 
-    def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
+    def __init__(self, theme: Theme, go_on: Act, at_once: Act, own: Act) -> None:
         super().__init__()
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         tries = tr(
-            "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
-            "models."
+            "It learns what you show it: your own table of texts and answers, or puzzles. On its own, or "
+            "together with other people's models."
         )
         lead = Label(tries, "lead", wrap=True)
         self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
         hint = tr("Starts right away with the built-in model")
         alone = button(tr("Learn alone"), at_once, "second", hint)
+        learns = tr("Learn a table of yours: texts and the right answers. Then ask it")
+        table = button(tr("I have my own table"), own, "second", learns)
         does = tr("Watch it learn for ten minutes. After that it only works while you're away. Pause any time.")
         leaves = tr(
             "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
@@ -130,7 +133,7 @@ class IntroStep(QWidget):
             row(Picture(theme, "mark", "own", 72, 60), 1),
             title,
             lead,
-            row(self._on, alone, 1, gap=10),
+            row(self._on, alone, table, 1, gap=10),
             self._first,
             row(*points, gap=16, fill=range(3)),
             gap=18,

@@ -112,16 +112,51 @@ def projections(shape: Architecture) -> list[Projection]:
 
 
 def completion_hidden_states(
-    weights: Weights, adapter: Adapter, layout: Layout, checkpointing: bool = False
+    weights: Weights,
+    adapter: Adapter,
+    layout: Layout,
+    checkpointing: bool = False,
+    between_Md: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Returns the normed hidden states (C, d) at the positions that predict the completions' tokens. With
-    `checkpointing`, layers are recomputed in the backward pass instead of kept."""
+    `checkpointing`, layers are recomputed in the backward pass instead of kept. `between_Md`: what the lower
+    half of the layers returns (`lower_states`), if that is known."""
+    if between_Md is None:
+        x_Md = functional.embedding(layout.tokens_M, weights.embedding)
+        x_Md = _layers(weights, adapter, layout, x_Md, range(weights.shape.layers), checkpointing)
+    else:
+        x_Md = _layers(
+            weights,
+            adapter,
+            layout,
+            between_Md,
+            range(half(weights.shape), weights.shape.layers),
+            checkpointing,
+        )
+    return rms_norm(x_Md[layout.predict_C], weights.norm, weights.shape.eps)
+
+
+def half(shape: Architecture) -> int:
+    """Returns the number of layers in the lower half."""
+    return shape.layers // 2
+
+
+@torch.no_grad()
+def lower_states(weights: Weights, adapter: Adapter, layout: Layout) -> torch.Tensor:
+    """Returns the states (M, d) between the lower and the upper half of the layers."""
+    x_Md = functional.embedding(layout.tokens_M, weights.embedding)
+    return _layers(weights, adapter, layout, x_Md, range(half(weights.shape)), False)
+
+
+def _layers(
+    weights: Weights, adapter: Adapter, layout: Layout, x_Md: torch.Tensor, layers: range, checkpointing: bool
+) -> torch.Tensor:
     shape = weights.shape
     turns_D = frequencies(shape.rope, shape.head_dim).to(layout.tokens_M.device)
     cos, sin = angles(layout.positions_M, turns_D, weights.dtype)
     cos, sin = cos[:, None], sin[:, None]
-    x_Md = functional.embedding(layout.tokens_M, weights.embedding)
-    for index, layer in enumerate(weights.layers):
+    for index in layers:
+        layer = weights.layers[index]
         pairs = adapter.pairs[index * PROJECTIONS : (index + 1) * PROJECTIONS]
 
         def run(
@@ -130,7 +165,7 @@ def completion_hidden_states(
             return _layer(shape, layer, pairs, adapter.scale, layout, x, cos, sin)
 
         x_Md = _recomputed(run, x_Md) if checkpointing and torch.is_grad_enabled() else run(x_Md)
-    return rms_norm(x_Md[layout.predict_C], weights.norm, shape.eps)
+    return x_Md
 
 
 def _recomputed(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:

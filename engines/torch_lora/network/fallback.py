@@ -196,7 +196,11 @@ class TransformersNetwork:
         return self._shares and not checkpointing
 
     def states(
-        self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
+        self,
+        adapter: Adapter,
+        sequences_S: Sequence[tuple[Tokens, Tokens]],
+        checkpointing: bool,
+        upper: bool = False,
     ) -> States:
         self._recompute(checkpointing)
         self.bind(adapter)

@@ -16,8 +16,9 @@ from engines.torch_lora.network.adapter import Adapter, Projection
 from engines.torch_lora.network.decoder import Layer, Linear, Weights, angles, frequencies
 from engines.torch_lora.network.device import TINY, skinny_is_faster
 from engines.torch_lora.network.functions import rotate_halves
-from engines.torch_lora.network.layout import Tokens, pack
+from engines.torch_lora.network.layout import Layout, Tokens, pack
 from engines.torch_lora.network.logprobs import States
+from engines.torch_lora.network.lower import LowerStates, adds_nothing
 from engines.torch_lora.network.matrices import (
     Matrices,
     MergedWeights,
@@ -278,6 +279,10 @@ class _Reader:
         raise EngineError(f"{self._model} {what}: download the model again.")
 
 
+KEPT_SHARE = 0.25
+"""Maximum memory of the states between the halves of the layers, as a share of the weights' size."""
+
+
 MAX_NODES = 16
 """Maximum adapters that sample together if none needs a copy of the weights."""
 
@@ -303,6 +308,7 @@ class NativeNetwork:
         self.weight_bytes = parameters * dtype.itemsize
         on_cpu = device.type == "cpu"
         self._merges = merges(device, parameters)
+        self._lower = LowerStates(int(self.weight_bytes * KEPT_SHARE))
         self._least_shared = MIN_SHARED if parameters >= TINY else None
         self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
@@ -310,12 +316,29 @@ class NativeNetwork:
         return True
 
     def states(
-        self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
+        self,
+        adapter: Adapter,
+        sequences_S: Sequence[tuple[Tokens, Tokens]],
+        checkpointing: bool,
+        upper: bool = False,
     ) -> States:
-        layout = pack(sequences_S, self.device, self._least_shared)
-        return States(
-            decoder.completion_hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head
-        )
+        layout, weights = pack(sequences_S, self.device, self._least_shared), self._weights
+        between_Md = self._between(adapter, layout, sequences_S) if upper else None
+        hidden_Cd = decoder.completion_hidden_states(weights, adapter, layout, checkpointing, between_Md)
+        return States(hidden_Cd, weights.head)
+
+    def _between(
+        self, adapter: Adapter, layout: Layout, sequences_S: Sequence[tuple[Tokens, Tokens]]
+    ) -> torch.Tensor | None:
+        """Returns the states between the halves of the layers; None if the adapter changes the lower one."""
+        if not adds_nothing(adapter, decoder.half(self._shape) * decoder.PROJECTIONS):
+            self._lower.clear()
+            return None
+        found = self._lower.find(layout, sequences_S)
+        if found is None:
+            found = decoder.lower_states(self._weights, adapter, layout)
+            self._lower.keep(layout, sequences_S, found)
+        return found
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
         if not self._merges:

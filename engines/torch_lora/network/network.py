@@ -45,10 +45,14 @@ class Network(Protocol):
         ...
 
     def states(
-        self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
+        self,
+        adapter: Adapter,
+        sequences_S: Sequence[tuple[Tokens, Tokens]],
+        checkpointing: bool,
+        upper: bool = False,
     ) -> States:
         """Returns the states that predict every completion token, sequence after sequence, differentiable with
-        respect to the adapter."""
+        respect to the adapter; with `upper` perhaps only to that of the upper half of the layers."""
         ...
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from engines.batches import packed_tokens
+from engines.contract import Batch, Row, TokenSequence
 from engines.torch_lora.engine import Base
+from engines.torch_lora.network import decoder
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.layout import pack
 from engines.torch_lora.network.native import NativeNetwork
@@ -120,6 +122,29 @@ def test_company_does_not_matter(tiny: Path) -> None:
     first = base.network.states(adapter, SEQUENCES[:1], checkpointing=False).hidden_Cd
     among = base.network.states(adapter, SEQUENCES, checkpointing=False).hidden_Cd[:4]
     torch.testing.assert_close(first, among, atol=1e-5, rtol=0)
+
+
+def test_teaching_the_upper_half_reads_known_rows_from_the_middle_and_leaves_the_lower_half(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, read = Base(folder), list[int]()
+    lower = decoder.lower_states
+    monkeypatch.setattr(decoder, "lower_states", lambda *all: read.append(1) or lower(*all))  # type: ignore[func-returns-value]
+    adapter, whole = base.new_adapter(1), base.new_adapter(1)
+    lesson = [Row(prompt_T=p, completion_T=c, weights_T=[1.0] * len(c)) for p, c in SEQUENCES]
+    asked = [TokenSequence(prompt_T=p, completion_T=c) for p, c in SEQUENCES]
+    for rows in (lesson, lesson[1:], lesson[::-1]):
+        base.learner.step(adapter, Batch(rows_S=rows, learning_rate=0.01, upper=True))
+    assert len(read) == 1, "known rows are read from the middle, in any company"
+    known = base.learner.score(adapter, asked)
+    for rows in (lesson, lesson):
+        base.learner.step(whole, Batch(rows_S=rows, learning_rate=0.01))
+    for one, other in zip(known, base.learner.score(adapter, asked), strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+    lowest = adapter.pairs[: len(adapter.pairs) // 2]
+    assert not any(pair.b.any() for pair in lowest) and adapter.pairs[-1].b.any() and whole.pairs[0].b.any()
+    base.learner.step(whole, Batch(rows_S=lesson, learning_rate=0.01, upper=True))
+    assert len(read) == 1, "an adapter that changes the lower half is taught as a whole"
 
 
 def test_the_adapter_is_peft_s(folder: Path, tmp_path: Path) -> None:

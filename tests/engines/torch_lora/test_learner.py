@@ -211,7 +211,7 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
     engine._base.learner.limits = BatchLimits(tokens=600)
     states, seen = engine._base.network.states, []
 
-    def short_of_memory(adapter: Adapter, sequences: object, checkpointing: bool) -> object:
+    def short_of_memory(adapter: Adapter, sequences: object, checkpointing: bool, upper: bool) -> object:
         seen.append((engine._base.learner.limits.tokens, checkpointing))
         if len(seen) in (2, 3, 4):  # in the middle of a step: what was gathered until then must not count twice
             raise torch.OutOfMemoryError("CUDA out of memory")

@@ -19,7 +19,7 @@ from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, number, tr, translated
-from app.ui.pages.own_questions import OwnQuestions
+from app.ui.skills.adding import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
@@ -47,13 +47,11 @@ GAINED, LOST = "gained", "lost"
 
 
 class Skills(Page):
-    lasting = False
-
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[tuple[FamilyView, ...], tuple[str, ...]] = ((), ())
-        kinds = sorted(FamilyKind, key=lambda kind: kind is not FamilyKind.YOURS)
-        self._groups = {kind: KindSection(theme, kind) for kind in (*map(str, kinds), "")}
+        kinds = [str(kind) for kind in FamilyKind if kind is not FamilyKind.YOURS]
+        self._groups = {kind: KindSection(theme, kind) for kind in (*kinds, "")}
         self._search = search(tr("Find a puzzle"), lambda _: self._show_groups(), width=200)
         self._search.hide()
         self.header.addWidget(self._search)
@@ -69,21 +67,29 @@ class Skills(Page):
         none = Empty(theme, "skills", tr("No puzzles measured yet"), soon)
         self._stack = stack(none, boxed(column(*parts, 1, gap=18)))
         self.own, self._flips = OwnQuestions(theme, actions), FlipsCard(actions)
+        self.own.changed.connect(self._show_stack)
         self.add(self.own)
         self.add(self._flips)
         self.add(self._stack, 1)
+        self.body.addStretch()
 
     def show_view(self, view: View) -> None:
         self.own.show_view(view)
         self._flips.show_view(view)
-        self._stack.setCurrentIndex(1 if view.families else 0)
+        puzzles = tuple(one for one in view.families if one.kind != FamilyKind.YOURS)
+        self._stack.setCurrentIndex(1 if puzzles else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
-        now = (view.families, view.waiting)
+        now = (puzzles, view.waiting)
         if now != self._shown:
             self._shown = now
             self._show_groups()
+        self._show_stack()
+
+    def _show_stack(self) -> None:
+        """Leaves out that no puzzle was measured where rows of the owner's are what is learned."""
+        self._stack.setVisible(bool(self._shown[0]) or not self.own.kept)
 
     def _show_groups(self) -> None:
         """Shows the families that match the search, by kind."""
@@ -172,8 +178,12 @@ class FlipsCard(Card):
             return
         found, many = self._found, max(1, len(self._found.pairs))
         now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
-        self._headline.say(headline(now / many, was / many, found.first, tr, number))
+        self._headline.say(headline(now / many, was / many, found.first, tr, number, bool(view.skill)))
         sure = certainty(found.difference, found.standard_error, found.p_value, tr, number)
+        share, answer = words.guess(view.skill)
+        if view.skill and now / many <= share:  # no gain, whatever it began with
+            n = number(round(100 * share))
+            sure = tr("“{answer}” alone would be right in {n} of 100.", answer=answer, n=n)
         if many < last.questions:  # then the curve counts others too, and shows another figure
             sure += " " + tr("Compared on the {n} puzzles it was asked both times.", n=number(many))
         self._sure.say(sure)

@@ -4,6 +4,7 @@ questions stay on this computer."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,26 +14,29 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.question_sets import SET_SUFFIXES, KeptSet
-from app.node.models.skills import KnownSkill, known_skills
+from app.node.models.skills import known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, SetError, encode, family
-from app.sapo.sets.tables import MAX_BYTES, Preview
-from app.skills.answering import AskedAnswer
+from app.sapo.sets.encodings import MAX_BYTES
+from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, Row, SetError, encode, family
+from app.sapo.sets.tables import Preview
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, tr, translated
+from app.ui.models.picker import ModelPicker
+from app.ui.skills.card import SkillCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import (
-    Card,
     Elided,
     Label,
     boxed,
     button,
+    card,
     clear_layout,
     column,
     confirm,
@@ -40,7 +44,7 @@ from app.ui.widgets.pieces import (
     row,
     rule,
 )
-from app.ui.widgets.selecting import Picker, Switch
+from app.ui.widgets.selecting import Picker
 
 _ROWS, _LEFT_OUT = 5, 4
 _KINDS = {
@@ -56,10 +60,12 @@ _KINDS = {
 }
 
 
-class OwnQuestions(Card):
-    """A card on the Skills page to add and manage the user's own question sets. It reads files in a thread,
-    because large ones take seconds."""
+class OwnQuestions(QWidget):
+    """The user's own question sets on the Skills page: a card each, and one to add more. It reads files in a
+    thread, because large ones take seconds."""
 
+    changed = Signal()
+    """There are other sets now."""
     _read = Signal(object)
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
@@ -75,22 +81,34 @@ class OwnQuestions(Card):
             self._examples.addItem(tr(title), title)
         self._examples.activated.connect(lambda _: self._take_example())
         drop = tr("CSV, JSON or text. You can also drop it here.")
-        opens = button(tr("Open a file"), self._choose, hint=drop)
+        opens = button(tr("Open a file"), lambda: self._choose(), "primary", drop)
         types = button(tr("Paste or type"), self._type)
-        head = Bend(Label(tr("Your own questions"), "heading"), 1, self._examples, types, opens, gap=8)
+        self._title = Label(tr("Your own questions"), "heading")
+        head = Bend(self._title, 1, self._examples, types, opens, gap=8)
         about = tr(
             "Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here."
         )
         self._problem, self._added = Label("", "bad", wrap=True), Label("", "good", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
         self._offers: QVBoxLayout = column(gap=10)
-        self._private = False
+        self._private, self._view = False, View()
+        self._waits: tuple[str, ...] = ()
+        """The sets to learn as soon as a model is chosen that reads."""
         self._state: tuple[Path, bool, int, float] | None = None
-        self._asking: dict[str, AskPanel] = {}
-        parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
+        self._cards: dict[str, SkillCard] = {}
+        self.kept: dict[str, KeptSet] = {}
+        self._target: KeptSet | None = None
+        """The set that the rows shown are added to; None for a new one."""
+        self._models = ModelPicker(theme, actions.models)
+        self._models.picked.connect(lambda _: self._begin())
+        reads = tr("The starter only knows puzzles. To learn your own table, pick a model that reads.")
+        self._reader = boxed(column(rule(), Label(reads, "strong", wrap=True), self._models, gap=8))
+        self._about = Label(about, "soft", wrap=True)
+        parts = (head, self._about, self._problem, self._editor(), self._preview(), self._reader)
         self._list, self._class = boxed(self._sets), boxed(self._offers)
-        inside = column(*parts, self._class, self._list, self._added, gap=12, margins=(20, 18, 20, 18))
-        self.setLayout(inside)
+        adding = card(column(*parts, self._class, self._added, gap=12), "card")
+        self.setLayout(column(self._list, adding, gap=16))
+        self._reader.hide()
         self._problem.hide()
         self._added.hide()
         self._close()
@@ -104,9 +122,15 @@ class OwnQuestions(Card):
         if shown != self._state:
             self._state, self._home, self._private = shown, home, private
             self._show_sets()
+        for one in self._cards.values():
+            one.show_view(view)
+        self._view = view
+        if not self._reader.isHidden():
+            self._models.show_holdings(view.models)
 
     def offer(self, path: str) -> None:
         """Shows a preview of the set that a chosen or dropped file would become."""
+        self._close()
         try:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
@@ -121,11 +145,14 @@ class OwnQuestions(Card):
         else:
             super().keyPressEvent(event)
 
-    def _choose(self) -> None:
+    def _choose(self, target: KeptSet | None = None) -> None:
         kinds = " ".join(f"*{ending}" for ending in SET_SUFFIXES)
-        path, _ = QFileDialog.getOpenFileName(self, tr("Open a file"), "", f"{tr('Tables and text')} ({kinds})")
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Open a file"), str(Path.home()), f"{tr('Tables and text')} ({kinds})"
+        )
         if path:
             self.offer(path)
+            self._target = target
 
     def _type(self) -> None:
         self._close()
@@ -135,6 +162,7 @@ class OwnQuestions(Card):
     def _take_example(self) -> None:
         title = str(self._examples.currentData())
         if title:
+            self._close()
             self._look(templates.EXAMPLES[title].encode(), tr(title))
         self._examples.setCurrentIndex(0)
 
@@ -182,7 +210,7 @@ class OwnQuestions(Card):
         return self._shown
 
     def _close(self) -> None:
-        self._found = None
+        self._found = self._target = None
         self._typing.hide()
         self._shown.hide()
         self._problem.tell("")
@@ -237,6 +265,9 @@ class OwnQuestions(Card):
         if not self._shown.isVisible():
             self._name.setText(made.name)
         self._typing.hide()
+        target = self._target
+        self._name.setVisible(target is None)
+        self._add.setText(tr("Add to {name}", name=target.made.name) if target else tr("Add and learn"))
         self._shown.show()
         self._add.setFocus()
 
@@ -247,6 +278,10 @@ class OwnQuestions(Card):
         if self._found is None:
             return
         made = self._found.made
+        if self._target is not None:
+            self._added.tell(self._teach(self._target, made.rows))
+            self._close()
+            return
         instruction = self._instruction.text().strip()
         made = msgspec.structs.replace(
             made,
@@ -261,11 +296,23 @@ class OwnQuestions(Card):
             return
         self._close()
         self._text.clear()
-        self._learn((*self._on(), made.mark))
+        self._waits = (*self._on(), made.mark)
+        self._show_sets()
+        self._reader.setVisible(self._ask.choices["model"] == STARTER)
+        if self._reader.isHidden():
+            self._begin()
+        else:
+            self._added.tell(tr("Added. Pick a model to learn it with."))
+            self._models.show_holdings(self._view.models)
+        self._cards[made.mark].switch.setFocus()
+
+    def _begin(self) -> None:
+        """Learns the added sets, now that a model is chosen that reads."""
+        self._reader.hide()
+        marks, self._waits = self._waits, ()
+        self._learn(marks)
         self._show_sets()
         self._added.tell(tr("Added. Your model learns them now."))
-        switches = {one.accessibleName(): one for one in self._list.findChildren(Switch)}
-        switches[tr("Learn {name}", name=made.name)].setFocus()
 
     def _on(self) -> tuple[str, ...]:
         return tuple(self._ask.choices.memory.questions)
@@ -274,16 +321,25 @@ class OwnQuestions(Card):
         self._ask.learn_questions(tuple(dict.fromkeys(marks)))
 
     def _show_sets(self) -> None:
-        for rows in (self._sets, self._offers):
-            clear_layout(rows)
+        clear_layout(self._offers)
         offers, sets = question_sets.pending_class_sets(self._home), question_sets.register_sets(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))
         self._class.setVisible(bool(offers))
         known = {one.made.mark: one for one in reversed(known_skills(self._home))}
-        for one in sets:
-            self._sets.addWidget(self._set_row(one, known.get(one.made.mark)))
+        self.kept = {one.made.mark: one for one in sets}
+        for gone in self._cards.keys() - self.kept.keys():
+            self._cards.pop(gone).deleteLater()
+        for key, one in self.kept.items():
+            if key not in self._cards:
+                self._cards[key] = self._card(one)
+                self._sets.addWidget(self._cards[key])
+            on = key in (*self._on(), *self._waits)
+            self._cards[key].show_skill(one, known.get(key), on, self._private)
         self._list.setVisible(bool(sets))
+        self._title.say(tr("Another table") if sets else tr("Your own questions"))
+        self._about.setVisible(not sets)
+        self.changed.emit()
 
     def _offer_row(self, one: KeptSet) -> QWidget:
         """Builds the row of a set that a class hands out, previewed like any other file."""
@@ -304,46 +360,36 @@ class OwnQuestions(Card):
         no = button(tr("No, thanks"), decline, "flat")
         return boxed(column(rule(), row(Label(said, "strong", wrap=True), no, look, gap=8, fill=0), gap=10))
 
-    def _set_row(self, one: KeptSet, known: KnownSkill | None) -> QWidget:
-        made, name = one.made, one.made.name
-        switch = Switch(self._theme, tr("Learn {name}", name=name))
-        switch.show_on(made.mark in self._on())
+    def _card(self, one: KeptSet) -> SkillCard:
+        mark = one.made.mark
 
-        def turn(on: bool) -> None:
-            others = tuple(mark for mark in self._on() if mark != made.mark)
-            self._learn((*others, made.mark) if on else others)
+        def learn(on: bool) -> None:
+            others = tuple(other for other in self._on() if other != mark)
+            self._learn((*others, mark) if on else others)
 
-        switch.toggled.connect(turn)
-        facts = counted("{n} row", "{n} rows", made.distinct)
-        said = column(Label(name, "strong"), Label(f"{facts} · {tr(_KINDS[made.rule.check])}", "soft"), gap=2)
-        if known is not None and known.measured is not None:
-            said.addWidget(Label(standing(known), "soft", wrap=True))
-        delete = button(tr("Delete"), lambda: self._remove(one), "flat", tr("Deletes {name}", name=name))
-        parts: list[QWidget] = [delete, switch]
-        if self._private:
-            parts.insert(0, self._share_button(one))
-        line = row(said, *parts, gap=16, fill=0)
-        if known is None:
-            return boxed(column(rule(), line, gap=10))
-        panel = self._asking.get(made.mark) or AskPanel(self._ask, known)
-        self._asking[made.mark] = panel
-        line.insertWidget(1, button(tr("Ask it"), panel.toggle, hint=tr("Asks {name}", name=name)))
-        return boxed(column(rule(), line, panel, gap=10))
-
-    def _share_button(self, one: KeptSet) -> QWidget:
-        """Builds the button that starts or stops sharing a set in the private swarm."""
-
-        def turn() -> None:
-            with suppress(OSError):
-                one.share(not one.shares_answers)
-            self._show_sets()
-
-        hint = tr(
-            "Members of your private swarm who have the same file swap answers. No one else can read them."
+        return SkillCard(
+            self._theme,
+            self._ask,
+            one,
+            learn=learn,
+            remove=lambda: self._remove(self.kept[mark]),
+            changed=self._show_sets,
+            teach=lambda rows: self._teach(self.kept[mark], rows),
+            read=lambda: self._choose(self.kept[mark]),
         )
-        return button(
-            tr("Stop sharing") if one.shares_answers else tr("Share with members"), turn, "flat", hint
-        )
+
+    def _teach(self, one: KeptSet, rows: Sequence[Row]) -> str:
+        """Adds rows to a set and learns it on; returns a sentence on what was done."""
+        try:
+            done = question_sets.amend(self._home, one.made.mark, rows)
+        except (SetError, DiskFullError, OSError) as error:
+            return translated(str(error))
+        if not done.new + done.corrected:
+            return tr("Your table has this already.")
+        self._learn((*self._on(), one.made.mark))
+        self._show_sets()
+        new, corrected = number(done.new), number(done.corrected)
+        return tr("New rows: {new}. Corrected: {corrected}. It learns on.", new=new, corrected=corrected)
 
     def _remove(self, one: KeptSet) -> None:
         about = tr("{name} and what your model learned from it will be deleted.", name=one.made.name)
@@ -357,68 +403,6 @@ class OwnQuestions(Card):
             return
         self._learn(tuple(mark for mark in self._on() if mark != one.made.mark))
         self._show_sets()
-
-
-class AskPanel(QWidget):
-    """A box to ask a skill in: the answer, how sure it is, and every label with its share."""
-
-    def __init__(self, ask: Actions, known: KnownSkill) -> None:
-        super().__init__()
-        self._ask, self._known = ask, known
-        self._text = field(tr("A text as in your table"))
-        self._text.returnPressed.connect(self._go)
-        self._button = button(tr("Ask"), self._go, "primary")
-        self._answer, self._sure = Label("", "heading", wrap=True), Label("", "soft", wrap=True)
-        name = tr("Other programs call it {name}.", name=known.slug)
-        inside = column(
-            row(self._text, self._button, gap=8, fill=0), self._answer, self._sure, Label(name, "faint"), gap=6
-        )
-        self.setLayout(inside)
-        for one in (self._answer, self._sure):
-            one.tell("")
-        self.hide()
-
-    def toggle(self) -> None:
-        self.setVisible(self.isHidden())
-        if self.isVisible():
-            self._text.setFocus()
-
-    def _go(self) -> None:
-        text = self._text.text().strip()
-        if not text:
-            return
-        self._button.setEnabled(False)
-        self._answer.tell("")
-        self._sure.tell(tr("It reads …"))
-        self._ask.ask_skill(self._known.made.mark, text, self._hear)
-
-    def _hear(self, said: AskedAnswer | str) -> None:
-        self._button.setEnabled(True)
-        if isinstance(said, str):
-            self._answer.tell("")
-            self._sure.tell(said)
-            return
-        self._answer.tell(said.answer or tr("No answer"))
-        sure = [tr("{n} % sure.", n=number(round(100 * said.sure)))]
-        if said.of:
-            counts = {"of": number(said.of), "n": number(said.right)}
-            sure.append(tr("Of {of} rows kept aside that were about as sure, {n} were right.", **counts))
-        ranked = sorted(said.labels.items(), key=lambda one: -one[1])
-        shares = " · ".join(f"{label} {number(round(100 * share))} %" for label, share in ranked)
-        self._sure.tell("\n".join(filter(None, [" ".join(sure), shares])))
-
-
-def standing(known: KnownSkill) -> str:
-    """Returns the sentence of how many held-out rows are right, beside what the most frequent answer alone
-    gets."""
-    right, of = known.right
-    said = tr("{n} of {of} rows kept aside are right.", n=number(right), of=number(of))
-    share, answer = known.made.constant_share()
-    if share >= 0.2:
-        said += " " + tr("“{answer}” alone: {n}.", answer=answer, n=number(round(share * of)))
-    if known.measured is not None and known.measured.counted is not None:
-        said += " " + tr("Counting letters: {n}.", n=number(known.measured.counted))
-    return said
 
 
 def offers_mtime_ns(home: Path) -> int:

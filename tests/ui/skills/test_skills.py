@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
@@ -21,14 +22,16 @@ from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
-from app.ui.pages.own_questions import AskPanel, OwnQuestions, read
-from app.ui.pages.skills import GAINED, FlipsCard
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
+from app.ui.skills.adding import OwnQuestions, read
+from app.ui.skills.card import SkillCard
+from app.ui.skills.page import GAINED, FlipsCard
+from app.ui.skills.panels import AskPanel, ElsewherePanel
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
-from app.ui.view.view import View
-from app.ui.widgets.selecting import Switch
+from app.ui.view.view import Holdings, NodeStatus, ServedDoor, View
+from app.ui.widgets.selecting import Picker, Switch
 
 TABLE = (
     "question,answer\n"
@@ -57,6 +60,7 @@ def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_
         asked.append(marks)
         actions.choices.remember_window(questions=marks)
 
+    actions.choices.put("model", "smollm2-135m")
     made = OwnQuestions(light, replace(actions, learn_questions=learn))
     qtbot.addWidget(made)
     made.show_view(View(home=str(tmp_path)))
@@ -133,10 +137,12 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     card._keep()
     assert [one.made.name for one in question_sets.stored_sets(tmp_path)] == ["Cities"]
     assert "Your class" not in said(card)
-    assert "Share with members" not in buttons(card)
+    share = next(iter(card._cards.values()))._share
+    assert not share.isVisible()
     card.show_view(View(home=str(tmp_path), words="six of them"))
-    pressed(card, "Share with members")
-    assert question_sets.stored_sets(tmp_path)[0].shares_answers and "Stop sharing" in buttons(card)
+    assert share.isVisible() and share.text() == "Share with members"
+    share.trigger()
+    assert question_sets.stored_sets(tmp_path)[0].shares_answers and share.text() == "Stop sharing"
 
 
 def test_what_cannot_be_read_is_told_and_keeps_nothing(
@@ -164,8 +170,74 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
     assert int(a) * int(b) == int(answer), "what its templates make is shown"
 
 
+def test_the_starter_does_not_learn_a_table_and_a_model_that_reads_is_offered(
+    card: OwnQuestions, qtbot: QtBot, asked: list[object]
+) -> None:
+    card._ask.choices.put("model", "starter")
+    card._look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    card._keep()
+    assert asked == [] and "Pick a model" in said(card) and card._models.isVisibleTo(card)
+    card._models.picked.emit("smollm2-135m")
+    assert len(asked) == 1 and not card._models.isVisibleTo(card)
+
+
+def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
+    card: OwnQuestions, qtbot: QtBot, tmp_path: Path
+) -> None:
+    card._look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    card._keep()
+    [kept], [shown] = question_sets.stored_sets(tmp_path), list(card._cards.values())
+    assert not shown._doing.isVisibleTo(card), "nothing can be asked before it is learned"
+    view = View(home=str(tmp_path), skill=kept.made.family_name, state=NodeStatus.LEARNING, done=3, total=9)
+    shown.show_view(view)
+    assert "Learning now" in said(card) and shown._bar.value() == 3
+    known = KnownSkill(made=kept.made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
+    shown.show_skill(kept, known, on=True, private=False)
+    door = ServedDoor(url="http://127.0.0.1:1234/v1", token="sk-shoal-1", model="tiny")
+    shown.open("elsewhere")
+    shown.show_view(msgspec.structs.replace(view, models=Holdings(chosen="tiny", door=door)))
+    elsewhere = shown._panels["elsewhere"]
+    assert isinstance(elsewhere, ElsewherePanel) and "mails" in said(card)
+    assert elsewhere._door._command() == (
+        'curl http://127.0.0.1:1234/v1/chat/completions -H "Authorization: Bearer sk-shoal-1" '
+        '-H "Content-Type: application/json" '
+        '-d "{\\"model\\": \\"mails\\", '
+        '\\"messages\\": [{\\"role\\": \\"user\\", \\"content\\": \\"A text\\"}]}"'
+    )
+    shown.open("teach")
+    assert not elsewhere.isVisibleTo(card) and "spam 12 · ham 4" in said(card)
+    shown.open("teach")
+    assert isinstance(shown, SkillCard) and not shown._opened
+
+
+def test_a_corrected_answer_is_added_to_the_table_and_learned(
+    card: OwnQuestions, qtbot: QtBot, asked: list[object], tmp_path: Path
+) -> None:
+    card._look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    card._keep()
+    [kept] = question_sets.stored_sets(tmp_path)
+    known = KnownSkill(made=kept.made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
+    [shown] = card._cards.values()
+    shown.show_skill(kept, known, on=True, private=False)
+    shown.open("ask")
+    panel = shown._panels["ask"]
+    assert isinstance(panel, AskPanel) and isinstance(panel._right, Picker)
+    panel._asked = "Free money?"
+    panel._hear(AskedAnswer(answer="ham", sure=0.6, labels={"spam": 0.4, "ham": 0.6}))
+    assert panel._right.currentText() == "ham"
+    panel._right.setCurrentText("spam")
+    pressed(card, "Teach it this")
+    [kept] = question_sets.stored_sets(tmp_path)
+    taught = Row(question="Free money?", answer="spam", held_out=False)
+    assert taught in kept.made.rows, "what was corrected by hand is taught, not kept aside"
+    assert asked[-1] == (kept.made.mark,) and "New rows: 1." in panel._kept.text()
+
+
 def test_a_skill_is_asked_in_its_own_words_and_says_how_sure_it_is(
-    qtbot: QtBot, actions: Actions, tmp_path: Path
+    qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path
 ) -> None:
     made = read(TABLE.encode(), "Mails", None).made
     known = KnownSkill(made=made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
@@ -177,7 +249,7 @@ def test_a_skill_is_asked_in_its_own_words_and_says_how_sure_it_is(
         told.append((skill, text))
         hear(replies.pop(0))
 
-    panel = AskPanel(replace(actions, ask_skill=ask), known)
+    panel = AskPanel(light, replace(actions, ask_skill=ask), known, lambda rows: "")
     qtbot.addWidget(panel)
     panel.show()
     panel._text.setText(" Lunch? ")

@@ -1,0 +1,185 @@
+"""What a skill's card opens: a box to ask it in, how other programs use it, and rows that teach it more."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shutil import which
+
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
+
+from app.node.models.skills import KnownSkill
+from app.sapo.sets.question_set import MAX_TRUTH, Row
+from app.skills.answering import AskedAnswer
+from app.ui.frame.frame import Actions
+from app.ui.language.texts import counted, number, tr
+from app.ui.models.control import INTO_OLLAMA
+from app.ui.models.door import DoorPanel
+from app.ui.theme import Theme
+from app.ui.view.view import Holdings
+from app.ui.widgets.pieces import Label, boxed, button, clear_layout, column, field, row, rule
+from app.ui.widgets.selecting import Picker
+
+Teach = Callable[[Sequence[Row]], str]
+"""Adds rows to the skill's set, where a question that is there gets the new answer; returns a sentence."""
+_LABELS = 12
+"""Maximum labels whose numbers of rows are listed."""
+
+
+class SkillPanel(QWidget):
+    """A panel below a skill's card."""
+
+    def show_skill(self, known: KnownSkill) -> None:
+        """Shows another state of the skill."""
+
+
+class AskPanel(SkillPanel):
+    """A box to ask a skill in: the answer, how sure it is, every label with its share, and a way to correct
+    it."""
+
+    def __init__(self, theme: Theme, ask: Actions, known: KnownSkill, teach: Teach) -> None:
+        super().__init__()
+        self._theme, self._ask, self._known, self._teach = theme, ask, known, teach
+        self._asked = ""
+        self._text = field(tr("A text as in your table"))
+        self._text.returnPressed.connect(self._go)
+        self.setFocusProxy(self._text)
+        self._button = button(tr("Ask"), self._go, "primary")
+        self._answer, self._sure = Label("", "heading", wrap=True), Label("", "soft", wrap=True)
+        self._right: Picker | QLineEdit
+        if known.skill.labels:
+            self._right = Picker(theme, tr("The right answer"))
+            for label in known.skill.labels:
+                self._right.addItem(label)
+        else:
+            self._right = field(tr("The right answer"))
+            self._right.setMaxLength(MAX_TRUTH)
+        keep = button(tr("Teach it this"), self._correct, hint=tr("Adds the row to your table"))
+        right = Label(tr("Right would be"), "soft")
+        self._correction = boxed(row(right, self._right, keep, 1, gap=8, fill=()))
+        self._kept = Label("", "good", wrap=True)
+        asks = row(self._text, self._button, gap=8, fill=0)
+        self.setLayout(column(rule(), asks, self._answer, self._sure, self._correction, self._kept, gap=8))
+        for one in (self._answer, self._sure, self._kept):
+            one.tell("")
+        self._correction.hide()
+
+    def show_skill(self, known: KnownSkill) -> None:
+        self._known = known
+
+    def _go(self) -> None:
+        self._asked = self._text.text().strip()
+        if not self._asked:
+            return
+        self._button.setEnabled(False)
+        self._correction.hide()
+        self._answer.tell("")
+        self._kept.tell("")
+        self._sure.tell(tr("It reads …"))
+        self._ask.ask_skill(self._known.made.mark, self._asked, self._hear)
+
+    def _hear(self, said: AskedAnswer | str) -> None:
+        self._button.setEnabled(True)
+        self._correction.setVisible(not isinstance(said, str))
+        if isinstance(said, str):
+            self._sure.tell(said)
+            return
+        self._answer.tell(said.answer or tr("No answer"))
+        sure = [tr("{n} % sure.", n=number(round(100 * said.sure)))]
+        if said.of:
+            counts = {"of": number(said.of), "n": number(said.right)}
+            sure.append(tr("Of {of} rows kept aside that were about as sure, {n} were right.", **counts))
+        ranked = sorted(said.labels.items(), key=lambda one: -one[1])
+        shares = " · ".join(f"{label} {number(round(100 * share))} %" for label, share in ranked)
+        self._sure.tell("\n".join(filter(None, [" ".join(sure), shares])))
+        if isinstance(self._right, Picker):
+            self._right.setCurrentText(said.answer)
+        else:
+            self._right.setText(said.answer)
+
+    def _correct(self) -> None:
+        right = self._right.currentText() if isinstance(self._right, Picker) else self._right.text().strip()
+        if right:
+            self._kept.tell(self._teach([Row(question=self._asked, answer=right, held_out=False)]))
+            self._correction.hide()
+
+
+class ElsewherePanel(SkillPanel):
+    """How other programs ask a skill, and files of it to take away."""
+
+    def __init__(self, theme: Theme, ask: Actions, known: KnownSkill) -> None:
+        super().__init__()
+        self._ask, self._known = ask, known
+        self._door = DoorPanel(theme, ask, known.slug)
+        self._takes = False
+        """Whether a file was asked for here, so that what became of it is told here."""
+        take = button(tr("Take it away"), lambda: None)
+        menu = QMenu(take)
+        ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
+        menu.aboutToShow.connect(lambda: ollama.setVisible(which("ollama") is not None))
+        for form, text in (
+            ("ollama", tr("For Ollama …")),
+            ("gguf", tr("As a LoRA adapter for llama.cpp (GGUF) …")),
+            ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
+            ("merged", tr("The whole model, for transformers …")),
+        ):
+            menu.addAction(text).triggered.connect(lambda _=False, form=form: self._export(form))
+        take.setMenu(menu)
+        files = tr("Files for other programs. They answer as it does here.")
+        self._said = Label("", "soft", wrap=True)
+        below = row(Label(files, "soft", wrap=True), take, gap=12, fill=0)
+        self.setLayout(column(rule(), self._door, rule(), below, self._said, gap=12))
+        self._said.tell("")
+
+    def show_skill(self, known: KnownSkill) -> None:
+        self._known = known
+
+    def show_holdings(self, holdings: Holdings) -> None:
+        self._door.show_holdings(holdings)
+        if self._takes:
+            self._said.tell(holdings.problem or holdings.said)
+
+    def _to_ollama(self) -> None:
+        """Exports to a temporary folder for Ollama, which keeps a copy."""
+        self._take(INTO_OLLAMA, Path(tempfile.mkdtemp(prefix="shoal-ollama-")) / self._known.slug)
+
+    def _export(self, form: str) -> None:
+        above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
+        if above:
+            self._take(form, Path(above) / f"{self._known.slug}-{form}")
+
+    def _take(self, form: str, to: Path) -> None:
+        self._takes = True
+        self._ask.models.export(self._known.model_name, form, str(to), self._known.made.name)
+
+
+class TeachPanel(SkillPanel):
+    """The rows that a skill has of each answer, and more rows from a file."""
+
+    def __init__(self, known: KnownSkill, read: Callable[[], None]) -> None:
+        super().__init__()
+        self._counts = column(gap=4)
+        more = button(
+            tr("Add rows from a file"), read, hint=tr("A row that is there already gets the new answer")
+        )
+        self.setFocusProxy(more)
+        about = Label(
+            tr("More rows help most. Correct wrong answers in “Ask it”, or add a table with more of them."),
+            "soft",
+            wrap=True,
+        )
+        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), gap=10))
+        self.show_skill(known)
+
+    def show_skill(self, known: KnownSkill) -> None:
+        clear_layout(self._counts)
+        counts = Counter(one.answer for one in known.made.rows)
+        if known.skill.labels and len(counts) <= _LABELS:
+            said = " · ".join(
+                f"{known.made.shown_answer(label)} {number(n)}" for label, n in counts.most_common()
+            )
+            self._counts.addWidget(Label(tr("Rows of each answer: {counts}", counts=said), wrap=True))
+        else:
+            self._counts.addWidget(Label(counted("{n} row", "{n} rows", known.made.distinct)))
