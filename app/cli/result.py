@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=FILE, metavar="FILE", help=f"the result; the page lies beside it ({FILE})"
     )
+    parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
     _add_options(parser, None)
     verbs = parser.add_subparsers(dest="do", metavar="verify")
     verify = verbs.add_parser(
@@ -68,14 +69,20 @@ def _write(args: argparse.Namespace) -> int:
     from app.common.home import home
     from app.models.shelf import locate
     from app.node.models import result, result_making, result_page, trained
+    from app.node.models.skills import find_skill
     from app.swarm.identity.storage import open_identity
 
     data, to = home(args.home), args.out.expanduser().with_suffix(".json")
     page = to.with_suffix(".html")
     _check_free(to, page)
-    model = locate(args.model or _latest(data), data)
+    if args.skill:
+        known = find_skill(data, args.skill, locate(args.model, data) if args.model else None)
+        model, table = known.model, known.made
+    else:
+        model, table = locate(args.model or _latest(data), data), None
     with tempfile.TemporaryDirectory(prefix="shoal-result-") as place:
-        made = result_making.make(trained.newest(data, model, Path(place) / "safe"), model)
+        mark = table.mark if table is not None else ""
+        made = result_making.make(trained.newest(data, model, Path(place) / "safe", mark), model, table)
     signer = asyncio.run(open_identity(data))
     if signer.note:
         say(f"shoal result: {signer.note}", sys.stderr)
@@ -148,7 +155,7 @@ def _said(found: VerifiedResult, own: str) -> list[str]:
     lines = [
         f"The signature fits: {who} wrote this on {day}, and it wasn't changed since.",
         f"  {'Key':<20}{found.key}",
-        f"  {'Result':<20}{result_page.headline(one.last.pass_at_1, one.first.pass_at_1, one.first.round)}",
+        f"  {'Result':<20}{result_page.summary(one)}",
     ]
     if one.flips is not None:
         lines.append(f"  {'Before and after':<20}{one.flips.gained} now right, {one.flips.lost} now wrong")

@@ -1689,182 +1689,6 @@
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
-   <source>answer</source>
-   <translation>Antwort</translation>
-  </message>
-  <message>
-   <source>how sure</source>
-   <translation>wie sicher</translation>
-  </message>
-  <message>
-   <source>empty</source>
-   <translation>leer</translation>
-  </message>
-  <message>
-   <source>too long</source>
-   <translation>zu lang</translation>
-  </message>
-  <message>
-   <source>no answer</source>
-   <translation>keine Antwort</translation>
-  </message>
-  <message>
-   <source>Excel, LibreOffice, CSV or JSON lines. You can also drop it here.</source>
-   <translation>Excel, LibreOffice, CSV oder JSON-Zeilen. Du kannst sie auch hierher ziehen.</translation>
-  </message>
-  <message>
-   <source>Of {of} rows kept aside, {n} keep their answer, and {right} of those are right. With every answer kept, {all} are right.</source>
-   <translation>Von {of} beiseitegelegten Zeilen behalten {n} ihre Antwort, und {right} davon sind richtig. Bleibt jede Antwort stehen, sind es {all}.</translation>
-  </message>
-  <message>
-   <source>{n} of {total} rows have an answer.</source>
-   <translation>{n} von {total} Zeilen haben eine Antwort.</translation>
-  </message>
-  <message>
-   <source>{name} labelled</source>
-   <translation>{name} beschriftet</translation>
-  </message>
-  <message>
-   <source>Label a table …</source>
-   <translation>Tabelle beschriften …</translation>
-  </message>
-  <message>
-   <source>Open it</source>
-   <translation>Öffnen</translation>
-  </message>
-  <message>
-   <source>Open the folder</source>
-   <translation>Ordner öffnen</translation>
-  </message>
-  <message>
-   <source>Label a table</source>
-   <translation>Tabelle beschriften</translation>
-  </message>
-  <message>
-   <source>The first row names the columns</source>
-   <translation>Die erste Zeile nennt die Spalten</translation>
-  </message>
-  <message>
-   <source>Column with the text</source>
-   <translation>Spalte mit dem Text</translation>
-  </message>
-  <message>
-   <source>Second column with text</source>
-   <translation>Zweite Spalte mit Text</translation>
-  </message>
-  <message>
-   <source>Leave blank below</source>
-   <translation>Leer lassen unter</translation>
-  </message>
-  <message>
-   <source>and no other</source>
-   <translation>und keiner anderen</translation>
-  </message>
-  <message>
-   <source>The answers go into a new file beside it: {name}</source>
-   <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
-  </message>
-  <message>
-   <source>Stopped. What's done is kept: label it again to continue.</source>
-   <translation>Angehalten. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
-  </message>
-  <message>
-   <source>{n} row is left blank.</source>
-   <translation>{n} Zeile bleibt leer.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows are left blank.</source>
-   <translation>
-    <numerusform>{n} Zeile bleibt leer.</numerusform>
-    <numerusform>{n} Zeilen bleiben leer.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} row is empty.</source>
-   <translation>{n} Zeile ist leer.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows are empty.</source>
-   <translation>
-    <numerusform>{n} Zeile ist leer.</numerusform>
-    <numerusform>{n} Zeilen sind leer.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} row is too long.</source>
-   <translation>{n} Zeile ist zu lang.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows are too long.</source>
-   <translation>
-    <numerusform>{n} Zeile ist zu lang.</numerusform>
-    <numerusform>{n} Zeilen sind zu lang.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} row has no answer.</source>
-   <translation>{n} Zeile hat keine Antwort.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows have no answer.</source>
-   <translation>
-    <numerusform>{n} Zeile hat keine Antwort.</numerusform>
-    <numerusform>{n} Zeilen haben keine Antwort.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The table changed meanwhile: the rows are as they were at the start.</source>
-   <translation>Die Tabelle hat sich inzwischen geändert: Die Zeilen sind wie am Anfang.</translation>
-  </message>
-  <message>
-   <source>Labelled rows</source>
-   <translation>Beschriftete Zeilen</translation>
-  </message>
-  <message>
-   <source>What's done is kept. Label again to continue.</source>
-   <translation>Was fertig ist, bleibt. Beschrifte noch einmal, dann geht es weiter.</translation>
-  </message>
-  <message>
-   <source>and {column}</source>
-   <translation>und {column}</translation>
-  </message>
-  <message>
-   <source>{n} of {total} rows</source>
-   <translation>{n} von {total} Zeilen</translation>
-  </message>
-  <message>
-   <source>It stopped. What's done is kept: label it again to continue.</source>
-   <translation>Es hat aufgehört. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
-  </message>
-  <message>
-   <source>Tables and text</source>
-   <translation>Tabellen und Text</translation>
-  </message>
-  <message>
-   <source>{n} % sure</source>
-   <translation>{n} % sicher</translation>
-  </message>
-  <message>
-   <source>Never</source>
-   <translation>Nie</translation>
-  </message>
-  <message>
-   <source>The text is in</source>
-   <translation>Der Text steht in</translation>
-  </message>
-  <message>
-   <source>Label</source>
-   <translation>Beschriften</translation>
-  </message>
-  <message>
-   <source>, about {span}</source>
-   <translation>, etwa {span}</translation>
-  </message>
-  <message>
    <source>About Shoal</source>
    <translation>Über Shoal</translation>
   </message>
@@ -2446,6 +2270,10 @@
    <translation>Jederzeit</translation>
   </message>
   <message>
+   <source>Never</source>
+   <translation>Nie</translation>
+  </message>
+  <message>
    <source>to</source>
    <translation>bis</translation>
   </message>
@@ -2984,6 +2812,10 @@ answer: a*b</translation>
    <translation>{path} lässt sich nicht lesen ({why}).</translation>
   </message>
   <message>
+   <source>Tables and text</source>
+   <translation>Tabellen und Text</translation>
+  </message>
+  <message>
    <source>Check answers as</source>
    <translation>Antworten prüfen als</translation>
   </message>
@@ -3024,6 +2856,10 @@ answer: a*b</translation>
    <translation>Fragt {name}</translation>
   </message>
   <message>
+   <source>Label a table</source>
+   <translation>Tabelle beschriften</translation>
+  </message>
+  <message>
    <source>Use it elsewhere</source>
    <translation>Anderswo nutzen</translation>
   </message>
@@ -3042,6 +2878,170 @@ answer: a*b</translation>
   <message>
    <source>Share with members</source>
    <translation>Mit Mitgliedern teilen</translation>
+  </message>
+  <message>
+   <source>answer</source>
+   <translation>Antwort</translation>
+  </message>
+  <message>
+   <source>how sure</source>
+   <translation>wie sicher</translation>
+  </message>
+  <message>
+   <source>empty</source>
+   <translation>leer</translation>
+  </message>
+  <message>
+   <source>too long</source>
+   <translation>zu lang</translation>
+  </message>
+  <message>
+   <source>no answer</source>
+   <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>Excel, LibreOffice, CSV or JSON lines. You can also drop it here.</source>
+   <translation>Excel, LibreOffice, CSV oder JSON-Zeilen. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Of {of} rows kept aside, {n} keep their answer, and {right} of those are right. With every answer kept, {all} are right.</source>
+   <translation>Von {of} beiseitegelegten Zeilen behalten {n} ihre Antwort, und {right} davon sind richtig. Bleibt jede Antwort stehen, sind es {all}.</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows have an answer.</source>
+   <translation>{n} von {total} Zeilen haben eine Antwort.</translation>
+  </message>
+  <message>
+   <source>{name} labelled</source>
+   <translation>{name} beschriftet</translation>
+  </message>
+  <message>
+   <source>Label a table …</source>
+   <translation>Tabelle beschriften …</translation>
+  </message>
+  <message>
+   <source>Open it</source>
+   <translation>Öffnen</translation>
+  </message>
+  <message>
+   <source>Open the folder</source>
+   <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>The first row names the columns</source>
+   <translation>Die erste Zeile nennt die Spalten</translation>
+  </message>
+  <message>
+   <source>Column with the text</source>
+   <translation>Spalte mit dem Text</translation>
+  </message>
+  <message>
+   <source>Second column with text</source>
+   <translation>Zweite Spalte mit Text</translation>
+  </message>
+  <message>
+   <source>Leave blank below</source>
+   <translation>Leer lassen unter</translation>
+  </message>
+  <message>
+   <source>and no other</source>
+   <translation>und keiner anderen</translation>
+  </message>
+  <message>
+   <source>The answers go into a new file beside it: {name}</source>
+   <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>Stopped. What's done is kept: label it again to continue.</source>
+   <translation>Angehalten. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>{n} row is left blank.</source>
+   <translation>{n} Zeile bleibt leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are left blank.</source>
+   <translation>
+    <numerusform>{n} Zeile bleibt leer.</numerusform>
+    <numerusform>{n} Zeilen bleiben leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is empty.</source>
+   <translation>{n} Zeile ist leer.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are empty.</source>
+   <translation>
+    <numerusform>{n} Zeile ist leer.</numerusform>
+    <numerusform>{n} Zeilen sind leer.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row is too long.</source>
+   <translation>{n} Zeile ist zu lang.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows are too long.</source>
+   <translation>
+    <numerusform>{n} Zeile ist zu lang.</numerusform>
+    <numerusform>{n} Zeilen sind zu lang.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} row has no answer.</source>
+   <translation>{n} Zeile hat keine Antwort.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows have no answer.</source>
+   <translation>
+    <numerusform>{n} Zeile hat keine Antwort.</numerusform>
+    <numerusform>{n} Zeilen haben keine Antwort.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The table changed meanwhile: the rows are as they were at the start.</source>
+   <translation>Die Tabelle hat sich inzwischen geändert: Die Zeilen sind wie am Anfang.</translation>
+  </message>
+  <message>
+   <source>Labelled rows</source>
+   <translation>Beschriftete Zeilen</translation>
+  </message>
+  <message>
+   <source>What's done is kept. Label again to continue.</source>
+   <translation>Was fertig ist, bleibt. Beschrifte noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>and {column}</source>
+   <translation>und {column}</translation>
+  </message>
+  <message>
+   <source>{n} of {total} rows</source>
+   <translation>{n} von {total} Zeilen</translation>
+  </message>
+  <message>
+   <source>It stopped. What's done is kept: label it again to continue.</source>
+   <translation>Es hat aufgehört. Was fertig ist, bleibt: Beschrifte sie noch einmal, dann geht es weiter.</translation>
+  </message>
+  <message>
+   <source>{n} % sure</source>
+   <translation>{n} % sicher</translation>
+  </message>
+  <message>
+   <source>The text is in</source>
+   <translation>Der Text steht in</translation>
+  </message>
+  <message>
+   <source>Label</source>
+   <translation>Beschriften</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -4689,6 +4689,10 @@ answer: a*b</translation>
    <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
   </message>
   <message>
+   <source>{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.</source>
+   <translation>{skill}: richtig bei {now} von 100 neuen Zeilen, {was} in Runde {round}. Immer dieselbe Antwort schafft {constant}.</translation>
+  </message>
+  <message>
    <source>{points} points, give or take {error}. That's more than chance.</source>
    <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
   </message>
@@ -4733,10 +4737,6 @@ answer: a*b</translation>
    <translation>Die Kurve</translation>
   </message>
   <message>
-   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
    <source>Kinds of puzzles, at the end</source>
    <translation>Arten von Rätseln, am Ende</translation>
   </message>
@@ -4779,6 +4779,14 @@ answer: a*b</translation>
   <message>
    <source>What it learned</source>
    <translation>Was es gelernt hat</translation>
+  </message>
+  <message>
+   <source>Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
+   <translation>Zeilen, an denen das Modell nie geübt hat, je die wahrscheinlichste Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
+  </message>
+  <message>
+   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
+   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
   </message>
   <message>
    <source>A result of Shoal</source>
@@ -5341,10 +5349,6 @@ answer: a*b</translation>
    <translation>keine Frage</translation>
   </message>
   <message>
-   <source>a formula instead of its result</source>
-   <translation>eine Formel statt ihres Ergebnisses</translation>
-  </message>
-  <message>
    <source>the same question again</source>
    <translation>dieselbe Frage noch einmal</translation>
   </message>
@@ -5355,6 +5359,10 @@ answer: a*b</translation>
   <message>
    <source>no table row</source>
    <translation>keine Tabellenzeile</translation>
+  </message>
+  <message>
+   <source>more cells than columns</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>an answer that the check can't recognise</source>
@@ -6710,11 +6718,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{name} began with these rows and has changed since.</source>
-   <translation type="unfinished" />
+   <translation>{name} begann mit diesen Zeilen und hat sich seitdem geändert.</translation>
   </message>
   <message>
    <source>Add rows to it with --to, or delete it first.</source>
-   <translation type="unfinished" />
+   <translation>Füg ihm mit --to Zeilen hinzu, oder lösch es vorher.</translation>
   </message>
   <message>
    <source>{folder} can't be deleted:</source>
@@ -7206,11 +7214,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>The rows of {name} have changed:</source>
-   <translation type="unfinished" />
+   <translation>Die Zeilen von {name} haben sich geändert:</translation>
   </message>
   <message>
    <source>your model studies them again.</source>
-   <translation type="unfinished" />
+   <translation>Dein Modell lernt sie noch einmal.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -9690,11 +9698,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{name} is made from templates, not from rows.</source>
-   <translation type="unfinished" />
+   <translation>{name} besteht aus Vorlagen, nicht aus Zeilen.</translation>
   </message>
   <message>
    <source>Add a set of its own.</source>
-   <translation type="unfinished" />
+   <translation>Leg ein eigenes an.</translation>
   </message>
   <message>
    <source>Upper and lower case and extra spaces don't matter.</source>
@@ -9775,6 +9783,42 @@ answer: a*b</translation>
   <message>
    <source>give a number like 0.01.</source>
    <translation>gib eine Zahl wie 0.01 an.</translation>
+  </message>
+  <message>
+   <source>There are: {known}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The text and the answer are the same column.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick another one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This is one column.</source>
+   <translation>Das ist nur eine Spalte.</translation>
+  </message>
+  <message>
+   <source>A table needs a question and an answer, side by side.</source>
+   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
+  </message>
+  <message>
+   <source>There is no column with answers.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick the column with the answers.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>There is no column with texts.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pick the column with the texts.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>This is a PDF.</source>
@@ -9886,11 +9930,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>Another program changed this question set.</source>
-   <translation type="unfinished" />
+   <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
    <source>Take the table that it was made from.</source>
-   <translation type="unfinished" />
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
   </message>
   <message>
    <source>The answers to choose from are too many or too long.</source>
@@ -9929,60 +9973,28 @@ answer: a*b</translation>
    <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
   </message>
   <message>
-   <source>This is an Excel, OpenDocument or zip file.</source>
-   <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
+   <source>No row can be used: {why}.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>This is an old Excel file.</source>
-   <translation>Das ist eine alte Excel-Datei.</translation>
+   <source>Shoal isn't sure which column is the answer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Save the table as CSV, or copy its cells and paste them.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
+   <source>Check the columns.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Invisible characters were taken out.</source>
    <translation>Unsichtbare Zeichen wurden entfernt.</translation>
   </message>
   <message>
-   <source>No row has a question and an answer.</source>
-   <translation>Keine Zeile hat eine Frage und eine Antwort.</translation>
+   <source>One text was cut after {MAX_QUESTION} characters.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>The first row names the columns, like question,answer.</source>
-   <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
-  </message>
-  <message>
-   <source>The columns have no names:</source>
-   <translation>Die Spalten haben keine Namen:</translation>
-  </message>
-  <message>
-   <source>the first was taken as question, the second as answer.</source>
-   <translation>die erste gilt als Frage, die zweite als Antwort.</translation>
-  </message>
-  <message>
-   <source>This is one column.</source>
-   <translation>Das ist nur eine Spalte.</translation>
-  </message>
-  <message>
-   <source>A table needs a question and an answer, side by side.</source>
-   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
-  </message>
-  <message>
-   <source>It has more than two columns.</source>
-   <translation>Sie hat mehr als zwei Spalten.</translation>
-  </message>
-  <message>
-   <source>Name two of them question and answer in the first row.</source>
-   <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
-  </message>
-  <message>
-   <source>It isn't UTF-8, so it was read as Western European text.</source>
-   <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
-  </message>
-  <message>
-   <source>Check the accents.</source>
-   <translation>Prüfe die Umlaute.</translation>
+   <source>{cut} texts were cut after {MAX_QUESTION} characters.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>

@@ -4,7 +4,8 @@ run.
 A file is one JSON object: `key`, `signature` and `result`. The signature (Ed25519) covers a domain prefix and
 the exact bytes of `result` in the file, so any change invalidates it. It proves who wrote the file, not that it
 is true; repeating the run tests that. The file has no private data: no text except answers to generated
-puzzles, no path, no time of day; the owner's question sets appear under one common name.
+puzzles, no path, no time of day; the owner's question sets appear under one common name, but for the skill
+whose result it is.
 
 Light to import, for a window that reads one; app.node.models.result_making makes it.
 """
@@ -140,7 +141,7 @@ class Machine(_Part, frozen=True, kw_only=True):
     memory_gb: Count
 
 
-class Result(_Part, frozen=True, kw_only=True):
+class Result(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """The signed part of a result file: the model, how it was trained, and what it then solved. `questions` is
     the version of the puzzles, `questions_mark` identifies the set of held-out questions, `families` has the
     share of each family that was solved in the last measurement, and `adapter` is the SHA-256 of the trained
@@ -166,6 +167,10 @@ class Result(_Part, frozen=True, kw_only=True):
     machine: Machine
     repeat: Annotated[tuple[Command, ...], msgspec.Meta(max_length=1001)] = ()
     """Commands for people to read; they are never executed from here (see `commands_to_repeat`)."""
+    skill: Short = ""
+    constant: Share = 0.0
+    """The skill that was learned, and the share of its questions that one constant answer gets right; empty for
+    puzzles."""
 
     @property
     def first(self) -> MeasuredPoint:

@@ -32,15 +32,16 @@ from app.node.models.result import (
 )
 from app.node.models.trained import PlayedRun, TrainedModel
 from app.node.record.settings import Settings, starting_levels
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import QuestionSet, is_own
 from engines.contract import EngineInfo
 from engines.models.folder import open_folder, read_settings
 from engines.models.lora import ADAPTER
 
 
-def make(found: TrainedModel, model: Path) -> Result:
-    """Returns the result of what was learned in the folder `found.place` from the model in the folder `model`.
-    Raises ResultError if nothing was measured, or if an older Shoal recorded too little."""
+def make(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> Result:
+    """Returns the result of what was learned in the folder `found.place` from the model in the folder `model`,
+    of puzzles or of a skill. Raises ResultError if nothing was measured, or if an older Shoal recorded too
+    little."""
     if found.last is None or not found.runs:
         raise ResultError(
             "Nothing was measured yet, so there is no result: let it learn a few rounds, then try again."
@@ -88,6 +89,8 @@ def make(found: TrainedModel, model: Path) -> Result:
             cores=os.cpu_count() or 0,
             memory_gb=round(psutil.virtual_memory().total / 2**30),
         ),
+        skill=safe_line(skill.name) if skill is not None else "",
+        constant=round(skill.constant_share()[0], 6) if skill is not None else 0.0,
     )
     return msgspec.structs.replace(result, repeat=tuple(commands_to_repeat(result)))
 

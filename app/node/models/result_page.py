@@ -98,6 +98,21 @@ def headline(
     return tr("Solves {now} of 100 new puzzles, {was} at round {round}.", **shares, round=number(first))
 
 
+def summary(result: Result, tr: Translate = english, number: Numbers = plainly) -> str:
+    """Returns what was learned, in a sentence; of a skill with what one constant answer gets."""
+    first, last = result.first, result.last
+    if not result.skill:
+        return headline(last.pass_at_1, first.pass_at_1, first.round, tr, number)
+    return tr(
+        "{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.",
+        skill=safe_line(result.skill),
+        now=number(round(100 * last.pass_at_1)),
+        was=number(round(100 * first.pass_at_1)),
+        round=number(first.round),
+        constant=number(round(100 * result.constant)),
+    )
+
+
 def certainty(
     difference: float, error: float, chance: float, tr: Translate = english, number: Numbers = plainly
 ) -> str:
@@ -121,14 +136,18 @@ def page(
     """Returns the result as an HTML page. `written` formats a Unix time as a date."""
     result = found.result
     flips = result.flips
-    first, last = result.first, result.last
     parts = [
         picture(result, tr, number, dated(result.day, written)),
-        f"<h1>{escape(headline(last.pass_at_1, first.pass_at_1, first.round, tr, number))}</h1>",
+        f"<h1>{escape(summary(result, tr, number))}</h1>",
         *([_flips(flips, tr, number)] if flips is not None else []),
         _heading(tr("The curve")),
         _paragraph(
             tr(
+                "Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % "
+                "interval; the band in the picture is one standard error."
+            )
+            if result.skill
+            else tr(
                 "Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; "
                 "the band in the picture is one standard error."
             )
@@ -166,7 +185,8 @@ def picture(result: Result, tr: Translate, number: Numbers, day: str) -> str:
     curve = _thinned(result.curve, 400)
     line = [(one.round, one.pass_at_1, one.pass_at_1 - one.stderr, one.pass_at_1 + one.stderr) for one in curve]
     facts = ("Shoal", title(result.base.name), tr("Round {n}", n=number(result.rounds)), day)
-    said = f"{tr('New puzzles solved')}: {_share(result.last, number)}"
+    what = safe_line(result.skill, 40) or tr("New puzzles solved")
+    said = f"{what}: {_share(result.last, number)}"
     return card(line, said, [safe_line(one, 60) for one in facts], _COLOURS, tr("rounds"))
 
 

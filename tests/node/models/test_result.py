@@ -158,6 +158,14 @@ def test_the_page_names_the_model_and_the_day_as_people_do(made: Result) -> None
     assert base.startswith("SmolLM2 135M (HuggingFaceTB/SmolLM2-135M-Instruct), SHA-256")
 
 
+def test_a_skills_page_names_it_and_what_one_constant_answer_gets(made: Result) -> None:
+    skill = changed(made, skill="Mails & <b>more</b>", constant=0.375)
+    page = result_page.page(result.verify(result.sign(skill, ME)))
+    assert "<h1>Mails &amp; &lt;b&gt;more&lt;/b&gt;: right in 50 of 100 new rows, 20 at round 0. One" in page
+    assert "constant answer gets 38.</h1>" in page and "Rows that the model never trained on" in page
+    assert b'"skill"' not in result.sign(made, ME), "so that an older Shoal reads what puzzles brought"
+
+
 def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:
     content = result.sign(made, ME)
     assert result.verify(content).name == ME.name and result.verify(content).result == made
