@@ -1765,8 +1765,8 @@
    <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
   </message>
   <message>
-   <source>CSV, JSON or text. You can also drop it here.</source>
-   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+   <source>Excel, CSV, JSON or text. You can also drop it here.</source>
+   <translation>Excel, CSV, JSON oder Text. Du kannst die Datei auch hierher ziehen.</translation>
   </message>
   <message>
    <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
@@ -1852,6 +1852,34 @@ answer: a*b</translation>
    <translation>Hinzufügen und lernen</translation>
   </message>
   <message>
+   <source>The column with the answers</source>
+   <translation>Die Spalte mit den Antworten</translation>
+  </message>
+  <message>
+   <source>The first row</source>
+   <translation>Die erste Zeile</translation>
+  </message>
+  <message>
+   <source>First row: names</source>
+   <translation>Erste Zeile: Namen</translation>
+  </message>
+  <message>
+   <source>First row: data</source>
+   <translation>Erste Zeile: Daten</translation>
+  </message>
+  <message>
+   <source>Encoding</source>
+   <translation>Kodierung</translation>
+  </message>
+  <message>
+   <source>{column}: answer</source>
+   <translation>{column}: Antwort</translation>
+  </message>
+  <message>
+   <source>{column}: text</source>
+   <translation>{column}: Text</translation>
+  </message>
+  <message>
    <source>A fifth</source>
    <translation>Ein Fünftel</translation>
   </message>
@@ -1908,19 +1936,16 @@ answer: a*b</translation>
    <translation>Zeile {n} fehlt: {reason}.</translation>
   </message>
   <message>
-   <source>{n} more row is left out.</source>
-   <translation>{n} weitere Zeile fehlt.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} more rows are left out.</source>
-   <translation>
-    <numerusform>{n} weitere Zeile fehlt.</numerusform>
-    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
-   </translation>
+   <source>{n} rows are left out: {reasons}.</source>
+   <translation>{n} Zeilen fallen weg: {reasons}.</translation>
   </message>
   <message>
    <source>Your own questions</source>
    <translation>Deine eigenen Fragen</translation>
+  </message>
+  <message>
+   <source>The columns that make the text</source>
+   <translation>Die Spalten, die den Text bilden</translation>
   </message>
   <message>
    <source>Shoal guessed this from the answers.</source>
@@ -1965,6 +1990,10 @@ answer: a*b</translation>
   <message>
    <source>Asked with</source>
    <translation>Gefragt mit</translation>
+  </message>
+  <message>
+   <source>Answer</source>
+   <translation>Antwort</translation>
   </message>
   <message>
    <source>Asks {name}</source>
@@ -5073,10 +5102,6 @@ answer: a*b</translation>
    <translation>zu lang</translation>
   </message>
   <message>
-   <source>a formula instead of its result</source>
-   <translation>eine Formel statt ihres Ergebnisses</translation>
-  </message>
-  <message>
    <source>the same question again</source>
    <translation>dieselbe Frage noch einmal</translation>
   </message>
@@ -5087,6 +5112,10 @@ answer: a*b</translation>
   <message>
    <source>no table row</source>
    <translation>keine Tabellenzeile</translation>
+  </message>
+  <message>
+   <source>more cells than columns</source>
+   <translation>mehr Zellen als Spalten</translation>
   </message>
   <message>
    <source>an answer that the check can't recognise</source>
@@ -9409,6 +9438,138 @@ answer: a*b</translation>
    <translation>gib eine Zahl wie 0.01 an.</translation>
   </message>
   <message>
+   <source>There is no column {name}.</source>
+   <translation>Es gibt keine Spalte {name}.</translation>
+  </message>
+  <message>
+   <source>There are: {known}.</source>
+   <translation>Es gibt: {known}.</translation>
+  </message>
+  <message>
+   <source>The text and the answer are the same column.</source>
+   <translation>Text und Antwort sind dieselbe Spalte.</translation>
+  </message>
+  <message>
+   <source>Pick another one.</source>
+   <translation>Nimm eine andere.</translation>
+  </message>
+  <message>
+   <source>This is one column.</source>
+   <translation>Das ist nur eine Spalte.</translation>
+  </message>
+  <message>
+   <source>A table needs a question and an answer, side by side.</source>
+   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
+  </message>
+  <message>
+   <source>There is no column with answers.</source>
+   <translation>Es gibt keine Spalte mit Antworten.</translation>
+  </message>
+  <message>
+   <source>Pick the column with the answers.</source>
+   <translation>Wähle die Spalte mit den Antworten.</translation>
+  </message>
+  <message>
+   <source>There is no column with texts.</source>
+   <translation>Es gibt keine Spalte mit Texten.</translation>
+  </message>
+  <message>
+   <source>Pick the column with the texts.</source>
+   <translation>Wähle die Spalte mit den Texten.</translation>
+  </message>
+  <message>
+   <source>This is a PDF.</source>
+   <translation>Das ist ein PDF.</translation>
+  </message>
+  <message>
+   <source>Copy the table out of it and paste it here.</source>
+   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
+  </message>
+  <message>
+   <source>This file is compressed.</source>
+   <translation>Diese Datei ist gepackt.</translation>
+  </message>
+  <message>
+   <source>Unpack it first.</source>
+   <translation>Entpacke sie zuerst.</translation>
+  </message>
+  <message>
+   <source>This is a database.</source>
+   <translation>Das ist eine Datenbank.</translation>
+  </message>
+  <message>
+   <source>Export the table as CSV first.</source>
+   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+  </message>
+  <message>
+   <source>This file has {size} MB, and {most} MB is the most.</source>
+   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
+  </message>
+  <message>
+   <source>Take a part of it.</source>
+   <translation>Nimm einen Teil davon.</translation>
+  </message>
+  <message>
+   <source>This is no text file.</source>
+   <translation>Das ist keine Textdatei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy and paste it.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+  </message>
+  <message>
+   <source>This is a web page or XML.</source>
+   <translation>Das ist eine Webseite oder XML.</translation>
+  </message>
+  <message>
+   <source>This file is empty.</source>
+   <translation>Diese Datei ist leer.</translation>
+  </message>
+  <message>
+   <source>There is no encoding {name}.</source>
+   <translation>Es gibt keine Kodierung {name}.</translation>
+  </message>
+  <message>
+   <source>Usual ones are utf-8, cp1252, cp1251, gbk and shift_jis.</source>
+   <translation>Üblich sind utf-8, cp1252, cp1251, gbk und shift_jis.</translation>
+  </message>
+  <message>
+   <source>It can't be read as {encoding}.</source>
+   <translation>Als {encoding} lässt sich die Datei nicht lesen.</translation>
+  </message>
+  <message>
+   <source>Pick another encoding.</source>
+   <translation>Wähle eine andere Kodierung.</translation>
+  </message>
+  <message>
+   <source>One line above the table was passed over.</source>
+   <translation>Eine Zeile über der Tabelle wurde übergangen.</translation>
+  </message>
+  <message>
+   <source>This JSON can't be read.</source>
+   <translation>Dieses JSON lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>It needs objects with a question and an answer.</source>
+   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>The table can't be read further ({error}).</source>
+   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
+  </message>
+  <message>
+   <source>Save it as CSV again.</source>
+   <translation>Speichere sie noch einmal als CSV.</translation>
+  </message>
+  <message>
+   <source>{above} lines above the table were passed over.</source>
+   <translation>{above} Zeilen über der Tabelle wurden übergangen.</translation>
+  </message>
+  <message>
+   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
+   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -9461,128 +9622,28 @@ answer: a*b</translation>
    <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
   </message>
   <message>
-   <source>This is an Excel, OpenDocument or zip file.</source>
-   <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
+   <source>No row can be used: {why}.</source>
+   <translation>Keine Zeile ist brauchbar: {why}.</translation>
   </message>
   <message>
-   <source>Save the table as CSV, or copy and paste it.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+   <source>Shoal isn't sure which column is the answer.</source>
+   <translation>Shoal ist nicht sicher, welche Spalte die Antwort ist.</translation>
   </message>
   <message>
-   <source>This is an old Excel file.</source>
-   <translation>Das ist eine alte Excel-Datei.</translation>
-  </message>
-  <message>
-   <source>Save the table as CSV, or copy its cells and paste them.</source>
-   <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
-  </message>
-  <message>
-   <source>This is a PDF.</source>
-   <translation>Das ist ein PDF.</translation>
-  </message>
-  <message>
-   <source>Copy the table out of it and paste it here.</source>
-   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
-  </message>
-  <message>
-   <source>This file is compressed.</source>
-   <translation>Diese Datei ist gepackt.</translation>
-  </message>
-  <message>
-   <source>Unpack it first.</source>
-   <translation>Entpacke sie zuerst.</translation>
-  </message>
-  <message>
-   <source>This is a database.</source>
-   <translation>Das ist eine Datenbank.</translation>
-  </message>
-  <message>
-   <source>Export the table as CSV first.</source>
-   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+   <source>Check the columns.</source>
+   <translation>Prüf die Spalten.</translation>
   </message>
   <message>
    <source>Invisible characters were taken out.</source>
    <translation>Unsichtbare Zeichen wurden entfernt.</translation>
   </message>
   <message>
-   <source>No row has a question and an answer.</source>
-   <translation>Keine Zeile hat eine Frage und eine Antwort.</translation>
+   <source>One text was cut after {MAX_QUESTION} characters.</source>
+   <translation>Ein Text wurde nach {MAX_QUESTION} Zeichen abgeschnitten.</translation>
   </message>
   <message>
-   <source>The first row names the columns, like question,answer.</source>
-   <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
-  </message>
-  <message>
-   <source>This file has {size} MB, and {most} MB is the most.</source>
-   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
-  </message>
-  <message>
-   <source>Take a part of it.</source>
-   <translation>Nimm einen Teil davon.</translation>
-  </message>
-  <message>
-   <source>This is no text file.</source>
-   <translation>Das ist keine Textdatei.</translation>
-  </message>
-  <message>
-   <source>This is a web page or XML.</source>
-   <translation>Das ist eine Webseite oder XML.</translation>
-  </message>
-  <message>
-   <source>This file is empty.</source>
-   <translation>Diese Datei ist leer.</translation>
-  </message>
-  <message>
-   <source>The columns have no names:</source>
-   <translation>Die Spalten haben keine Namen:</translation>
-  </message>
-  <message>
-   <source>the first was taken as question, the second as answer.</source>
-   <translation>die erste gilt als Frage, die zweite als Antwort.</translation>
-  </message>
-  <message>
-   <source>This is one column.</source>
-   <translation>Das ist nur eine Spalte.</translation>
-  </message>
-  <message>
-   <source>A table needs a question and an answer, side by side.</source>
-   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
-  </message>
-  <message>
-   <source>It has more than two columns.</source>
-   <translation>Sie hat mehr als zwei Spalten.</translation>
-  </message>
-  <message>
-   <source>Name two of them question and answer in the first row.</source>
-   <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
-  </message>
-  <message>
-   <source>This JSON can't be read.</source>
-   <translation>Dieses JSON lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>It needs objects with a question and an answer.</source>
-   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
-  </message>
-  <message>
-   <source>The table can't be read further ({error}).</source>
-   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
-  </message>
-  <message>
-   <source>Save it as CSV again.</source>
-   <translation>Speichere sie noch einmal als CSV.</translation>
-  </message>
-  <message>
-   <source>It isn't UTF-8, so it was read as Western European text.</source>
-   <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
-  </message>
-  <message>
-   <source>Check the accents.</source>
-   <translation>Prüfe die Umlaute.</translation>
-  </message>
-  <message>
-   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
-   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+   <source>{cut} texts were cut after {MAX_QUESTION} characters.</source>
+   <translation>{cut} Texte wurden nach {MAX_QUESTION} Zeichen abgeschnitten.</translation>
   </message>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
@@ -9655,6 +9716,38 @@ answer: a*b</translation>
   <message>
    <source>Add a line like {name2}: 2-12.</source>
    <translation>Ergänze eine Zeile wie {name2}: 2-12.</translation>
+  </message>
+  <message>
+   <source>This is no spreadsheet that Shoal can read.</source>
+   <translation>Diese Tabelle kann Shoal nicht lesen.</translation>
+  </message>
+  <message>
+   <source>Save the table as XLSX or CSV.</source>
+   <translation>Speichere sie als XLSX oder CSV.</translation>
+  </message>
+  <message>
+   <source>This spreadsheet has more cells than Shoal can hold.</source>
+   <translation>Diese Tabelle hat mehr Zellen, als Shoal aufnehmen kann.</translation>
+  </message>
+  <message>
+   <source>Copy the table into a new one.</source>
+   <translation>Kopiere den Bereich in eine neue Tabelle.</translation>
+  </message>
+  <message>
+   <source>This spreadsheet has a password.</source>
+   <translation>Diese Tabelle hat ein Passwort.</translation>
+  </message>
+  <message>
+   <source>Save it without one first.</source>
+   <translation>Speichere sie erst ohne.</translation>
+  </message>
+  <message>
+   <source>It has {names} sheets.</source>
+   <translation>Sie hat {names} Blätter.</translation>
+  </message>
+  <message>
+   <source>{name} was read.</source>
+   <translation>Gelesen wurde {name}.</translation>
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>

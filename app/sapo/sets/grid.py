@@ -46,7 +46,8 @@ csv.field_size_limit(MAX_BYTES)
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
     """A table. `rows` have at least as many cells as there are `columns`; a longer one has more than its
-    heading names. `numbers`: where each row stands in the file, from 1. `encoding` is empty for spreadsheets."""
+    heading names. `numbers`: where each row stands in the file, from 1. `encoding`: empty for
+    spreadsheets."""
 
     columns: tuple[str, ...]
     rows: list[list[str]]
@@ -222,7 +223,7 @@ def _markdown(text: str) -> list[list[str]] | None:
     rule = next((at for at, line in enumerate(lines[:_SAMPLE]) if at and _RULE.fullmatch(line)), None)
     if rule is None or "|" not in lines[rule - 1]:
         return None
-    blank = [[] for _ in range(rule - 1)]
+    blank: list[list[str]] = [[] for _ in range(rule - 1)]
     rows: list[list[str]] = [*blank, _bars(lines[rule - 1]), []]
     for line in islice(lines, rule + 1, None):
         if "|" not in line:

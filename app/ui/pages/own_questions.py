@@ -224,7 +224,7 @@ class OwnQuestions(Card):
             labels = [Elided("") for _ in shown]
             for label, at in zip(labels, shown, strict=True):
                 label.tell(" ".join(cells[at].split()) or " ")
-            self._table.addLayout(row(*labels, gap=12, fill=[1] * len(labels)))
+            self._table.addWidget(boxed(row(*labels, gap=12, fill=range(len(labels)))))
         self._texts.clear()
         for at, name in enumerate(reading.columns):
             action = self._texts.addAction(name)
