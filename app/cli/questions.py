@@ -42,8 +42,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Question sets of your own. A file has a text and an answer in each row: CSV, XLSX, ODS, JSON, Markdown "
-        "and others, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME. "
+        "Question sets of your own. A file has a text and an answer in each row: CSV, XLSX, ODS, JSON, "
+        "Markdown and others, or a template with slots. Sets stay on this computer. Learn one with run "
+        "--questions NAME. "
         "In a private swarm, share NAME swaps answers with members who have the same file."
     )
     parser.add_argument("verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}")

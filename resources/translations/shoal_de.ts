@@ -2658,8 +2658,8 @@
    <translation>JSON-Felder</translation>
   </message>
   <message>
-   <source>CSV, JSON or text. You can also drop it here.</source>
-   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+   <source>Excel, CSV, JSON or text. You can also drop it here.</source>
+   <translation>Excel, CSV, JSON oder Text. Du kannst die Datei auch hierher ziehen.</translation>
   </message>
   <message>
    <source>Bring a table of texts and answers, and your model learns it. Then ask it. All of it stays here.</source>
@@ -2745,6 +2745,34 @@ answer: a*b</translation>
    <translation>Hinzufügen und lernen</translation>
   </message>
   <message>
+   <source>The column with the answers</source>
+   <translation>Die Spalte mit den Antworten</translation>
+  </message>
+  <message>
+   <source>The first row</source>
+   <translation>Die erste Zeile</translation>
+  </message>
+  <message>
+   <source>First row: names</source>
+   <translation>Erste Zeile: Namen</translation>
+  </message>
+  <message>
+   <source>First row: data</source>
+   <translation>Erste Zeile: Daten</translation>
+  </message>
+  <message>
+   <source>Encoding</source>
+   <translation>Kodierung</translation>
+  </message>
+  <message>
+   <source>{column}: answer</source>
+   <translation>{column}: Antwort</translation>
+  </message>
+  <message>
+   <source>{column}: text</source>
+   <translation>{column}: Text</translation>
+  </message>
+  <message>
    <source>A fifth</source>
    <translation>Ein Fünftel</translation>
   </message>
@@ -2777,15 +2805,12 @@ answer: a*b</translation>
    <translation>Zeile {n} fehlt: {reason}.</translation>
   </message>
   <message>
-   <source>{n} more row is left out.</source>
-   <translation>{n} weitere Zeile fehlt.</translation>
+   <source>{n} rows are left out: {reasons}.</source>
+   <translation>{n} Zeilen fallen weg: {reasons}.</translation>
   </message>
-  <message numerus="yes">
-   <source>{n} more rows are left out.</source>
-   <translation>
-    <numerusform>{n} weitere Zeile fehlt.</numerusform>
-    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
-   </translation>
+  <message>
+   <source>The columns that make the text</source>
+   <translation>Die Spalten, die den Text bilden</translation>
   </message>
   <message>
    <source>Shoal guessed this from the answers.</source>
@@ -2822,6 +2847,10 @@ answer: a*b</translation>
   <message>
    <source>Asked with</source>
    <translation>Gefragt mit</translation>
+  </message>
+  <message>
+   <source>Answer</source>
+   <translation>Antwort</translation>
   </message>
   <message>
    <source>{path} can't be deleted ({why}).</source>
@@ -5362,7 +5391,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>more cells than columns</source>
-   <translation type="unfinished" />
+   <translation>mehr Zellen als Spalten</translation>
   </message>
   <message>
    <source>an answer that the check can't recognise</source>
@@ -9786,15 +9815,15 @@ answer: a*b</translation>
   </message>
   <message>
    <source>There are: {known}.</source>
-   <translation type="unfinished" />
+   <translation>Es gibt: {known}.</translation>
   </message>
   <message>
    <source>The text and the answer are the same column.</source>
-   <translation type="unfinished" />
+   <translation>Text und Antwort sind dieselbe Spalte.</translation>
   </message>
   <message>
    <source>Pick another one.</source>
-   <translation type="unfinished" />
+   <translation>Nimm eine andere.</translation>
   </message>
   <message>
    <source>This is one column.</source>
@@ -9806,19 +9835,19 @@ answer: a*b</translation>
   </message>
   <message>
    <source>There is no column with answers.</source>
-   <translation type="unfinished" />
+   <translation>Es gibt keine Spalte mit Antworten.</translation>
   </message>
   <message>
    <source>Pick the column with the answers.</source>
-   <translation type="unfinished" />
+   <translation>Wähle die Spalte mit den Antworten.</translation>
   </message>
   <message>
    <source>There is no column with texts.</source>
-   <translation type="unfinished" />
+   <translation>Es gibt keine Spalte mit Texten.</translation>
   </message>
   <message>
    <source>Pick the column with the texts.</source>
-   <translation type="unfinished" />
+   <translation>Wähle die Spalte mit den Texten.</translation>
   </message>
   <message>
    <source>This is a PDF.</source>
@@ -9870,23 +9899,23 @@ answer: a*b</translation>
   </message>
   <message>
    <source>There is no encoding {name}.</source>
-   <translation type="unfinished" />
+   <translation>Es gibt keine Kodierung {name}.</translation>
   </message>
   <message>
    <source>Usual ones are utf-8, cp1252, cp1251, gbk and shift_jis.</source>
-   <translation type="unfinished" />
+   <translation>Üblich sind utf-8, cp1252, cp1251, gbk und shift_jis.</translation>
   </message>
   <message>
    <source>It can't be read as {encoding}.</source>
-   <translation type="unfinished" />
+   <translation>Als {encoding} lässt sich die Datei nicht lesen.</translation>
   </message>
   <message>
    <source>Pick another encoding.</source>
-   <translation type="unfinished" />
+   <translation>Wähle eine andere Kodierung.</translation>
   </message>
   <message>
    <source>One line above the table was passed over.</source>
-   <translation type="unfinished" />
+   <translation>Eine Zeile über der Tabelle wurde übergangen.</translation>
   </message>
   <message>
    <source>This JSON can't be read.</source>
@@ -9906,7 +9935,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{above} lines above the table were passed over.</source>
-   <translation type="unfinished" />
+   <translation>{above} Zeilen über der Tabelle wurden übergangen.</translation>
   </message>
   <message>
    <source>A quote is never closed, so quotes were read as ordinary characters.</source>
@@ -9974,15 +10003,15 @@ answer: a*b</translation>
   </message>
   <message>
    <source>No row can be used: {why}.</source>
-   <translation type="unfinished" />
+   <translation>Keine Zeile ist brauchbar: {why}.</translation>
   </message>
   <message>
    <source>Shoal isn't sure which column is the answer.</source>
-   <translation type="unfinished" />
+   <translation>Shoal ist nicht sicher, welche Spalte die Antwort ist.</translation>
   </message>
   <message>
    <source>Check the columns.</source>
-   <translation type="unfinished" />
+   <translation>Prüf die Spalten.</translation>
   </message>
   <message>
    <source>Invisible characters were taken out.</source>
@@ -9990,11 +10019,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>One text was cut after {MAX_QUESTION} characters.</source>
-   <translation type="unfinished" />
+   <translation>Ein Text wurde nach {MAX_QUESTION} Zeichen abgeschnitten.</translation>
   </message>
   <message>
    <source>{cut} texts were cut after {MAX_QUESTION} characters.</source>
-   <translation type="unfinished" />
+   <translation>{cut} Texte wurden nach {MAX_QUESTION} Zeichen abgeschnitten.</translation>
   </message>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
@@ -10070,35 +10099,35 @@ answer: a*b</translation>
   </message>
   <message>
    <source>This is no spreadsheet that Shoal can read.</source>
-   <translation type="unfinished" />
+   <translation>Diese Tabelle kann Shoal nicht lesen.</translation>
   </message>
   <message>
    <source>Save the table as XLSX or CSV.</source>
-   <translation type="unfinished" />
+   <translation>Speichere sie als XLSX oder CSV.</translation>
   </message>
   <message>
    <source>This spreadsheet has more cells than Shoal can hold.</source>
-   <translation type="unfinished" />
+   <translation>Diese Tabelle hat mehr Zellen, als Shoal aufnehmen kann.</translation>
   </message>
   <message>
    <source>Copy the table into a new one.</source>
-   <translation type="unfinished" />
+   <translation>Kopiere den Bereich in eine neue Tabelle.</translation>
   </message>
   <message>
    <source>This spreadsheet has a password.</source>
-   <translation type="unfinished" />
+   <translation>Diese Tabelle hat ein Passwort.</translation>
   </message>
   <message>
    <source>Save it without one first.</source>
-   <translation type="unfinished" />
+   <translation>Speichere sie erst ohne.</translation>
   </message>
   <message>
    <source>It has {names} sheets.</source>
-   <translation type="unfinished" />
+   <translation>Sie hat {names} Blätter.</translation>
   </message>
   <message>
    <source>{name} was read.</source>
-   <translation type="unfinished" />
+   <translation>Gelesen wurde {name}.</translation>
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>

@@ -356,6 +356,8 @@ def _text(rule: Rule, answer: str, truth: str) -> float:
 
 def _number(rule: Rule, answer: str, truth: str) -> float:
     said, true = number(rule, answer), number(rule, truth)
+    if (_CODE.match(answer) is None) is not (_CODE.match(truth) is None):
+        return 0.0
     if said is None or true is None or (said[1] and true[1] and said[1] != true[1]):
         return 0.0
     return float(abs(said[0] - true[0]) <= tolerance(rule.tolerance))

@@ -1,7 +1,7 @@
 """Finds which column of a table is the text and which the answer: by usual names, else by what stands in them.
 
-Few different short values are answers; long, different ones are texts; numbers that only count are neither. Where
-two columns could be either, `Reading.toss_up` says so.
+Few different short values are answers; long, different ones are texts; numbers that only count are neither.
+Where two columns could be either, `Reading.toss_up` says so.
 """
 
 from __future__ import annotations

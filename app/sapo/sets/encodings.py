@@ -11,6 +11,8 @@ import chardet
 from app.sapo.sets.question_set import SetError
 
 MAX_BYTES = 64 * 2**20
+ENCODINGS = ("utf-8", "cp1252", "cp1250", "cp1251", "gbk", "big5", "shift_jis", "euc_kr", "utf-16")
+"""Usual ones, to choose from."""
 _SAMPLE = 200_000
 """Bytes that chardet looks at."""
 _MARKS = {
@@ -65,7 +67,7 @@ def decoded(content: bytes, encoding: str | None = None) -> tuple[str, str]:
 
 def _known(name: str) -> str:
     try:
-        b"".decode(name)  # refuses codecs that are none of text
+        bytes(4).decode(name, "replace")  # refuses codecs that are none of text
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         raise SetError(

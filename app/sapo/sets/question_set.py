@@ -24,7 +24,9 @@ from app.sapo.asking import BRIEF, SHORT, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
 from app.sapo.sets.checks import (
+    Check,
     Rule,
+    alternatives,
     displayed_answer,
     instruction,
     label_of,
@@ -35,8 +37,8 @@ from app.sapo.sets.checks import (
 from app.sapo.sets.templates import FilledTemplate, Template, validate
 
 FORMAT = 2
-"""Since 2 the split keeps a share of every answer aside, and signs and combining marks are content. Sets of format
-1 keep their contents and their split."""
+"""Since 2 the split keeps a share of every answer aside, and signs and combining marks are content. Sets of
+format 1 keep their contents and their split."""
 FEWEST, ROUGH = 8, 20
 """Numbers of different questions: below the first a set is rejected, below the second its curve is
 imprecise.
@@ -158,14 +160,17 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
         (0.75, 'spam')
         """
-        answers = Counter(self.shown_answer(entry["answer"]) for entry in self._entries())
-        if not answers:
+        answers = Counter(entry["answer"] for entry in self._entries())
+        shown: Counter[str] = Counter()
+        for truth, count in answers.items():
+            for one in alternatives(truth) if self.rule.check is Check.ONE_OF else [truth]:
+                shown[label_of(self.rule, one)] += count
+        if not shown:
             return 0.0, ""
-        ranked = sorted(answers.items(), key=lambda one: (one[1], one[0]), reverse=True)
-        best, text = max((self._solved(one, answers), one) for one, _ in ranked[:_CONSTANTS])
+        best, text = max((self._solved(one, answers), one) for one, _ in shown.most_common(_CONSTANTS))
         return best / answers.total(), text
 
-    def _solved(self, constant: str, answers: Counter[str]) -> float:
+    def _solved(self, constant: str, answers: Mapping[str, int]) -> int:
         """Returns how many questions the check lets an answer solve."""
         return sum(
             count
@@ -344,8 +349,8 @@ def _filled(made: FilledTemplate) -> Entry:
 
 
 def near_duplicate_key(question: str, format: int = FORMAT) -> Content:
-    """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation. Texts
-    with signs keep their order: 8 - 3 is not 3 - 8.
+    """Returns what near-duplicates have in common: words and numbers sorted, without case and punctuation.
+    Texts with signs keep their order: 8 - 3 is not 3 - 8.
 
     >>> near_duplicate_key("What is 3 times 12?") == near_duplicate_key("12 times 3: what IS?")
     True

@@ -1,7 +1,7 @@
 """Turns JSON and JSON lines into a table: objects become rows, their fields columns.
 
-Nested fields are named `outer.inner`; a list of objects makes a row of each, with the outer fields repeated, as in
-SQuAD and exports of labelling tools. A chat becomes its first question and the answer to it.
+Nested fields are named `outer.inner`; a list of objects makes a row of each, with the outer fields repeated, as
+in SQuAD and exports of labelling tools. A chat becomes its first question and the answer to it.
 """
 
 from __future__ import annotations

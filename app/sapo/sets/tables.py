@@ -1,8 +1,8 @@
 """Makes a question set of a table, and reports what happened to every row.
 
-`grid` reads the file and `columns` finds text and answer in it; here each row becomes a question with its answer,
-also GSM8K's `#### 42`, and templates are parsed. Nothing is executed. `preview` raises SetError with one sentence
-if the file is no table.
+`grid` reads the file and `columns` finds text and answer in it; here each row becomes a question with its
+answer, also GSM8K's `#### 42`, and templates are parsed. Nothing is executed. `preview` raises SetError with one
+sentence if the file is no table.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def clean(text: str) -> str:
     lone surrogates. Line breaks of all kinds become newlines; the joiners that Persian and emoji are written
     with stay.
 
-    >>> clean(" a\\u202eb\\x07\\u200b\\v c "), clean("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645") == "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
-    ('ab\\n c', True)
+    >>> clean(" a\u202eb\x07\u200b\v c "), "\u200c" in clean("\u0645\u06cc\u200c\u062e")
+    ('ab\n c', True)
     """
     if text.isprintable():
         return text.strip()

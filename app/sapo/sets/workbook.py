@@ -1,5 +1,5 @@
-"""Reads the first filled sheet of an XLSX, XLS or ODS file with calamine, after the size of what it unpacks to is
-known: files from others can name billions of cells in a few bytes."""
+"""Reads the first filled sheet of an XLSX, XLS or ODS file with calamine, after the size of what it unpacks to
+is known: files from others can name billions of cells in a few bytes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _check_xlsx(inside: bytes) -> None:
 
 
 def _checked_ods(inside: bytes) -> bytes:
-    """Returns a sheet with its repetitions limited. LibreOffice repeats an empty row to the end of the sheet."""
+    """Returns a sheet with its repetitions limited: an empty row is repeated to the end of the sheet."""
 
     def limited(found: re.Match[bytes]) -> bytes:
         kind, count = found[1], found[2] or found[3] or b""

@@ -12,7 +12,7 @@ from random import Random
 import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.models.catalogue import STARTER
 from app.node.data import question_sets
@@ -21,7 +21,8 @@ from app.node.models.skills import known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.encodings import MAX_BYTES
+from app.sapo.sets.columns import Chosen, Reading
+from app.sapo.sets.encodings import ENCODINGS, MAX_BYTES
 from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, Row, SetError, encode, family
 from app.sapo.sets.tables import Preview
 from app.ui.frame.frame import Actions
@@ -46,7 +47,7 @@ from app.ui.widgets.pieces import (
 )
 from app.ui.widgets.selecting import Picker
 
-_ROWS, _LEFT_OUT = 5, 4
+_ROWS, _LEFT_OUT, _COLUMNS = 5, 4, 6
 _KINDS = {
     Check.TEXT: mark("Text"),
     Check.ONE_OF: mark("One of several answers"),
@@ -73,6 +74,7 @@ class OwnQuestions(QWidget):
         self._theme, self._ask, self._home = theme, actions, Path()
         self._found: Preview | None = None
         self._source: tuple[bytes, str] = b"", ""
+        self._chosen: Chosen | None = None
         self._reading = 0
         self._read.connect(self._show_read)
         self._examples = Picker(theme, tr("Examples"))
@@ -80,7 +82,7 @@ class OwnQuestions(QWidget):
         for title in templates.EXAMPLES:
             self._examples.addItem(tr(title), title)
         self._examples.activated.connect(lambda _: self._take_example())
-        drop = tr("CSV, JSON or text. You can also drop it here.")
+        drop = tr("Excel, CSV, JSON or text. You can also drop it here.")
         opens = button(tr("Open a file"), lambda: self._choose(), "primary", drop)
         types = button(tr("Paste or type"), self._type)
         self._title = Label(tr("Your own questions"), "heading")
@@ -193,11 +195,14 @@ class OwnQuestions(QWidget):
         self._instruction.setMaxLength(MAX_INSTRUCTION)
         self._facts, self._how = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._rows = [Elided("") for _ in range(_ROWS)]
+        self._table = column(gap=4)
         self._notes = Label("", "soft", wrap=True)
         self._add = button(tr("Add and learn"), self._keep, "primary")
         inside = column(
             rule(),
             self._facts,
+            boxed(self._table),
+            self._reading_choices(),
             *self._rows,
             row(Label(tr("Check answers as")), self._check, 1, gap=10),
             self._how,
@@ -209,6 +214,80 @@ class OwnQuestions(QWidget):
         self._shown = boxed(inside)
         return self._shown
 
+    def _reading_choices(self) -> QWidget:
+        """Builds the controls for how a table is read."""
+        self._texts = QMenu(self)
+        self._text_button = button(tr("Text"), lambda: None, hint=tr("The columns that make the text"))
+        self._text_button.setMenu(self._texts)
+        self._answers = Picker(self._theme, tr("The column with the answers"))
+        self._heading = Picker(self._theme, tr("The first row"))
+        self._heading.addItem(tr("First row: names"), True)
+        self._heading.addItem(tr("First row: data"), False)
+        self._encoding = Picker(self._theme, tr("Encoding"))
+        for picker in (self._answers, self._heading, self._encoding):
+            picker.activated.connect(lambda _: self._read_otherwise())
+        labels = [Label(text) for text in (tr("Text"), tr("Answer"))]
+        self._choices = boxed(
+            Bend(
+                boxed(row(labels[0], self._text_button, labels[1], self._answers, gap=8)),
+                1,
+                self._heading,
+                self._encoding,
+                gap=8,
+            )
+        )
+        return self._choices
+
+    def _show_reading(self, reading: Reading | None) -> None:
+        """Shows the first rows of a table in columns, and which of them is what."""
+        self._choices.setVisible(reading is not None)
+        clear_layout(self._table)
+        if reading is None:
+            return
+        named = [self._role(reading, at) for at in range(len(reading.columns))]
+        shown = sorted({*reading.text[: _COLUMNS - 1], reading.answer, *range(_COLUMNS)})
+        shown = [at for at in shown if at < len(named)][: max(_COLUMNS, reading.answer + 1)]
+        for cells in (named, *reading.shown):
+            labels = [Elided("") for _ in shown]
+            for label, at in zip(labels, shown, strict=True):
+                label.tell(" ".join(cells[at].split()) or " ")
+            self._table.addWidget(boxed(row(*labels, gap=12, fill=range(len(labels)))))
+        self._texts.clear()
+        for at, name in enumerate(reading.columns):
+            action = self._texts.addAction(name)
+            action.setCheckable(True)
+            action.setChecked(at in reading.text)
+            action.triggered.connect(lambda _: self._read_otherwise())
+        self._text_button.setText(" + ".join(reading.columns[at] for at in reading.text)[:60])
+        self._answers.clear()
+        self._answers.addItems(list(reading.columns))
+        self._answers.setCurrentIndex(reading.answer)
+        self._heading.setCurrentIndex(0 if reading.heading else 1)
+        self._encoding.clear()
+        self._encoding.addItems(list(dict.fromkeys([reading.encoding, *ENCODINGS])))
+        self._encoding.setVisible(bool(reading.encoding))
+
+    def _role(self, reading: Reading, at: int) -> str:
+        name = reading.columns[at]
+        if at == reading.answer:
+            return tr("{column}: answer", column=name)
+        return tr("{column}: text", column=name) if at in reading.text else name
+
+    def _read_otherwise(self) -> None:
+        """Reads the table again, as its owner wants it. Another heading or encoding finds other columns."""
+        if self._found is None or (before := self._found.reading) is None:
+            return
+        texts = tuple(str(at) for at, one in enumerate(self._texts.actions(), 1) if one.isChecked())
+        chosen = Chosen(
+            text=texts or tuple(str(at + 1) for at in before.text),
+            answer=str(self._answers.currentIndex() + 1),
+            heading=bool(self._heading.currentData()),
+            encoding=self._encoding.currentText(),
+        )
+        if (chosen.heading, chosen.encoding) != (before.heading, before.encoding):
+            chosen = msgspec.structs.replace(chosen, text=(), answer="")
+        self._look(*self._source, chosen=chosen)
+
     def _close(self) -> None:
         self._found = self._target = None
         self._typing.hide()
@@ -219,30 +298,34 @@ class OwnQuestions(QWidget):
         self._shown.hide()
         self._problem.tell(sentence)
 
-    def _look(self, content: bytes, name: str, rule: Rule | None = None) -> None:
+    def _look(self, content: bytes, name: str, rule: Rule | None = None, chosen: Chosen | None = None) -> None:
         """Starts reading in the thread, which then calls `_show_read`."""
-        self._source = content, name
+        self._source, self._chosen = (content, name), chosen
         self._reading += 1
         turn = self._reading
         self._problem.tell("")
 
         def work() -> None:
             try:
-                found: object = read(content, name, rule)
+                found = tables.read(content, name, rule, chosen)
             except SetError as error:
-                found = error
-            self._read.emit((turn, found))
+                self._read.emit((turn, None, str(error)))
+                return
+            self._read.emit((turn, found, problem(found)))
 
         threading.Thread(target=work, daemon=True).start()
 
-    def _show_read(self, told: tuple[int, Preview | SetError]) -> None:
-        turn, found = told
+    def _show_read(self, told: tuple[int, Preview | None, str]) -> None:
+        turn, found, wrong = told
         if turn != self._reading:
             return
-        if isinstance(found, SetError):
-            self._complain(translated(str(found)))
+        if found is None or (wrong and found.reading is None):
+            self._complain(translated(wrong))
             return
+        self._problem.tell(translated(wrong))
+        self._add.setEnabled(not wrong)
         self._found, made = found, found.made
+        self._show_reading(found.reading)
         held = family(made).held_out
         aside = number(len(held)) if held is not None else tr("A fifth")
         facts = tr(
@@ -251,7 +334,7 @@ class OwnQuestions(QWidget):
             aside=aside,
         )
         self._facts.say(facts)
-        pairs = [(one.question, one.answer) for one in made.rows]
+        pairs = [(one.question, one.answer) for one in made.rows] if found.reading is None else []
         drawn = (one.drawn(Random(seed)) for seed in range(_ROWS) for one in made.templates)
         pairs += [(one.question, one.answer) for one in drawn if one is not None]
         said = [f"{question}  →  {answer}" for question, answer in pairs]
@@ -269,10 +352,11 @@ class OwnQuestions(QWidget):
         self._name.setVisible(target is None)
         self._add.setText(tr("Add to {name}", name=target.made.name) if target else tr("Add and learn"))
         self._shown.show()
-        self._add.setFocus()
+        if not wrong and self._chosen is None:
+            self._add.setFocus()
 
     def _check_otherwise(self) -> None:
-        self._look(*self._source, Rule(check=Check(str(self._check.currentData()))))
+        self._look(*self._source, Rule(check=Check(str(self._check.currentData()))), self._chosen)
 
     def _keep(self) -> None:
         if self._found is None:
@@ -414,11 +498,15 @@ def offers_mtime_ns(home: Path) -> int:
         return 0
 
 
-def read(content: bytes, name: str, rule: Rule | None) -> Preview:
-    """Reads a table, a template, or an exported set. Raises SetError."""
-    found = tables.read(content, name, rule)
-    question_sets.check(found.made)
-    return found
+def problem(found: Preview) -> str:
+    """Returns the sentence of why a set can't be used; empty if it can."""
+    if not found.usable:
+        return tables.reasons(found)
+    try:
+        question_sets.check(found.made)
+    except SetError as error:
+        return str(error)
+    return ""
 
 
 def notes(found: Preview) -> list[str]:
@@ -428,11 +516,11 @@ def notes(found: Preview) -> list[str]:
     if share >= 0.2:
         percent = number(round(100 * share))
         said.append(tr("“{answer}” alone would be right in {n} of 100.", answer=answer, n=percent))
-    if found.made.distinct < ROUGH:
+    if found.usable and found.made.distinct < ROUGH:
         said.append(tr("With fewer than {n} questions the curve will be rough.", n=number(ROUGH)))
     for one in found.skipped[:_LEFT_OUT]:
         said.append(tr("Row {n} is left out: {reason}.", n=number(one.row), reason=tr(one.reason.value)))
-    if len(found.skipped) > _LEFT_OUT:
-        more = len(found.skipped) - _LEFT_OUT
-        said.append(counted("{n} more row is left out.", "{n} more rows are left out.", more))
+    if (left := sum(found.counts.values())) > _LEFT_OUT:
+        why = ", ".join(f"{tr(reason.value)} ({number(count)})" for reason, count in found.counts.items())
+        said.append(tr("{n} rows are left out: {reasons}.", n=number(left), reasons=why))
     return said
