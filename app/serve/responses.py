@@ -100,7 +100,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
             top_p=self.top_p,
             stream=self.stream,
             tool_choice=self.tool_choice,
-            response_format=form and ResponseFormat(type=form.type, json_schema=form),
+            response_format=None if form is None else ResponseFormat(type=form.type, json_schema=form),
         ).start(learned, usual)
 
 
