@@ -1,0 +1,38 @@
+"""Active learning: the rows of a table without answers that a skill asks its owner about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.chat.whole_table import batches, skill_answers
+from app.sapo.sets.tables import question_key
+from app.skills.answering import SkillAnswer
+from app.skills.least_sure import least_sure
+from app.skills.skill import Skill
+from engines.contract import Engine
+
+
+class LeastSure(msgspec.Struct, frozen=True, kw_only=True):
+    """A text without an answer, the skill's own one, and how sure it is of that, in [0, 1]."""
+
+    text: str
+    answer: str
+    sure: float
+
+
+def ask_about(engine: Engine, skill: Skill, texts: Sequence[str], count: int) -> list[LeastSure]:
+    """Returns at most `count` of the texts, the least sure first; none that is empty or stands in the skill's
+    table. `engine`: with the skill loaded. Raises EngineError."""
+    known = {question_key(row.question) for row in skill.made.rows}
+    new = list({key: text for text in texts if (key := question_key(text)) and key not in known}.values())
+    said: list[SkillAnswer | None] = []
+    for batch in batches(new):
+        said += skill_answers(engine, skill, batch)
+    found = ((new[place], said[place]) for place in least_sure(new, said, count))
+    return [
+        LeastSure(text=text, answer=skill.read(one.text) or "", sure=round(one.sure, 4))
+        for text, one in found
+        if one is not None
+    ]
