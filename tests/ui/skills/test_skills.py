@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from app.node.data import question_sets
 from app.node.history.flips import AnswerPair, Flips
 from app.node.models.skills import KnownSkill
+from app.sapo.sets import tables
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
@@ -24,7 +25,7 @@ from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
-from app.ui.skills.adding import OwnQuestions, read
+from app.ui.skills.adding import OwnQuestions
 from app.ui.skills.card import SkillCard
 from app.ui.skills.page import GAINED, FlipsCard
 from app.ui.skills.panels import AskPanel, ElsewherePanel
@@ -239,7 +240,7 @@ def test_a_corrected_answer_is_added_to_the_table_and_learned(
 def test_a_skill_is_asked_in_its_own_words_and_says_how_sure_it_is(
     qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path
 ) -> None:
-    made = read(TABLE.encode(), "Mails", None).made
+    made = tables.read(TABLE.encode(), "Mails").made
     known = KnownSkill(made=made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
     told: list[tuple[str, str]] = []
     said = AskedAnswer(answer="ham", sure=0.7512, labels={"spam": 0.2488, "ham": 0.7512}, right=19, of=20)
@@ -263,7 +264,7 @@ def test_a_skill_is_asked_in_its_own_words_and_says_how_sure_it_is(
 
 
 def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None:
-    made = question_sets.add(tmp_path, read(EXAMPLES["Plural forms"].encode(), "Plural", None).made)
+    made = question_sets.add(tmp_path, tables.read(EXAMPLES["Plural forms"].encode(), "Plural").made)
     choices = Choices(tmp_path)
     choices.remember_window(questions=(made.made.mark, "0123456789ab"))
     control = Control.__new__(Control)
