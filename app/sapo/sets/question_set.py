@@ -257,7 +257,7 @@ def _held_out(made: QuestionSet) -> frozenset[Content] | None:
     if not made.countable:
         return None
     ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))
-    count = max(1, round(len(ranked) / HELD_OUT_SHARE))
+    count = min(len(ranked), max(1, round(len(ranked) / HELD_OUT_SHARE)))
     if made.format == 1:
         return frozenset(ranked[:count])
     groups: dict[str, list[Content]] = {}
