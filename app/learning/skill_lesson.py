@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from random import Random
+from typing import TypeVar
 
 import msgspec
 
@@ -20,12 +21,16 @@ from app.learning.zero import LEARNING_RATE, PER_STEP, imitate
 from app.sapo.seeds import hashed
 from engines.contract import Batch, TokenSequence
 
+T = TypeVar("T")
 ASIDE_SHARE, MOST_ASIDE = 10, 48
 """One training row in this many is aside, and the most rows that are."""
 PART = 256
 """Maximum rows taught between two safe points."""
 MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
 """Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
+AGAIN, COPIES = 2, 4
+"""Planned passes over a table whose rows changed, and how often each changed row is taught beside one pass; all
+copies together make up a quarter of a part at most."""
 EXTENT = 3
 """How much longer than planned the lesson may be."""
 PATIENCE = 2
@@ -81,15 +86,25 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def going_on(before: LessonProgress, over: bool, rows: int) -> LessonProgress:
-    """Returns the progress of a lesson whose rows changed, to `rows` taught ones. Of one that was `over`, what
-    may come after the planned passes is left, at the lowest rate; one that was not goes on where it was.
+    """Returns the progress of a lesson whose rows changed, to `rows` taught ones. Of one that was `over`, the
+    last AGAIN passes are left, and what may come after them; one that was not goes on where it was.
 
     >>> begun = LessonProgress(taught=120, lowest=0.1, since=1)
     >>> going_on(begun, True, 40).taught, going_on(begun, False, 40).taught, going_on(begun, True, 40).over(40)
-    (400, 120, False)
+    (320, 120, False)
     """
-    planned = rows * passes(rows)
+    planned = rows * (passes(rows) - AGAIN)
     return LessonProgress(taught=planned if over else min(before.taught, planned))
+
+
+def repeated(amended: Sequence[T], part: int) -> list[T]:
+    """Returns the changed rows, the latest first, to be taught beside a part of `part` rows.
+
+    >>> repeated(["b", "a"], 40), repeated(["c", "b", "a"], 8)
+    (['b', 'a', 'b', 'a', 'b', 'a', 'b', 'a'], ['c', 'b'])
+    """
+    most = max(1, part // 4)
+    return (list(amended) * COPIES)[:most]
 
 
 def passes(rows: int) -> int:

@@ -39,6 +39,12 @@ class Skill:
         """The questions with the answers that it is taught."""
         return examples(self.made)
 
+    @cached_property
+    def amended(self) -> list[Example]:
+        """Those of the examples whose rows were added or corrected later, the latest first."""
+        rows = {row.question for row in self.made.rows if row.amended}
+        return [one for one in reversed(self.examples) if one.question in rows]
+
     @property
     def held_out(self) -> int | None:
         """Number of held-out questions; None if there are too many to count."""

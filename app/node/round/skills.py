@@ -43,7 +43,8 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
     taught, aside = skill_lesson.split(len(skill.examples), skill.origin)
     places = skill_lesson.next_part(len(taught), done, skill.origin)
     part = [skill.examples[taught[place]] for place in places]
-    readings = await _read(tools, before, skill, part, logprobs=False)
+    again = skill_lesson.repeated(skill.amended, len(part))
+    readings = await _read(tools, before, skill, [*part, *again], logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     batches = skill_lesson.part_batches(sequences, len(taught), done)
     planned = -(-len(taught) * skill_lesson.passes(len(taught)) // PER_STEP)

@@ -69,6 +69,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     held_out: bool | None = None
     """The side of the split that a row of an amended set is on; None in a set as it was first added, whose
     contents decide."""
+    amended: bool = False
+    """Whether its owner added or corrected it after the set was learned: it is taught more often."""
 
 
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -274,7 +276,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
     if not made.countable:
         return None
     ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))
-    count = max(1, round(len(ranked) / HELD_OUT_SHARE))
+    count = min(len(ranked), max(1, round(len(ranked) / HELD_OUT_SHARE)))
     if made.format == 1:
         return frozenset(ranked[:count])
     groups: dict[str, list[Content]] = {}

@@ -1,8 +1,8 @@
 """Makes a question set of a table, and reports what happened to every row.
 
 `grid` reads the file and `columns` finds text and answer in it; here each row becomes a question with its
-answer, also GSM8K's `#### 42`, and templates are parsed. Nothing is executed. `preview` raises SetError with one
-sentence if the file is no table.
+answer, also GSM8K's `#### 42`, and templates are parsed. Nothing is executed. `preview` raises SetError with
+one sentence if the file is no table.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _of_templates(text: str, name: str, rule: Rule | None) -> Preview:
 
 
 def clean(text: str) -> str:
-    """Removes invisible characters that could mislead: control characters, direction marks, zero-width spaces,
+    r"""Removes invisible characters that could mislead: control characters, direction marks, zero-width spaces,
     lone surrogates. Line breaks of all kinds become newlines; the joiners that Persian and emoji are written
     with stay.
 

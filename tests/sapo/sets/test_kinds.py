@@ -1,5 +1,7 @@
 """Tables as people have them: each kind in several forms is read as the person who made it means it."""
 
+# ruff: noqa: E501 - a kind a line
+
 from __future__ import annotations
 
 import io

@@ -92,7 +92,7 @@ def test_a_table_is_shown_then_kept_and_learned(
     card.offer(str(file))
     qtbot.waitUntil(lambda: card._shown.isVisible())
     shown = said(card)
-    assert "16 different questions" in shown and "Mail 0? → ham" in shown
+    assert "16 different questions" in shown and "question: text\nanswer: answer\nMail 0?\nham" in shown
     assert "75 of 100" in shown and "Row 18" in shown, "what a constant answer earns, and what is left out"
     assert question_sets.stored_sets(tmp_path) == [] and asked == []
     card._check.setCurrentIndex(list(Check).index(Check.TEXT))
@@ -149,12 +149,28 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
 def test_what_cannot_be_read_is_told_and_keeps_nothing(
     card: OwnQuestions, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    for content in (b"PK\x03\x04 a workbook", b"a,b\nc,d\n"):
-        card._look(content, "x")
-        qtbot.waitUntil(lambda: card._problem.isVisible())
-        assert card._problem.text() and not card._shown.isVisible()
+    card._look(b"PK\x03\x04 no workbook", "x")
+    qtbot.waitUntil(lambda: card._problem.isVisible())
+    assert card._problem.text() and not card._shown.isVisible()
+    card._look(b"text,label\n" + b"Hello,\n" * 9, "x")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    assert "no answer (9)" in card._problem.text() and not card._add.isEnabled(), "the columns can be changed"
     card.offer(str(tmp_path / "missing.csv"))
     assert card._problem.isVisible() and question_sets.stored_sets(tmp_path) == []
+
+
+def test_how_a_table_is_read_can_be_changed(card: OwnQuestions, qtbot: QtBot) -> None:
+    rows = "".join(f"{n};Betreff {n};Text {n} dazu;{'AB'[n % 2]}\n" for n in range(10))
+    card._look(f"Nr;Betreff;Inhalt;Ordner\n{rows}".encode("cp1252"), "Mails")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    assert "Inhalt: text" in said(card) and "Ordner: answer" in said(card)
+    card._texts.actions()[1].trigger()
+    qtbot.waitUntil(lambda: card._found is not None and card._found.reading.text == (1, 2))
+    assert card._found.made.rows[0].question == "Betreff 0\nText 0 dazu"
+    card._heading.setCurrentIndex(1)
+    card._heading.activated.emit(1)
+    qtbot.waitUntil(lambda: not card._found.reading.heading)
+    assert len(card._found.made.rows) == 11
 
 
 def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
