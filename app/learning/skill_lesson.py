@@ -74,14 +74,16 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True):
     done: bool = False
 
     def after(self, right: float, loss: float) -> Practice:
-        """Returns the practice after another measurement.
+        """Returns the practice after another measurement. With all rows aside right, rounds can bring nothing.
 
         >>> first = Practice().after(0.9, 0.5)
         >>> first.after(0.9, 0.4).since, first.after(0.8, 0.1).since, first.after(0.8, 0.1).after(0.9, 0.5).done
         (0, 1, True)
+        >>> Practice().after(1.0, 0.1).done
+        True
         """
         if self.right is None or (right, -loss) > (self.right, -self.loss):
-            return Practice(right=right, loss=loss)
+            return Practice(right=right, loss=loss, done=right == 1)
         return msgspec.structs.replace(self, since=self.since + 1, done=self.since + 1 >= PATIENCE)
 
 
