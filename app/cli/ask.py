@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Asks a skill as a row of its table is written, and prints the answer and how sure it is. With --file "
         "it asks each row of a table (CSV, TSV, XLSX, XLS, ODS or JSON lines) and writes the table with the "
-        "answers to a new file; a run that was stopped goes on with the same command. It reads the best safe "
+        "answers to a new file; a run that was stopped continues with the same command. It reads the best safe "
         "point, also while a node is learning, and opens no network socket."
     )
     parser.add_argument("skill", metavar="SKILL", help="its name, or its short name in other programs")

@@ -2686,8 +2686,8 @@ b: 2-12
 answer: a*b</translation>
   </message>
   <message>
-   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
-   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
+   <source>{n} different rows. {aside} of them are kept aside to measure with.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Your class offers {name}, {n} question.</source>

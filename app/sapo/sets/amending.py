@@ -66,7 +66,8 @@ def amended(made: QuestionSet, rows: Sequence[Row]) -> Amended:
         if place == len(changed):
             side = row.held_out if row.held_out is not None else _side(row.question)
             side = sides.setdefault(near_duplicate_key(row.question), side)
-            changed.append(Row(question=row.question, answer=row.answer, work=work, held_out=side, amended=True))
+            more = Row(question=row.question, answer=row.answer, work=work, held_out=side, amended=True)
+            changed.append(more)
             new, aside = new + 1, aside + side
         elif _same(made.rule, changed[place].answer, row.answer):
             unchanged += 1

@@ -85,7 +85,7 @@ class DoorPanel(QWidget):
         """Returns a command that asks the skill one text, for a terminal of any system."""
         asked = f'{{"model": "{self._asked}", "messages": [{{"role": "user", "content": "{tr("A text")}"}}]}}'
         body = asked.replace('"', '\\"')
-        head = f'-H "Authorization: Bearer {self._part("token")}" -H "Content-Type: application/json"'
+        head = f'-H "Authorization: Bearer {self._part("token")}" -H Content-Type:application/json'
         return f'curl {self._part("url")}/chat/completions {head} -d "{body}"'
 
 

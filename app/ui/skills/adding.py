@@ -309,7 +309,7 @@ class OwnQuestions(QWidget):
             try:
                 found = tables.read(content, name, rule, chosen)
             except SetError as error:
-                self._read.emit((turn, None, str(error)))
+                self._read.emit((turn, None, translated(str(error))))
                 return
             self._read.emit((turn, found, problem(found)))
 
@@ -320,16 +320,16 @@ class OwnQuestions(QWidget):
         if turn != self._reading:
             return
         if found is None or (wrong and found.reading is None):
-            self._complain(translated(wrong))
+            self._complain(wrong)
             return
-        self._problem.tell(translated(wrong))
+        self._problem.tell(wrong)
         self._add.setEnabled(not wrong)
         self._found, made = found, found.made
         self._show_reading(found.reading)
         held = family(made).held_out
         aside = number(len(held)) if held is not None else tr("A fifth")
         facts = tr(
-            "{n} different questions. {aside} of them are kept aside to measure with.",
+            "{n} different rows. {aside} of them are kept aside to measure with.",
             n=number(made.distinct),
             aside=aside,
         )
@@ -501,11 +501,11 @@ def offers_mtime_ns(home: Path) -> int:
 def problem(found: Preview) -> str:
     """Returns the sentence of why a set can't be used; empty if it can."""
     if not found.usable:
-        return tables.reasons(found)
+        return translated(tables.reasons(found))
     try:
         question_sets.check(found.made)
     except SetError as error:
-        return str(error)
+        return translated(str(error))
     return ""
 
 

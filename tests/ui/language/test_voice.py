@@ -19,7 +19,7 @@ MAIN = (
         "privacy/live.py",
         "models/page.py",
         "overview/page.py",
-        "pages/skills.py",
+        "skills/page.py",
         "swarm/page.py",
         "chat/page.py",
         "chat/question.py",

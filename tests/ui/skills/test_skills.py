@@ -92,7 +92,7 @@ def test_a_table_is_shown_then_kept_and_learned(
     card.offer(str(file))
     qtbot.waitUntil(lambda: card._shown.isVisible())
     shown = said(card)
-    assert "16 different questions" in shown and "question: text\nanswer: answer\nMail 0?\nham" in shown
+    assert "16 different rows" in shown and "question: text\nanswer: answer\nMail 0?\nham" in shown
     assert "75 of 100" in shown and "Row 18" in shown, "what a constant answer earns, and what is left out"
     assert question_sets.stored_sets(tmp_path) == [] and asked == []
     card._check.setCurrentIndex(list(Check).index(Check.TEXT))
@@ -219,7 +219,7 @@ def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
     assert isinstance(elsewhere, ElsewherePanel) and "mails" in said(card)
     assert elsewhere._door._command() == (
         'curl http://127.0.0.1:1234/v1/chat/completions -H "Authorization: Bearer sk-shoal-1" '
-        '-H "Content-Type: application/json" '
+        "-H Content-Type:application/json "
         '-d "{\\"model\\": \\"mails\\", '
         '\\"messages\\": [{\\"role\\": \\"user\\", \\"content\\": \\"A text\\"}]}"'
     )
@@ -248,7 +248,7 @@ def test_a_corrected_answer_is_added_to_the_table_and_learned(
     panel._right.setCurrentText("spam")
     pressed(card, "Teach it this")
     [kept] = question_sets.stored_sets(tmp_path)
-    taught = Row(question="Free money?", answer="spam", held_out=False)
+    taught = Row(question="Free money?", answer="spam", held_out=False, amended=True)
     assert taught in kept.made.rows, "what was corrected by hand is taught, not kept aside"
     assert asked[-1] == (kept.made.mark,) and "New rows: 1." in panel._kept.text()
 
