@@ -2687,7 +2687,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{n} different rows. {aside} of them are kept aside to measure with.</source>
-   <translation type="unfinished" />
+   <translation>{n} verschiedene Zeilen. {aside} davon bleiben zum Messen beiseite.</translation>
   </message>
   <message>
    <source>Your class offers {name}, {n} question.</source>
