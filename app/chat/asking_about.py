@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from app.chat.whole_table import batches, skill_answers
 from app.sapo.sets.tables import question_key
-from app.skills.answering import SkillAnswer
+from app.skills.answering import LeastSure, SkillAnswer
 from app.skills.least_sure import least_sure
 from app.skills.skill import Skill
 from engines.contract import Engine
-
-
-class LeastSure(msgspec.Struct, frozen=True, kw_only=True):
-    """A text without an answer, the skill's own one, and how sure it is of that, in [0, 1]."""
-
-    text: str
-    answer: str
-    sure: float
 
 
 def ask_about(engine: Engine, skill: Skill, texts: Sequence[str], count: int) -> list[LeastSure]:

@@ -2857,6 +2857,10 @@ answer: a*b</translation>
    <translation>{path} lässt sich nicht löschen ({why}).</translation>
   </message>
   <message>
+   <source>The right answer</source>
+   <translation>Die richtige Antwort</translation>
+  </message>
+  <message>
    <source>{n} of {of} rows kept aside are right.</source>
    <translation>{n} von {of} beiseitegelegten Zeilen sind richtig.</translation>
   </message>
@@ -2907,6 +2911,34 @@ answer: a*b</translation>
   <message>
    <source>Share with members</source>
    <translation>Mit Mitgliedern teilen</translation>
+  </message>
+  <message>
+   <source>From a table without answers: those that it is least sure of</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Ask me about ten rows</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Teach it these</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A table without answers</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>It is least sure of these. Pick what is right.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>No row was found to ask about.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>answer</source>
@@ -2979,10 +3011,6 @@ answer: a*b</translation>
   <message>
    <source>The answers go into a new file beside it: {name}</source>
    <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
   </message>
   <message>
    <source>Stopped. What's done is kept: label it again to continue.</source>
@@ -3224,10 +3252,6 @@ answer: a*b</translation>
   <message>
    <source>More rows help most. Correct wrong answers in “Ask it”, or add a table with more of them.</source>
    <translation>Mehr Zeilen helfen am meisten. Verbessere falsche Antworten unter „Frag es“, oder füg eine Tabelle mit weiteren hinzu.</translation>
-  </message>
-  <message>
-   <source>The right answer</source>
-   <translation>Die richtige Antwort</translation>
   </message>
   <message>
    <source>Adds the row to your table</source>

@@ -12,8 +12,9 @@ from app.node.data.question_sets import KeptSet
 from app.node.models.skills import KnownSkill
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
+from app.ui.skills.answering import Teach
 from app.ui.skills.labelling import LabelPanel
-from app.ui.skills.panels import AskPanel, ElsewherePanel, SkillPanel, Teach, TeachPanel
+from app.ui.skills.panels import AskPanel, ElsewherePanel, SkillPanel, TeachPanel
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
@@ -129,7 +130,7 @@ class SkillCard(Card):
             return LabelPanel(self._theme, self._ask, known)
         if which == "elsewhere":
             return ElsewherePanel(self._theme, self._ask, known)
-        return TeachPanel(known, self._read)
+        return TeachPanel(self._theme, self._ask, known, self._teach, self._read)
 
     def _turn_sharing(self) -> None:
         with suppress(OSError):

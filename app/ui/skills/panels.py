@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.node.models.skills import KnownSkill
-from app.sapo.sets.question_set import MAX_TRUTH, Row
+from app.sapo.sets.question_set import Row
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
 from app.ui.models.control import INTO_OLLAMA
 from app.ui.models.door import DoorPanel
+from app.ui.skills.answering import RightAnswer, Teach
+from app.ui.skills.doubts import DoubtList
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings
 from app.ui.widgets.pieces import Label, boxed, button, clear_layout, column, field, row, rule
-from app.ui.widgets.selecting import Picker
 
-Teach = Callable[[Sequence[Row]], str]
-"""Adds rows to the skill's set, where a question that is there gets the new answer; returns a sentence."""
 _LABELS = 12
 """Maximum labels whose numbers of rows are listed."""
 
@@ -48,17 +47,10 @@ class AskPanel(SkillPanel):
         self.setFocusProxy(self._text)
         self._button = button(tr("Ask"), self._go, "primary")
         self._answer, self._sure = Label("", "heading", wrap=True), Label("", "soft", wrap=True)
-        self._right: Picker | QLineEdit
-        if known.skill.labels:
-            self._right = Picker(theme, tr("The right answer"))
-            for label in known.skill.labels:
-                self._right.addItem(label)
-        else:
-            self._right = field(tr("The right answer"))
-            self._right.setMaxLength(MAX_TRUTH)
+        self._right = RightAnswer(theme, known)
         keep = button(tr("Teach it this"), self._correct, hint=tr("Adds the row to your table"))
         right = Label(tr("Right would be"), "soft")
-        self._correction = boxed(row(right, self._right, keep, 1, gap=8, fill=()))
+        self._correction = boxed(row(right, self._right.field, keep, 1, gap=8))
         self._kept = Label("", "good", wrap=True)
         asks = row(self._text, self._button, gap=8, fill=0)
         self.setLayout(column(rule(), asks, self._answer, self._sure, self._correction, self._kept, gap=8))
@@ -94,15 +86,12 @@ class AskPanel(SkillPanel):
         ranked = sorted(said.labels.items(), key=lambda one: -one[1])
         shares = " · ".join(f"{label} {number(round(100 * share))} %" for label, share in ranked)
         self._sure.tell("\n".join(filter(None, [" ".join(sure), shares])))
-        if isinstance(self._right, Picker):
-            self._right.setCurrentText(said.answer)
-        else:
-            self._right.setText(said.answer)
+        self._right.show_answer(said.answer)
 
     def _correct(self) -> None:
-        right = self._right.currentText() if isinstance(self._right, Picker) else self._right.text().strip()
-        if right:
-            self._kept.tell(self._teach([Row(question=self._asked, answer=right, held_out=False)]))
+        if self._right.text:
+            taught = Row(question=self._asked, answer=self._right.text, held_out=False)
+            self._kept.tell(self._teach([taught]))
             self._correction.hide()
 
 
@@ -158,9 +147,11 @@ class ElsewherePanel(SkillPanel):
 class TeachPanel(SkillPanel):
     """The rows that a skill has of each answer, and more rows from a file."""
 
-    def __init__(self, known: KnownSkill, read: Callable[[], None]) -> None:
+    def __init__(
+        self, theme: Theme, ask: Actions, known: KnownSkill, teach: Teach, read: Callable[[], None]
+    ) -> None:
         super().__init__()
-        self._counts = column(gap=4)
+        self._counts, doubts = column(gap=4), DoubtList(theme, ask, known, teach)
         more = button(
             tr("Add rows from a file"), read, hint=tr("A row that is there already gets the new answer")
         )
@@ -170,7 +161,7 @@ class TeachPanel(SkillPanel):
             "soft",
             wrap=True,
         )
-        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), gap=10))
+        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), doubts, gap=10))
         self.show_skill(known)
 
     def show_skill(self, known: KnownSkill) -> None:

@@ -241,11 +241,11 @@ def test_a_corrected_answer_is_added_to_the_table_and_learned(
     shown.show_skill(kept, known, on=True, private=False)
     shown.open("ask")
     panel = shown._panels["ask"]
-    assert isinstance(panel, AskPanel) and isinstance(panel._right, Picker)
+    assert isinstance(panel, AskPanel) and isinstance(panel._right.field, Picker)
     panel._asked = "Free money?"
     panel._hear(AskedAnswer(answer="ham", sure=0.6, labels={"spam": 0.4, "ham": 0.6}))
-    assert panel._right.currentText() == "ham"
-    panel._right.setCurrentText("spam")
+    assert panel._right.text == "ham"
+    panel._right.show_answer("spam")
     pressed(card, "Teach it this")
     [kept] = question_sets.stored_sets(tmp_path)
     taught = Row(question="Free money?", answer="spam", held_out=False, amended=True)
