@@ -2914,19 +2914,19 @@ answer: a*b</translation>
   </message>
   <message>
    <source>From a table without answers: those that it is least sure of</source>
-   <translation type="unfinished" />
+   <translation>Aus einer Tabelle ohne Antworten: die, bei denen es am unsichersten ist</translation>
   </message>
   <message>
    <source>Ask me about ten rows</source>
-   <translation type="unfinished" />
+   <translation>Frag mich nach zehn Zeilen</translation>
   </message>
   <message>
    <source>Teach it these</source>
-   <translation type="unfinished" />
+   <translation>Diese beibringen</translation>
   </message>
   <message>
    <source>A table without answers</source>
-   <translation type="unfinished" />
+   <translation>Eine Tabelle ohne Antworten</translation>
   </message>
   <message>
    <source>It reads …</source>
@@ -2934,11 +2934,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>It is least sure of these. Pick what is right.</source>
-   <translation type="unfinished" />
+   <translation>Hier ist es am unsichersten. Wähl, was richtig ist.</translation>
   </message>
   <message>
    <source>No row was found to ask about.</source>
-   <translation type="unfinished" />
+   <translation>Keine Zeile zum Fragen gefunden.</translation>
   </message>
   <message>
    <source>answer</source>
