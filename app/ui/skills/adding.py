@@ -248,7 +248,7 @@ class OwnQuestions(QWidget):
         shown = sorted({*reading.text[: _COLUMNS - 1], reading.answer, *range(_COLUMNS)})
         shown = [at for at in shown if at < len(named)][: max(_COLUMNS, reading.answer + 1)]
         for cells in (named, *reading.shown):
-            labels = [Elided("") for _ in shown]
+            labels = [Elided("", "strong" if cells is named else "") for _ in shown]
             for label, at in zip(labels, shown, strict=True):
                 label.tell(" ".join(cells[at].split()) or " ")
             self._table.addWidget(boxed(row(*labels, gap=12, fill=range(len(labels)))))
