@@ -28,7 +28,7 @@ PART = 256
 """Maximum rows taught between two safe points."""
 MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
 """Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
-AGAIN, COPIES = 2, 4
+AGAIN, COPIES = 2, 8
 """Planned passes over a table whose rows changed, and how often each changed row is taught beside one pass; all
 copies together make up a quarter of a part at most."""
 EXTENT = 3
@@ -102,8 +102,8 @@ def going_on(before: LessonProgress, over: bool, rows: int) -> LessonProgress:
 def repeated(amended: Sequence[T], part: int) -> list[T]:
     """Returns the changed rows, the latest first, to be taught beside a part of `part` rows.
 
-    >>> repeated(["b", "a"], 40), repeated(["c", "b", "a"], 8)
-    (['b', 'a', 'b', 'a', 'b', 'a', 'b', 'a'], ['c', 'b'])
+    >>> len(repeated(["b", "a"], 80)), repeated(["c", "b", "a"], 20)
+    (16, ['c', 'b', 'a', 'c', 'b'])
     """
     most = max(1, part // 4)
     return (list(amended) * COPIES)[:most]
