@@ -45,7 +45,7 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
     part = [skill.examples[taught[place]] for place in places]
     readings = await _read(tools, before, skill, part, logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
-    batches = skill_lesson.part_batches(sequences, len(taught), done)
+    batches = skill_lesson.part_batches(sequences, len(taught), done, bool(skill.labels))
     planned = -(-len(taught) * skill_lesson.passes(len(taught)) // PER_STEP)
 
     def tell(step: int, of: int) -> None:
