@@ -1,11 +1,11 @@
 """The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
 
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
-falls linearly over the planned passes to a fifth, and stays there. Only the upper half of the layers learns: as
-much is right then, in half the time (LOG.md). After the planned passes the lesson goes on while the loss on
-the rows aside falls, at the latest to EXTENT times as many. During them that loss decides nothing: it rises
-with the certainty of the wrong answers, while more become right. Held-out rows decide nothing.
-When rows are added or corrected, the lesson goes on over all rows as after its planned passes (`going_on`).
+falls linearly over the planned passes to a fifth, and stays there. Of labels, only the upper half of the layers
+learns: as much is right then, in half the time (LOG.md). After the planned passes the lesson goes on while the
+loss on the rows aside falls, at the latest to EXTENT times as many. During them that loss decides nothing: it
+rises with the certainty of the wrong answers, while more become right. Held-out rows decide nothing.
+When rows are added or corrected, the lesson goes on over all rows, with those more often (`going_on`).
 """
 
 from __future__ import annotations
@@ -147,9 +147,11 @@ def next_part(rows: int, taught: int, name: str) -> list[int]:
     return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
 
 
-def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -> list[Batch]:
+def part_batches(
+    sequences_S: Sequence[TokenSequence], rows: int, taught: int, upper: bool = False
+) -> list[Batch]:
     """Returns the optimiser steps on one part of a lesson. `sequences_S`: its rows as tokens; `rows`: the
-    number of rows in a pass; `taught`: the rows taught before this part.
+    number of rows in a pass; `taught`: the rows taught before this part; `upper`: as in the batches.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
     >>> [round(batch.learning_rate, 6) for batch in part_batches([one] * 16, 16, 0)]
@@ -160,7 +162,7 @@ def part_batches(sequences_S: Sequence[TokenSequence], rows: int, taught: int) -
         imitate(
             sequences_S[first : first + PER_STEP],
             LEARNING_RATE * max(LEAST_RATE, 1 - (taught + first) / planned),
-            upper=True,
+            upper,
         )
         for first in range(0, len(sequences_S), PER_STEP)
     ]

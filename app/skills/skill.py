@@ -17,8 +17,8 @@ _MIN_TOKENS, _MAX_TOKENS = 8, 256
 WORKED_TOKENS = 64
 """Maximum tokens of an answer with its work."""
 READS = 500
-"""Characters of a text to sort that are read. A lesson on whole mails takes three times as long, and sorts them
-no better (LOG.md)."""
+"""Characters of a text to sort that are read. Mails twice as long were sorted right in 98 of 100 by their
+beginning, and a pass over them whole takes nearly twice as long (LOG.md)."""
 
 
 class Skill:

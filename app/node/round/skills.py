@@ -46,7 +46,7 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
     again = skill_lesson.repeated(skill.amended, len(part))
     readings = await _read(tools, before, skill, [*part, *again], logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
-    batches = skill_lesson.part_batches(sequences, len(taught), done)
+    batches = skill_lesson.part_batches(sequences, len(taught), done, bool(skill.labels))
     planned = -(-len(taught) * skill_lesson.passes(len(taught)) // PER_STEP)
 
     def tell(step: int, of: int) -> None:

@@ -3,6 +3,7 @@ it, use it elsewhere, teach it more."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -81,7 +82,6 @@ class SkillCard(Card):
         self._switch.show_on(on)
         measured = known is not None and known.measured is not None
         self._standing.tell(standing(known) if known is not None and measured else "")
-        self._facts.say(counted("{n} row", "{n} rows", made.distinct))
         self._share.setVisible(private)
         self._share.setText(tr("Stop sharing") if kept.shares_answers else tr("Share with members"))
         self._doing.setVisible(known is not None)
@@ -90,12 +90,16 @@ class SkillCard(Card):
                 panel.show_skill(known)
 
     def show_view(self, view: View) -> None:
-        learning = view.skill == self._kept.made.family_name and view.state is NodeStatus.LEARNING
+        chosen = view.skill == self._kept.made.family_name
+        learning = chosen and view.state is NodeStatus.LEARNING
         self._chip.tell(tr("Learning now") if learning else "")
         self._bar.setVisible(learning and bool(view.total))
+        line = words.reason(view, time.time()) if chosen else ""
         if learning:
             line = ": ".join(filter(None, (words.round_line(view), words.step_line(view))))
-            self._facts.say(f"{counted('{n} row', '{n} rows', self._kept.made.distinct)} · {line}")
+        rows = counted("{n} row", "{n} rows", self._kept.made.distinct)
+        self._facts.say(" · ".join(filter(None, (rows, line))))
+        if learning:
             self._bar.setMaximum(max(1, view.total))
             self._bar.setValue(min(view.done, view.total))
         if view.models is not None:
