@@ -78,7 +78,6 @@ class SkillCard(Card):
     def show_skill(self, kept: KeptSet, known: KnownSkill | None, on: bool, private: bool) -> None:
         """Shows another state. `on`: it is to be learned; `private`: a private swarm may have its answers."""
         self._kept, self._known = kept, known
-        made = kept.made
         self._switch.show_on(on)
         measured = known is not None and known.measured is not None
         self._standing.tell(standing(known) if known is not None and measured else "")
