@@ -22,7 +22,7 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
-from app.sapo.sets.columns import QUESTION_NAMES
+from app.sapo.sets.columns import QUESTION_NAMES, position
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
@@ -133,7 +133,7 @@ class Labelling:
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
         self._content, self.grid = read_table(order.source, order.heading, order.encoding)
         self._digest = sha256(self._content).hexdigest()
-        self._text = text_columns(self.grid, order.text)
+        self._text = text_columns(self.grid, order.text, known.made.columns)
         self._texts = [joined(row, self._text) for row in self.grid.rows]
         self._first: dict[str, int] = {}
         for place, text in enumerate(self._texts):
@@ -319,19 +319,21 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def text_columns(grid: Grid, wanted: Sequence[str]) -> list[int]:
-    """Returns the places of the columns that are asked: those that are named, by name or number from 1; else
-    the first that is called like a question; else the one with the longest texts. Raises TableError."""
+def text_columns(grid: Grid, wanted: Sequence[str], usual: Sequence[str]) -> list[int]:
+    """Returns the places of the columns that are asked: those that are `wanted`, by name or number from 1; else
+    the `usual` ones, which made the text of the skill's own table; else the first that is called like a
+    question; else the one with the longest texts. Raises TableError."""
     names = [name.strip().casefold() for name in grid.columns]
     if not names or not grid.rows:
         raise TableError("The table has no row to label. Check the file, or say --heading no.")
-    for name in wanted:
-        key = name.strip().casefold()
-        if key not in names and not (key.isdecimal() and 0 < int(key) <= len(names)):
-            raise TableError(f"There is no column {name[:60]!r}. There are: {', '.join(grid.columns)[:400]}.")
     if wanted:
-        keys = [name.strip().casefold() for name in wanted]
-        return [names.index(key) if key in names else int(key) - 1 for key in keys]
+        try:
+            return [position(grid, name) for name in wanted]
+        except SetError as error:
+            raise TableError(str(error)) from error
+    own = [name.strip().casefold() for name in usual]
+    if own and {*own} <= {*names}:
+        return [names.index(name) for name in own]
     for name in QUESTION_NAMES:
         if name in names:
             return [names.index(name)]

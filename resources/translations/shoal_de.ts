@@ -5850,14 +5850,6 @@ answer: a*b</translation>
    <translation>Fang von vorn an (--restart), oder nenn eine andere Datei.</translation>
   </message>
   <message>
-   <source>There is no column {name}.</source>
-   <translation>Es gibt keine Spalte {name}.</translation>
-  </message>
-  <message>
-   <source>There are: {join}.</source>
-   <translation>Es gibt: {join}.</translation>
-  </message>
-  <message>
    <source>{file} can't be read ({strerror}).</source>
    <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
   </message>
@@ -9836,6 +9828,10 @@ answer: a*b</translation>
   <message>
    <source>give a number like 0.01.</source>
    <translation>gib eine Zahl wie 0.01 an.</translation>
+  </message>
+  <message>
+   <source>There is no column {name}.</source>
+   <translation>Es gibt keine Spalte {name}.</translation>
   </message>
   <message>
    <source>There are: {known}.</source>

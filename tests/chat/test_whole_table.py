@@ -17,14 +17,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.chat import whole_table
 from app.chat.whole_table import Labelling, RowsDone, TableError, TableFound, TableOrder
 from app.common.job import JobEvent
 from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.models.skills import KnownSkill
+from app.sapo.sets import tables
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import QuestionSet, Row
+from app.sapo.sets.columns import Chosen
+from app.sapo.sets.grid import read_grid
+from app.sapo.sets.question_set import QuestionSet, Row, decode, encode
 from app.sapo.sets.written import written
 from engines.contract import Engine, EngineError, Messages, TokenSequence
 
@@ -105,6 +109,19 @@ def test_columns_are_chosen_by_name_or_number_and_joined_and_else_guessed(tmp_pa
         label(tmp_path, table, "c.csv", text=("x",))
     with pytest.raises(TableError, match=r"\.xlsx"):
         label(tmp_path, table, "c.doc")
+
+
+def test_the_columns_of_the_skills_own_table_are_found_again() -> None:
+    table = b"Nr,Subject,Body,Folder\n" + b"".join(
+        f"{n},Mail {n},Body {n},{n % 2}\n".encode() for n in range(20)
+    )
+    made = tables.read(table, "mails", chosen=Chosen(text=("Subject", "Body"))).made
+    assert made.columns == ("Subject", "Body") and made.mark == replace(made, columns=()).mark
+    assert decode(encode(made)) == made
+    new = read_grid(b"Body,Question,Subject\na,b,c\nd,e,f\n")
+    assert whole_table.text_columns(new, (), made.columns) == [2, 0]
+    assert whole_table.text_columns(new, ("1",), made.columns) == [0]
+    assert whole_table.text_columns(read_grid(b"Body,Question\na,b\n"), (), made.columns) == [1]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx", "ods", "jsonl"])

@@ -85,6 +85,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The owner's own system line; empty for the one that the check gives."""
     began: str = ""
     """The mark of an amended set: that of the content that it began with."""
+    columns: tuple[str, ...] = ()
+    """The names of the columns that made the text, to find them in another table. No content."""
 
     @property
     def asked_with(self) -> str:
@@ -124,6 +126,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             del whole["instruction"]  # as before there were any
         if not self.began:
             del whole["began"]
+        del whole["columns"]
         return msgspec.json.encode(whole)
 
     @property
@@ -203,6 +206,8 @@ def check(made: QuestionSet) -> None:
         raise SetError("An instruction is one line of text, without control characters.")
     if not re.fullmatch("([0-9a-f]{12})?", made.began):
         raise SetError("Another program changed this question set. Take the table that it was made from.")
+    if sum(map(len, made.columns)) > MAX_QUESTION:
+        raise SetError("The names of its columns are too long. Shorten them.")
     if sum(map(len, made.rule.labels)) > MAX_QUESTION:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:

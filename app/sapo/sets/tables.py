@@ -135,7 +135,12 @@ def _of_grid(grid: Grid, reading: Reading, name: str, rule: Rule | None) -> Prev
     elif cut:
         notes.append(f"{cut} texts were cut after {MAX_QUESTION} characters.")
     return Preview(
-        made=QuestionSet(name=name, rule=chosen, rows=tuple(row for _, row in kept)),
+        made=QuestionSet(
+            name=name,
+            rule=chosen,
+            rows=tuple(row for _, row in kept),
+            columns=tuple(reading.columns[at] for at in reading.text) if reading.heading else (),
+        ),
         skipped=tuple(sorted(skipped, key=lambda one: one.row)[:_MAX_SKIPPED]),
         counts=Counter(one.reason for one in skipped),
         notes=tuple(notes),

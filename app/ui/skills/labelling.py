@@ -157,7 +157,7 @@ class LabelPanel(SkillPanel):
         def work() -> None:
             try:
                 _, grid = read_table(source, heading)
-                text_columns(grid, ())
+                text_columns(grid, (), ())
                 found: Grid | TableError = grid
             except TableError as error:
                 found = error
@@ -183,7 +183,9 @@ class LabelPanel(SkillPanel):
         for place, name in enumerate(found.columns):
             self._columns.addItem(name, place)
             self._also.addItem(tr("and {column}", column=name), place)
-        self._columns.setCurrentIndex(text_columns(found, ())[0])
+        first, *more = text_columns(found, (), self._known.made.columns)
+        self._columns.setCurrentIndex(first)
+        self._also.setCurrentIndex(more[0] + 1 if more else 0)
         self._place.say(tr("The answers go into a new file beside it: {name}", name=self._to.name))
         self._show_first()
         self._show_cost()

@@ -53,7 +53,8 @@ def test_a_correction_replaces_the_answer_and_the_set_stays_the_same_one() -> No
     rows = [Row(question="MAIL  3", answer="ham", work="because"), Row(question="mail 4", answer=" Ham")]
     found = amended(MAILS, rows)
     assert (found.new, found.corrected, found.unchanged) == (0, 1, 1)
-    assert found.made.rows[3] == Row(question="Mail 3", answer="ham", held_out="Mail 3" in aside(MAILS))
+    corrected = Row(question="Mail 3", answer="ham", held_out="Mail 3" in aside(MAILS), amended=True)
+    assert found.made.rows[3] == corrected
     assert found.made.mark == MAILS.mark and found.made.family_name != MAILS.family_name
     again = amended(found.made, [Row(question="Mail 5", answer="ham")]).made
     assert again.mark == MAILS.mark and again.family_name != found.made.family_name
