@@ -220,7 +220,8 @@ def test_a_skill_is_asked_rows_that_nobody_taught_after_a_lesson_and_others_besi
     words = ("skill", "--tables", str(tmp_path), "--out", str(tmp_path / "out"), "--model", "starter")
     words += ("--arms", "shuffled,letters", "--seeds", "1,2", "--seconds", "0.5,1", "--json")
     arms = json.loads(bench(tmp_path, *words).stdout)["tables"]["parity"]
-    assert {arm: list(times) for arm, times in arms.items()} == {"shuffled": ["0.5 s", "1 s"], "letters": [""]}
+    found = {arm: set(times) for arm, times in arms.items()}
+    assert found["letters"] == {""} and {"0.5 s", "1 s"} <= found["shuffled"]
     last = arms["shuffled"]["1 s"]
     assert last["low"] < last["share"] < last["high"] and len(last["seeds"]) == 2 and last["processor_s"] >= 1
     again = bench(tmp_path, *words)

@@ -622,7 +622,7 @@ def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
     qtbot.addWidget(window)
     window.show()
     kept = {}
-    for page in ("live", "settings", "help", "skills", "overview"):
+    for page in ("live", "settings", "help", "overview"):
         window.go(page)
         kept[page] = window._pages[page]
     assert set(window._pages) == {"overview", "live"}

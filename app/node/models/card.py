@@ -167,8 +167,7 @@ def _asking(format: str, base: BaseModel, trained: TrainedModel, skill: Skill | 
     """Returns how to ask it, to copy: a skill with a row of its table, puzzles with a product."""
     way, text, lines = trained.state.way, "Calculate 7 * 8.", []
     if skill is not None and skill.made.rows:
-        fits = (row for row in skill.made.rows if len(row.question) <= _SHORT and row.question.isprintable())
-        row = next(fits, skill.made.rows[0])
+        row = next((row for row in skill.made.rows if len(row.question) <= _SHORT), skill.made.rows[0])
         text, true = row.question, json.dumps(row.answer, ensure_ascii=False)
         lines = [f"For example a row of the table, where its answer is {true}:", ""]
     chat = asking.messages(text, way)

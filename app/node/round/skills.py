@@ -54,7 +54,7 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
 
     stepped = await take_steps(tools.link, batches, tell)
     progress = before.lesson.after(len(part), await aside_loss(tools, before, skill, aside), len(taught))
-    played = supervised_round(before, stepped, time.monotonic() - started, len(sequences))
+    played = supervised_round(before, stepped, time.monotonic() - started, len(part))
     state = msgspec.structs.replace(played.state, lesson=progress, taught=progress.over(len(taught)))
     return replace(played, state=state)
 

@@ -622,7 +622,7 @@ def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
     script, above = tmp_path / "export.py", tmp_path / "moment"
     above.mkdir()
     event = {"event": "exported", "folder": str(above / "x"), "command": "ollama create x-9 -f Modelfile"}
-    script.write_text(f"import sys\nassert '--ollama' in sys.argv\nprint({json.dumps(event)!r})\n")
+    script.write_text(f"import sys\nassert '--create' in sys.argv\nprint({json.dumps(event)!r})\n")
     fetching = ModelControl(tmp_path, Choices(tmp_path), lambda: Job(2**16, [str(script)]))
     try:
         fetching.export("starter", INTO_OLLAMA, str(above / "x"))
