@@ -155,7 +155,7 @@ class Labelling:
         return done
 
     def _continue(self, learned: str) -> None:
-        """Reads what an earlier run answered, or begins anew."""
+        """Reads the answers of an earlier run from OUT.part; without one, begins that file."""
         head = _Head(
             table=self._digest,
             skill=self._known.made.mark,
@@ -260,7 +260,7 @@ class Labelling:
         )
 
     def _answer(self, text: str, counts: Counter[str]) -> tuple[str, Cell]:
-        """Returns the two cells of a row: the answer and how sure it is, or why there is none."""
+        """Returns the cells of the two new columns: answer and probability, or nothing and the reason."""
         _, _, empty, too_long, none = self._order.words
         told = self._told.get(self._first[text])
         if told is None:

@@ -72,8 +72,8 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
 
 
 def read_answer(completion: str, marked: bool) -> str | None:
-    """Returns the answer in a completion, None if there is none: what is behind its mark (`extract_answer`),
-    or the whole text, trimmed, if answers are not `marked`.
+    """Returns the answer in a completion, or None without one. A `marked` answer is the text behind the mark
+    (`extract_answer`), any other the whole completion, trimmed.
 
     >>> read_answer("4+3=7 #7", True), read_answer(" ham\\n", False), read_answer(" ", False)
     ('7', 'ham', None)

@@ -2622,42 +2622,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>Text</source>
-   <translation>Text</translation>
-  </message>
-  <message>
-   <source>One of several answers</source>
-   <translation>Eine von mehreren Antworten</translation>
-  </message>
-  <message>
-   <source>Number</source>
-   <translation>Zahl</translation>
-  </message>
-  <message>
-   <source>Choice</source>
-   <translation>Auswahl</translation>
-  </message>
-  <message>
-   <source>List, in order</source>
-   <translation>Liste, in Reihenfolge</translation>
-  </message>
-  <message>
-   <source>List, in any order</source>
-   <translation>Liste, Reihenfolge egal</translation>
-  </message>
-  <message>
-   <source>Date</source>
-   <translation>Datum</translation>
-  </message>
-  <message>
-   <source>True or false</source>
-   <translation>Wahr oder falsch</translation>
-  </message>
-  <message>
-   <source>JSON fields</source>
-   <translation>JSON-Felder</translation>
-  </message>
-  <message>
    <source>Excel, CSV, JSON or text. You can also drop it here.</source>
    <translation>Excel, CSV, JSON oder Text. Du kannst die Datei auch hierher ziehen.</translation>
   </message>
@@ -2684,10 +2648,6 @@ Calculate {a} * {b}.
 a: 2-12
 b: 2-12
 answer: a*b</translation>
-  </message>
-  <message>
-   <source>{n} different rows. {aside} of them are kept aside to measure with.</source>
-   <translation>{n} verschiedene Zeilen. {aside} davon bleiben zum Messen beiseite.</translation>
   </message>
   <message>
    <source>Your class offers {name}, {n} question.</source>
@@ -2729,54 +2689,6 @@ answer: a*b</translation>
    <translation>Meine Fragen</translation>
   </message>
   <message>
-   <source>Name</source>
-   <translation>Name</translation>
-  </message>
-  <message>
-   <source>How answers are checked</source>
-   <translation>Wie Antworten geprüft werden</translation>
-  </message>
-  <message>
-   <source>The line that every question is asked with</source>
-   <translation>Die Zeile, mit der jede Frage gestellt wird</translation>
-  </message>
-  <message>
-   <source>Add and learn</source>
-   <translation>Hinzufügen und lernen</translation>
-  </message>
-  <message>
-   <source>The column with the answers</source>
-   <translation>Die Spalte mit den Antworten</translation>
-  </message>
-  <message>
-   <source>The first row</source>
-   <translation>Die erste Zeile</translation>
-  </message>
-  <message>
-   <source>First row: names</source>
-   <translation>Erste Zeile: Namen</translation>
-  </message>
-  <message>
-   <source>First row: data</source>
-   <translation>Erste Zeile: Daten</translation>
-  </message>
-  <message>
-   <source>Encoding</source>
-   <translation>Kodierung</translation>
-  </message>
-  <message>
-   <source>{column}: answer</source>
-   <translation>{column}: Antwort</translation>
-  </message>
-  <message>
-   <source>{column}: text</source>
-   <translation>{column}: Text</translation>
-  </message>
-  <message>
-   <source>A fifth</source>
-   <translation>Ein Fünftel</translation>
-  </message>
-  <message>
    <source>Added. Your model learns them now.</source>
    <translation>Hinzugefügt. Dein Modell lernt sie jetzt.</translation>
   </message>
@@ -2791,34 +2703,6 @@ answer: a*b</translation>
   <message>
    <source>Your table has this already.</source>
    <translation>Das steht schon in deiner Tabelle.</translation>
-  </message>
-  <message>
-   <source>“{answer}” alone would be right in {n} of 100.</source>
-   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
-  </message>
-  <message>
-   <source>With fewer than {n} questions the curve will be rough.</source>
-   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
-  </message>
-  <message>
-   <source>Row {n} is left out: {reason}.</source>
-   <translation>Zeile {n} fehlt: {reason}.</translation>
-  </message>
-  <message>
-   <source>{n} rows are left out: {reasons}.</source>
-   <translation>{n} Zeilen fallen weg: {reasons}.</translation>
-  </message>
-  <message>
-   <source>The columns that make the text</source>
-   <translation>Die Spalten, die den Text bilden</translation>
-  </message>
-  <message>
-   <source>Shoal guessed this from the answers.</source>
-   <translation>Das hat Shoal aus den Antworten geraten.</translation>
-  </message>
-  <message>
-   <source>Add to {name}</source>
-   <translation>Zu {name} hinzufügen</translation>
   </message>
   <message>
    <source>Added. Pick a model to learn it with.</source>
@@ -2839,18 +2723,6 @@ answer: a*b</translation>
   <message>
    <source>Tables and text</source>
    <translation>Tabellen und Text</translation>
-  </message>
-  <message>
-   <source>Check answers as</source>
-   <translation>Antworten prüfen als</translation>
-  </message>
-  <message>
-   <source>Asked with</source>
-   <translation>Gefragt mit</translation>
-  </message>
-  <message>
-   <source>Answer</source>
-   <translation>Antwort</translation>
   </message>
   <message>
    <source>{path} can't be deleted ({why}).</source>
@@ -3167,6 +3039,10 @@ answer: a*b</translation>
    <source>A signed file, and a page to show</source>
    <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
   </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
+  </message>
   <message numerus="yes">
    <source>{n} now right</source>
    <translation>
@@ -3280,6 +3156,130 @@ answer: a*b</translation>
   <message>
    <source>Rows of each answer: {counts}</source>
    <translation>Zeilen je Antwort: {counts}</translation>
+  </message>
+  <message>
+   <source>Text</source>
+   <translation>Text</translation>
+  </message>
+  <message>
+   <source>One of several answers</source>
+   <translation>Eine von mehreren Antworten</translation>
+  </message>
+  <message>
+   <source>Number</source>
+   <translation>Zahl</translation>
+  </message>
+  <message>
+   <source>Choice</source>
+   <translation>Auswahl</translation>
+  </message>
+  <message>
+   <source>List, in order</source>
+   <translation>Liste, in Reihenfolge</translation>
+  </message>
+  <message>
+   <source>List, in any order</source>
+   <translation>Liste, Reihenfolge egal</translation>
+  </message>
+  <message>
+   <source>Date</source>
+   <translation>Datum</translation>
+  </message>
+  <message>
+   <source>True or false</source>
+   <translation>Wahr oder falsch</translation>
+  </message>
+  <message>
+   <source>JSON fields</source>
+   <translation>JSON-Felder</translation>
+  </message>
+  <message>
+   <source>{n} different rows. {aside} of them are kept aside to measure with.</source>
+   <translation>{n} verschiedene Zeilen. {aside} davon bleiben zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>A fifth</source>
+   <translation>Ein Fünftel</translation>
+  </message>
+  <message>
+   <source>Name</source>
+   <translation>Name</translation>
+  </message>
+  <message>
+   <source>How answers are checked</source>
+   <translation>Wie Antworten geprüft werden</translation>
+  </message>
+  <message>
+   <source>The line that every question is asked with</source>
+   <translation>Die Zeile, mit der jede Frage gestellt wird</translation>
+  </message>
+  <message>
+   <source>Add and learn</source>
+   <translation>Hinzufügen und lernen</translation>
+  </message>
+  <message>
+   <source>The column with the answers</source>
+   <translation>Die Spalte mit den Antworten</translation>
+  </message>
+  <message>
+   <source>The first row</source>
+   <translation>Die erste Zeile</translation>
+  </message>
+  <message>
+   <source>First row: names</source>
+   <translation>Erste Zeile: Namen</translation>
+  </message>
+  <message>
+   <source>First row: data</source>
+   <translation>Erste Zeile: Daten</translation>
+  </message>
+  <message>
+   <source>Encoding</source>
+   <translation>Kodierung</translation>
+  </message>
+  <message>
+   <source>{column}: answer</source>
+   <translation>{column}: Antwort</translation>
+  </message>
+  <message>
+   <source>{column}: text</source>
+   <translation>{column}: Text</translation>
+  </message>
+  <message>
+   <source>With fewer than {n} questions the curve will be rough.</source>
+   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
+  </message>
+  <message>
+   <source>Row {n} is left out: {reason}.</source>
+   <translation>Zeile {n} fehlt: {reason}.</translation>
+  </message>
+  <message>
+   <source>{n} rows are left out: {reasons}.</source>
+   <translation>{n} Zeilen fallen weg: {reasons}.</translation>
+  </message>
+  <message>
+   <source>The columns that make the text</source>
+   <translation>Die Spalten, die den Text bilden</translation>
+  </message>
+  <message>
+   <source>Shoal guessed this from the answers.</source>
+   <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Add to {name}</source>
+   <translation>Zu {name} hinzufügen</translation>
+  </message>
+  <message>
+   <source>Check answers as</source>
+   <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>Asked with</source>
+   <translation>Gefragt mit</translation>
+  </message>
+  <message>
+   <source>Answer</source>
+   <translation>Antwort</translation>
   </message>
   <message>
    <source>{n} model says yours taught it: {kinds}.</source>

@@ -170,6 +170,8 @@ def _asking(format: str, base: BaseModel, trained: TrainedModel, skill: Skill | 
         row = next((row for row in skill.made.rows if len(row.question) <= _SHORT), skill.made.rows[0])
         text, true = row.question, json.dumps(row.answer, ensure_ascii=False)
         lines = [f"For example a row of the table, where its answer is {true}:", ""]
+    if way.reads:
+        lines = [f"Of a text it reads the first {way.reads} characters: send no more of it.", "", *lines]
     chat = asking.messages(text, way)
     named = base.name if base.on_hub else "FOLDER_OF_THE_BASE_MODEL"
     words = {

@@ -178,7 +178,8 @@ class PlayedRound:
 
 
 def supervised_round(before: NodeState, stepped: StepsTaken, seconds: float, answers: int) -> PlayedRound:
-    """Returns the round after `before` that took `seconds` and taught so many right answers by these steps."""
+    """Returns the record of a supervised round: the state after it, `answers` right answers taught in the steps
+    of `stepped`, in `seconds`. `before`: the state before it."""
     return PlayedRound(
         state=msgspec.structs.replace(
             before,

@@ -96,7 +96,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     reply."""
 
     def read(self, completion: str) -> str | None:
-        """Returns the answer in a completion, None if there is none; see `read_answer`."""
+        """Returns the answer in a completion, or None without one, as `read_answer` finds it."""
         return read_answer(completion, self.marked)
 
     def judge(self, answer: str, entry: Entry) -> float:

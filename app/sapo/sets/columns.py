@@ -146,7 +146,8 @@ def _guess(grid: Grid, text: tuple[int, ...], answer: int | None) -> tuple[tuple
 
 
 def _choices(grid: Grid, names: Sequence[str]) -> tuple[tuple[int, ...], int] | None:
-    """Returns question with choices, and answer, of a table of multiple choice; None if it is none."""
+    """Returns the positions of question and choices, and of the answer, in a multiple-choice table; None for
+    any other table."""
     options = [at for at, name in enumerate(names) if _OPTION.fullmatch(name)]
     answer = next((names.index(one) for one in _CHOSEN if one in names), None)
     if len(options) < 3 or answer is None or answer in options:

@@ -56,7 +56,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str = ""
     notes: tuple[str, ...] = ()
     unreadable: tuple[int, ...] = ()
-    """Numbers of rows that are none, such as a broken line of JSON."""
+    """Numbers of the lines that could not be read as a row, such as broken JSON."""
     named_roles: tuple[tuple[str, int], ...] = ()
     """What the file itself says of its columns (Anki: tags, deck)."""
 

@@ -20,8 +20,8 @@ Fields = Mapping[str, str]
 
 
 def records(text: str, most: int) -> tuple[list[tuple[int, Fields]], list[int]] | None:
-    """Returns up to `most` numbered rows, and the numbers of what is none; None if the text is no JSON. Rows
-    without names have the columns "A" and "B"."""
+    """Returns up to `most` rows with their numbers, and the numbers of the lines that are no object or list;
+    None if the text isn't JSON. Rows without names have the columns "A" and "B"."""
     decode = msgspec.json.Decoder(float_hook=str).decode
     try:
         whole = decode(text)

@@ -17,14 +17,15 @@ _SHOWN = 9
 
 
 class DoorPanel(QWidget):
-    """`asked`: the skill that programs ask by its name; empty for the model."""
+    """`asked`: the skill that programs ask by its name, `model`: the one that learned it; both are empty for
+    the chosen model."""
 
-    def __init__(self, theme: Theme, actions: Actions, asked: str = "") -> None:
+    def __init__(self, theme: Theme, actions: Actions, asked: str = "", model: str = "") -> None:
         super().__init__()
         self._asked = asked
         self._door: ServedDoor | None = None
         self._switch = Switch(theme, tr("Use it in other programs"))
-        self._switch.toggled.connect(lambda on: actions.models.serve(on))
+        self._switch.toggled.connect(lambda on: actions.models.serve(on, model))
         self._why = Label("", "soft", wrap=True)
         self._problem = Label("", "bad", wrap=True)
         title = column(

@@ -101,7 +101,7 @@ class ElsewherePanel(SkillPanel):
     def __init__(self, theme: Theme, ask: Actions, known: KnownSkill) -> None:
         super().__init__()
         self._ask, self._known = ask, known
-        self._door = DoorPanel(theme, ask, known.slug)
+        self._door = DoorPanel(theme, ask, known.slug, known.model_name)
         self._takes = False
         """Whether a file was asked for here, so that what became of it is told here."""
         take = button(tr("Take it away"), lambda: None)

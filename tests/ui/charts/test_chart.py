@@ -3,15 +3,18 @@ from __future__ import annotations
 import csv
 import io
 
+import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.node.record.records import Probe
 from app.ui.charts.chart import Chart
 from app.ui.charts.curve import TRAINING, Curve
 from app.ui.theme import Theme
+from app.ui.view.view import View
 from tests.ui import views
 
 POINTS = [(10.0 * at, 0.2 + 0.02 * at, 0.03) for at in range(11)]
@@ -135,3 +138,19 @@ def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: T
         "seconds",
     }
     assert "Practice answers right" in curve.chart.accessibleName()
+
+
+def test_what_counting_letters_gets_is_a_line_beside_a_skills_curve(qtbot: QtBot, light: Theme) -> None:
+    curve = Curve(light)
+    qtbot.addWidget(curve)
+    curve.resize(700, 400)
+    point = Probe(round=0, share=0.4, stderr=0.05, letters=0.72)
+    curve.show_view(View(skill="own-1", curve=(point,)))
+    curve.show()
+    assert curve._letters.isVisible() and "72" in curve._letters.text()
+    bare, line = curve.chart.grab().toImage(), curve.chart._line(curve.chart._plot())
+    assert line[1] >= 0.72, "the axis reaches it"
+    curve.chart.show_beside(None)
+    assert curve.chart.grab().toImage() != bare
+    curve.show_view(View(curve=(msgspec.structs.replace(point, letters=None),)))
+    assert not curve._letters.isVisible()

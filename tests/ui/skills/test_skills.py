@@ -90,16 +90,18 @@ def test_a_table_is_shown_then_kept_and_learned(
     file = tmp_path / "mails.csv"
     file.write_text(TABLE)
     card.offer(str(file))
-    qtbot.waitUntil(lambda: card._shown.isVisible())
+    qtbot.waitUntil(lambda: card.preview.isVisible())
     shown = said(card)
     assert "16 different rows" in shown and "question: text\nanswer: answer\nMail 0?\nham" in shown
     assert "75 of 100" in shown and "Row 18" in shown, "what a constant answer earns, and what is left out"
     assert question_sets.stored_sets(tmp_path) == [] and asked == []
-    card._check.setCurrentIndex(list(Check).index(Check.TEXT))
-    card._check_otherwise()
-    qtbot.waitUntil(lambda: card._found is not None and card._found.made.rule.check is Check.TEXT)
-    card._name.setText("Post")
-    card._keep()
+    card.preview._check.setCurrentIndex(list(Check).index(Check.TEXT))
+    card.preview._check_otherwise()
+    qtbot.waitUntil(
+        lambda: card.preview._found is not None and card.preview._found.made.rule.check is Check.TEXT
+    )
+    card.preview._name.setText("Post")
+    card.preview._take()
     [one] = question_sets.stored_sets(tmp_path)
     assert one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [(one.made.mark,)]
     focus = card.focusWidget()
@@ -133,9 +135,9 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     pressed(card, "No, thanks")  # the first of them
     assert "Capitals" not in said(card)
     pressed(card, "Look at it")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
+    qtbot.waitUntil(lambda: card.preview.isVisible())
     assert "Capital 0? → City 0" in said(card).replace("  ", " ")
-    card._keep()
+    card.preview._take()
     assert [one.made.name for one in question_sets.stored_sets(tmp_path)] == ["Cities"]
     assert "Your class" not in said(card)
     share = next(iter(card._cards.values()))._share
@@ -149,28 +151,30 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
 def test_what_cannot_be_read_is_told_and_keeps_nothing(
     card: OwnQuestions, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    card._look(b"PK\x03\x04 no workbook", "x")
+    card.preview.look(b"PK\x03\x04 no workbook", "x")
     qtbot.waitUntil(lambda: card._problem.isVisible())
-    assert card._problem.text() and not card._shown.isVisible()
-    card._look(b"text,label\n" + b"Hello,\n" * 9, "x")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
-    assert "no answer (9)" in card._problem.text() and not card._add.isEnabled(), "the columns can be changed"
+    assert card._problem.text() and not card.preview.isVisible()
+    card.preview.look(b"text,label\n" + b"Hello,\n" * 9, "x")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    assert "no answer (9)" in card._problem.text() and not card.preview._add.isEnabled(), (
+        "the columns can be changed"
+    )
     card.offer(str(tmp_path / "missing.csv"))
     assert card._problem.isVisible() and question_sets.stored_sets(tmp_path) == []
 
 
 def test_how_a_table_is_read_can_be_changed(card: OwnQuestions, qtbot: QtBot) -> None:
     rows = "".join(f"{n};Betreff {n};Text {n} dazu;{'AB'[n % 2]}\n" for n in range(10))
-    card._look(f"Nr;Betreff;Inhalt;Ordner\n{rows}".encode("cp1252"), "Mails")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
+    card.preview.look(f"Nr;Betreff;Inhalt;Ordner\n{rows}".encode("cp1252"), "Mails")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
     assert "Inhalt: text" in said(card) and "Ordner: answer" in said(card)
-    card._texts.actions()[1].trigger()
-    qtbot.waitUntil(lambda: card._found is not None and card._found.reading.text == (1, 2))
-    assert card._found.made.rows[0].question == "Betreff 0\nText 0 dazu"
-    card._heading.setCurrentIndex(1)
-    card._heading.activated.emit(1)
-    qtbot.waitUntil(lambda: not card._found.reading.heading)
-    assert len(card._found.made.rows) == 11
+    card.preview._texts.actions()[1].trigger()
+    qtbot.waitUntil(lambda: card.preview._found is not None and card.preview._found.reading.text == (1, 2))
+    assert card.preview._found.made.rows[0].question == "Betreff 0\nText 0 dazu"
+    card.preview._heading.setCurrentIndex(1)
+    card.preview._heading.activated.emit(1)
+    qtbot.waitUntil(lambda: not card.preview._found.reading.heading)
+    assert len(card.preview._found.made.rows) == 11
 
 
 def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -180,9 +184,9 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
     dropped(window, file)
     assert window.page == "skills"
     card = window._pages["skills"].own  # type: ignore[attr-defined]
-    qtbot.waitUntil(lambda: card._shown.isVisible())
-    assert "66" in card._facts.text()
-    question, answer = card._rows[0].text().split(" → ")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    assert "66" in card.preview._facts.text()
+    question, answer = card.preview._rows[0].text().split(" → ")
     a, b = re.findall("[0-9]+", question)
     assert int(a) * int(b) == int(answer), "what its templates make is shown"
 
@@ -191,20 +195,39 @@ def test_the_starter_does_not_learn_a_table_and_a_model_that_reads_is_offered(
     card: OwnQuestions, qtbot: QtBot, asked: list[object]
 ) -> None:
     card._ask.choices.put("model", "starter")
-    card._look(TABLE.encode(), "Mails")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
-    card._keep()
+    card.preview.look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    card.preview._take()
     assert asked == [] and "Pick a model" in said(card) and card._models.isVisibleTo(card)
     card._models.picked.emit("smollm2-135m")
     assert len(asked) == 1 and not card._models.isVisibleTo(card)
 
 
+def test_rows_are_added_to_a_set_by_its_own_check(
+    card: OwnQuestions, qtbot: QtBot, asked: list[object], tmp_path: Path
+) -> None:
+    card.preview.look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    card.preview._take()
+    [kept] = question_sets.stored_sets(tmp_path)
+    more = tmp_path / "more.csv"
+    more.write_text("text,label\nMail 0?,spam\nMail 77?,ham\n")  # too few rows for a set of their own
+    card.offer(str(more), kept)
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    assert card.preview._add.text() == "Add to Mails" and not card.preview._check.isEnabled()
+    card.preview._add.click()
+    [grown] = question_sets.stored_sets(tmp_path)
+    assert {row.question: row.answer for row in grown.made.rows}["Mail 0?"] == "spam"
+    assert len(grown.made.rows) == len(kept.made.rows) + 1 and grown.made.mark == kept.made.mark
+    assert "New rows: 1. Corrected: 1." in said(card) and asked[-1] == (kept.made.mark,)
+
+
 def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
     card: OwnQuestions, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    card._look(TABLE.encode(), "Mails")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
-    card._keep()
+    card.preview.look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    card.preview._take()
     [kept], [shown] = question_sets.stored_sets(tmp_path), list(card._cards.values())
     assert not shown._doing.isVisibleTo(card), "nothing can be asked before it is learned"
     view = View(home=str(tmp_path), skill=kept.made.family_name, state=NodeStatus.LEARNING, done=3, total=9)
@@ -232,9 +255,9 @@ def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
 def test_a_corrected_answer_is_added_to_the_table_and_learned(
     card: OwnQuestions, qtbot: QtBot, asked: list[object], tmp_path: Path
 ) -> None:
-    card._look(TABLE.encode(), "Mails")
-    qtbot.waitUntil(lambda: card._shown.isVisible())
-    card._keep()
+    card.preview.look(TABLE.encode(), "Mails")
+    qtbot.waitUntil(lambda: card.preview.isVisible())
+    card.preview._take()
     [kept] = question_sets.stored_sets(tmp_path)
     known = KnownSkill(made=kept.made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
     [shown] = card._cards.values()
