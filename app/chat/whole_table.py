@@ -131,7 +131,7 @@ class Labelling:
             )
         if order.to.exists():
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
-        self._content, self.grid = read_table(order.source, order.heading, order.encoding)
+        self._content, self.grid = read_table(order.source, known.made.columns, order.heading, order.encoding)
         self._digest = sha256(self._content).hexdigest()
         self._text = text_columns(self.grid, order.text, known.made.columns)
         self._texts = [joined(row, self._text) for row in self.grid.rows]
@@ -279,11 +279,17 @@ class Labelling:
         return told.answer, told.sure
 
 
-def read_table(source: Path, heading: bool | None = None, encoding: str | None = None) -> tuple[bytes, Grid]:
-    """Returns a file's content, and the table in it. Raises TableError."""
+def read_table(
+    source: Path, usual: Sequence[str], heading: bool | None = None, encoding: str | None = None
+) -> tuple[bytes, Grid]:
+    """Returns a file's content, and the table in it. A first row with the `usual` names of the skill's columns
+    is a heading, whatever it looks like. Raises TableError."""
     content = _content(source)
     try:
-        return content, read_grid(content, heading=heading, encoding=encoding)
+        grid = read_grid(content, heading=heading, encoding=encoding)
+        if heading is None and not grid.heading and usual and grid.rows and {*usual} <= {*grid.rows[0]}:
+            grid = read_grid(content, heading=True, encoding=encoding)
+        return content, grid
     except SetError as error:
         raise TableError(str(error)) from error
 

@@ -155,7 +155,7 @@ def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     if args.least_sure < 1:
         raise WrongUsage("--least-sure is a number of rows, 1 or more.")
     heading = None if args.heading is None else args.heading == "yes"
-    _, grid = read_table(args.file.expanduser(), heading, args.encoding)
+    _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
     places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
     texts = [joined(row, places) for row in grid.rows]
     for one in ask_about(open_skill(known, data, _opener(args)), known.skill, texts, args.least_sure):

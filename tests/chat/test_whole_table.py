@@ -111,7 +111,7 @@ def test_columns_are_chosen_by_name_or_number_and_joined_and_else_guessed(tmp_pa
         label(tmp_path, table, "c.doc")
 
 
-def test_the_columns_of_the_skills_own_table_are_found_again() -> None:
+def test_the_columns_of_the_skills_own_table_are_found_again(tmp_path: Path) -> None:
     table = b"Nr,Subject,Body,Folder\n" + b"".join(
         f"{n},Mail {n},Body {n},{n % 2}\n".encode() for n in range(20)
     )
@@ -122,6 +122,10 @@ def test_the_columns_of_the_skills_own_table_are_found_again() -> None:
     assert whole_table.text_columns(new, (), made.columns) == [2, 0]
     assert whole_table.text_columns(new, ("1",), made.columns) == [0]
     assert whole_table.text_columns(read_grid(b"Body,Question\na,b\n"), (), made.columns) == [1]
+    (tmp_path / "one.csv").write_bytes(b"Country\nPersia\nSiam\n")  # nothing tells a heading of one word
+    assert [
+        len(whole_table.read_table(tmp_path / "one.csv", usual)[1].rows) for usual in ((), ("Country",))
+    ] == [3, 2]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx", "ods", "jsonl"])

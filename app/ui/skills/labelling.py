@@ -156,7 +156,7 @@ class LabelPanel(SkillPanel):
 
         def work() -> None:
             try:
-                _, grid = read_table(source, heading)
+                _, grid = read_table(source, self._known.made.columns, heading)
                 text_columns(grid, (), ())
                 found: Grid | TableError = grid
             except TableError as error:
