@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.chat.whole_table import batches, skill_answers
+from app.sapo.sets.question_set import MAX_QUESTION
 from app.sapo.sets.tables import question_key
 from app.skills.answering import LeastSure, SkillAnswer
 from app.skills.least_sure import least_sure
@@ -16,7 +17,8 @@ def ask_about(engine: Engine, skill: Skill, texts: Sequence[str], count: int) ->
     """Returns at most `count` of the texts, the least sure first; none that is empty or stands in the skill's
     table. `engine`: with the skill loaded. Raises EngineError."""
     known = {question_key(row.question) for row in skill.made.rows}
-    new = list({key: text for text in texts if (key := question_key(text)) and key not in known}.values())
+    keys = {question_key(text): text for text in texts if len(text) <= MAX_QUESTION}
+    new = [text for key, text in keys.items() if key and key not in known]
     said: list[SkillAnswer | None] = []
     for batch in batches(new):
         said += skill_answers(engine, skill, batch)

@@ -22,7 +22,7 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
-from app.sapo.sets.columns import QUESTION_NAMES, position
+from app.sapo.sets.columns import QUESTION_NAMES, joined, position
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
@@ -111,6 +111,10 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str
 
 
+_BEGINS = b'{"table":"'
+"""How OUT.part begins."""
+
+
 class _Told(msgspec.Struct, frozen=True, array_like=True):
     """A line of OUT.part: the answer to the text of a row. None: too long; "": a reply without an answer."""
 
@@ -134,7 +138,7 @@ class Labelling:
         self._content, self.grid = read_table(order.source, known.made.columns, order.heading, order.encoding)
         self._digest = sha256(self._content).hexdigest()
         self._text = text_columns(self.grid, order.text, known.made.columns)
-        self._texts = [joined(row, self._text) for row in self.grid.rows]
+        self._texts = [joined(self.grid.columns, self._text, row) for row in self.grid.rows]
         self._first: dict[str, int] = {}
         for place, text in enumerate(self._texts):
             self._first.setdefault(text, place)
@@ -164,19 +168,32 @@ class Labelling:
             heading=self.grid.heading,
             encoding=self.grid.encoding,
         )
-        if self._order.restart:
-            self._part.unlink(missing_ok=True)
-        lines = self._part.read_bytes().split(b"\n") if self._part.exists() else []
+        lines = self._kept()
+        if self._order.restart and lines:
+            self._part.unlink()
+            lines = []
         if len(lines) < 2:  # none, or not even the first line is whole
-            self._append([head], "wb")
+            self._append([head], "wb" if lines else "xb")
             return
         if (changed := _changed(lines[0], head, self._part.name)) is not None:
             raise TableError(f"{changed} Start over (--restart), or name another file.")
-        for line in lines[1:-1]:
-            one = msgspec.json.decode(line, type=_Told)
-            self._told[one.row] = one
+        try:
+            told = [msgspec.json.decode(line, type=_Told) for line in lines[1:-1]]
+        except msgspec.MsgspecError as error:
+            sentence = f"{self._part.name} is damaged. Start over (--restart), or name another file."
+            raise TableError(sentence) from error
+        self._told = {one.row: one for one in told}
         if lines[-1]:  # the disk was full, or the power went, in the middle of a line
             os.truncate(self._part, sum(len(line) + 1 for line in lines[:-1]))
+
+    def _kept(self) -> list[bytes]:
+        """Returns the lines of OUT.part. Raises TableError if another program made that file."""
+        if not os.path.lexists(self._part):
+            return []
+        content = b"" if self._part.is_symlink() else self._part.read_bytes()
+        if not content.startswith(_BEGINS) and (content or self._part.is_symlink()):
+            raise TableError(f"{self._part.name} isn't from Shoal. Name another file.")
+        return content.split(b"\n")
 
     def _ask(self, engine: Engine, tell: Tell) -> None:
         skill, rows = self._known.skill, Counter(self._texts)
@@ -243,7 +260,9 @@ class Labelling:
         grid = self.grid
         if self._kind == "xlsx" and self._content.startswith(b"PK"):
             with suppress(ValueError):
-                return xlsx_beside(self._content, names if grid.heading else (), grid.numbers, added)
+                return xlsx_beside(
+                    self._content, grid.sheet, names if grid.heading else (), grid.numbers, added
+                )
         columns = widened(grid.columns, max(map(len, grid.rows)))
         rows = (
             [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
@@ -347,11 +366,6 @@ def text_columns(grid: Grid, wanted: Sequence[str], usual: Sequence[str]) -> lis
     return [lengths.index(max(lengths))]
 
 
-def joined(row: Sequence[str], places: Sequence[int]) -> str:
-    """Returns the text of a row, from the cells at these places that aren't empty."""
-    return "\n".join(filter(None, (row[at].strip() for at in places)))
-
-
 def widened(columns: Sequence[str], width: int) -> list[str]:
     """Returns the names of all columns, also of those that only some rows have, each once.
 
@@ -395,7 +409,7 @@ def _changed(line: bytes, head: _Head, part: str) -> str | None:
     try:
         before = msgspec.json.decode(line, type=_Head)
     except msgspec.MsgspecError:
-        return f"{part} isn't from Shoal."
+        return f"{part} is damaged."
     if before.table != head.table:
         return f"The table has changed since {part} was begun."
     if before.skill != head.skill:

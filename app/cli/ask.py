@@ -150,14 +150,15 @@ def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     """Prints the texts of a table of which the skill is least sure: their answers would teach it most."""
     from app.chat.asking_about import ask_about
     from app.chat.skills import open_skill
-    from app.chat.whole_table import joined, read_table, text_columns
+    from app.chat.whole_table import read_table, text_columns
+    from app.sapo.sets.columns import joined
 
     if args.least_sure < 1:
         raise WrongUsage("--least-sure is a number of rows, 1 or more.")
     heading = None if args.heading is None else args.heading == "yes"
     _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
     places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
-    texts = [joined(row, places) for row in grid.rows]
+    texts = [joined(grid.columns, places, row) for row in grid.rows]
     for one in ask_about(open_skill(known, data, _opener(args)), known.skill, texts, args.least_sure):
         if args.json:
             json_line(one)

@@ -5830,8 +5830,8 @@ answer: a*b</translation>
    <translation>Sieh dir die Datei an, oder sag --heading no.</translation>
   </message>
   <message>
-   <source>{part} isn't from Shoal.</source>
-   <translation>{part} ist nicht von Shoal.</translation>
+   <source>{part} is damaged.</source>
+   <translation>{part} ist beschädigt.</translation>
   </message>
   <message>
    <source>{name} needs one of these endings: {one}.</source>
@@ -5848,6 +5848,14 @@ answer: a*b</translation>
   <message>
    <source>Start over (--restart), or name another file.</source>
    <translation>Fang von vorn an (--restart), oder nenn eine andere Datei.</translation>
+  </message>
+  <message>
+   <source>{name} is damaged.</source>
+   <translation>{name} ist beschädigt.</translation>
+  </message>
+  <message>
+   <source>{name} isn't from Shoal.</source>
+   <translation>{name} ist nicht von Shoal.</translation>
   </message>
   <message>
    <source>{file} can't be read ({strerror}).</source>
@@ -9938,12 +9946,24 @@ answer: a*b</translation>
    <translation>Eine Zeile über der Tabelle wurde übergangen.</translation>
   </message>
   <message>
+   <source>One line can't be read as a row.</source>
+   <translation>Eine Zeile der Datei lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>Only the first {MAX_GRID_ROWS} rows were read.</source>
+   <translation>Nur die ersten {MAX_GRID_ROWS} Zeilen wurden gelesen.</translation>
+  </message>
+  <message>
    <source>This JSON can't be read.</source>
    <translation>Dieses JSON lässt sich nicht lesen.</translation>
   </message>
   <message>
    <source>It needs objects with a question and an answer.</source>
    <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>{bad} lines can't be read as rows.</source>
+   <translation>{bad} Zeilen der Datei lassen sich nicht lesen.</translation>
   </message>
   <message>
    <source>The table can't be read further ({error}).</source>
@@ -10006,6 +10026,10 @@ answer: a*b</translation>
    <translation>Mindestens {FEWEST} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
   </message>
   <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
    <source>This question set comes from a newer version of Shoal.</source>
    <translation>Diese Fragen kommen von einer neueren Shoal-Version.</translation>
   </message>
@@ -10020,6 +10044,10 @@ answer: a*b</translation>
   <message>
    <source>This is no question set of Shoal's ({error}).</source>
    <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
+  </message>
+  <message>
+   <source>This JSON makes more cells than Shoal can hold.</source>
+   <translation>Dieses JSON ergibt mehr Zellen, als Shoal halten kann.</translation>
   </message>
   <message>
    <source>No row can be used: {why}.</source>

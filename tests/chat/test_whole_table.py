@@ -288,3 +288,43 @@ def test_what_leaving_blank_costs_and_brings_is_told_before_it_starts(tmp_path: 
 def test_what_is_written_has_no_character_that_xml_cannot_hold() -> None:
     for kind in ("xlsx", "ods"):
         assert written(["a"], [["x\x00\ud800"]], kind).startswith(b"PK")
+
+
+def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:
+    part = tmp_path / "out.csv.part"
+    for content in (b"somebody's only copy", b"a,b\n1,2\n"):
+        part.write_bytes(content)
+        for restart in (False, True):
+            with pytest.raises(TableError, match="isn't from Shoal"):
+                label(tmp_path, b"text\nMail?\n", restart=restart)
+        assert part.read_bytes() == content
+    part.unlink()
+    theirs = tmp_path / "theirs.txt"
+    theirs.write_text("precious")
+    part.symlink_to(theirs)
+    with pytest.raises(TableError, match="isn't from Shoal"):
+        label(tmp_path, b"text\nMail?\n", restart=True)
+    assert theirs.read_text() == "precious"
+
+
+def test_a_damaged_line_of_what_was_answered_is_one_sentence(tmp_path: Path) -> None:
+    table = b"text\n" + b"".join(b"Mail %d?\n" % n for n in range(5))
+    source, to = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_bytes(table)
+    labelling = Labelling(known(tmp_path), TableOrder(source=source, to=to))
+    labelling._continue("mark")
+    with labelling._part.open("ab") as file:
+        file.write(b"[0,not json]\n")
+    with pytest.raises(TableError, match="damaged"):
+        Labelling(known(tmp_path), TableOrder(source=source, to=to))._continue("mark")
+
+
+def test_choices_are_asked_as_they_were_taught(tmp_path: Path) -> None:
+    table = b"Question,A,B,C,Correct\n" + b"".join(b"Q %d?,one,two,three,A\n" % n for n in range(12))
+    made = tables.read(table, "quiz").made
+    (tmp_path / "in.csv").write_bytes(b"Question,A,B,C\nQ 3?,one,two,three\n")
+    skill = replace(known(tmp_path), made=made)
+    assert made.columns == ("Question", "A", "B", "C")
+    order = TableOrder(source=tmp_path / "in.csv", to=tmp_path / "out.csv")
+    labelling = Labelling(skill, order)
+    assert labelling._texts == [made.rows[3].question] == ["Q 3?\nA: one\nB: two\nC: three"]

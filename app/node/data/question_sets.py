@@ -20,6 +20,8 @@ from app.sapo.sets.amending import Amended, amended
 from app.sapo.sets.question_set import QuestionSet, Row, SetError, check, decode, encode, family
 
 FOLDER = "questions"
+_PATIENCE_S = 60.0
+"""Seconds that rows to be added wait for others that are being added."""
 OFFERED_FOLDER = "offered"
 """Folder of sets that a class hands out, until their owner accepts or declines them."""
 _DECLINED = ".no"
@@ -111,8 +113,9 @@ def amend(home: Path, name: str, rows: Sequence[Row]) -> Amended:
     """Adds rows to the set with this name or mark, as it is stored now, and corrects those that it has. A skill
     learned from it goes on with them at its next start; a node that is learning it keeps the rows that it began
     with. Raises SetError, and DiskFullError or OSError if it cannot be written; then nothing is changed."""
-    found = amended(find(stored_sets(home), name).made, rows)
-    _store(home, found.made)
+    with raising_disk_full(home), files.exclusive_lock(home / FOLDER / ".lock", _PATIENCE_S):
+        found = amended(find(stored_sets(home), name).made, rows)
+        _store(home, found.made)
     return found
 
 
@@ -143,6 +146,8 @@ def offer(home: Path, content: str) -> bool:
         check(made)
     except SetError:
         return False
+    if made.began or any(row.held_out is not None or row.amended for row in made.rows):
+        return False  # only its own owner says which rows are kept aside
     folder = home / FOLDER / OFFERED_FOLDER
     file = folder / f"{made.mark}.json"
     known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]

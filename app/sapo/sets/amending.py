@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.sapo.families.family import Content
 from app.sapo.seeds import hashed
 from app.sapo.sets import checks
 from app.sapo.sets.checks import Check, Rule
@@ -54,18 +55,20 @@ def amended(made: QuestionSet, rows: Sequence[Row]) -> Amended:
     if made.templates:
         raise SetError(f"{made.name} is made from templates, not from rows. Add a set of its own.")
     held = held_out(made) or frozenset()
-    sides = {content: content in held for row in made.rows for content in [near_duplicate_key(row.question)]}
+
+    def content(question: str) -> Content:
+        return near_duplicate_key(question, made.format)
+
+    sides = {one: one in held for one in (content(row.question) for row in made.rows)}
     known = {question_key(row.question): place for place, row in enumerate(made.rows)}
-    changed = [
-        msgspec.structs.replace(row, held_out=sides[near_duplicate_key(row.question)]) for row in made.rows
-    ]
+    changed = [msgspec.structs.replace(row, held_out=sides[content(row.question)]) for row in made.rows]
     new = corrected = unchanged = aside = 0
     for row in rows:
         work = row.work if made.marked else ""
         place = known.setdefault(question_key(row.question), len(changed))
         if place == len(changed):
-            side = row.held_out if row.held_out is not None else _side(row.question)
-            side = sides.setdefault(near_duplicate_key(row.question), side)
+            side = row.held_out if row.held_out is not None else _side(content(row.question))
+            side = sides.setdefault(content(row.question), side)
             more = Row(question=row.question, answer=row.answer, work=work, held_out=side, amended=True)
             changed.append(more)
             new, aside = new + 1, aside + side
@@ -84,9 +87,9 @@ def amended(made: QuestionSet, rows: Sequence[Row]) -> Amended:
     return Amended(made=grown, new=new, new_held_out=aside, corrected=corrected, unchanged=unchanged)
 
 
-def _side(question: str) -> bool:
+def _side(content: Content) -> bool:
     """Whether a new question is held out: one in HELD_OUT_SHARE is, by its content."""
-    drawn = hashed("held out", msgspec.json.encode(near_duplicate_key(question)))
+    drawn = hashed("held out", msgspec.json.encode(content))
     return drawn < _HASHES // HELD_OUT_SHARE
 
 

@@ -7,6 +7,7 @@ characters (`Family.judge`), so the work is bounded.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -370,7 +371,7 @@ def tolerance(text: str) -> Fraction:
         value = Decimal(text)
     except InvalidOperation:
         value = Decimal(-1)
-    if not value.is_finite() or value < 0 or len(text) > 40:
+    if not value.is_finite() or value < 0 or len(text) > 40 or abs(int(value.as_tuple().exponent)) > 40:
         raise ValueError(f"{text[:40]!r} is no tolerance: give a number like 0.01.")
     return Fraction(value)
 
@@ -411,7 +412,9 @@ def _same(rule: Rule, said: object, true: object) -> bool:
     if isinstance(true, bool) or isinstance(said, bool):
         return said is true
     if isinstance(true, int | float) and isinstance(said, int | float):
-        return abs(said - true) <= float(tolerance(rule.tolerance))
+        if said in (math.inf, -math.inf) or said != said:
+            return False
+        return abs(Fraction(said) - Fraction(true)) <= tolerance(rule.tolerance)
     if isinstance(true, str) and isinstance(said, str):
         return normalise(rule, said) == normalise(rule, true)
     return type(said) is type(true) and said == true

@@ -35,7 +35,7 @@ _SHOWN, _SHORT = 5, 40
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """How its owner wants a table read. Columns go by name or number, from 1; what is empty is guessed."""
+    """How its owner wants a table read. Columns go by name or number (`position`); what is empty is guessed."""
 
     text: tuple[str, ...] = ()
     answer: str = ""
@@ -55,15 +55,22 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[tuple[str, ...], ...] = ()
 
     def question(self, row: Sequence[str]) -> str:
-        """Returns the text of a row; columns of choices go under the others with their names."""
-        if len(self.text) == 1:
-            return row[self.text[0]]
-        parts = []
-        for at in self.text:
-            named = _OPTION.fullmatch(self.columns[at].casefold())
-            if row[at].strip():
-                parts.append(f"{self.columns[at]}: {row[at].strip()}" if named else row[at].strip())
-        return "\n".join(parts)
+        """Returns the text of a row."""
+        return row[self.text[0]] if len(self.text) == 1 else joined(self.columns, self.text, row)
+
+
+def joined(columns: Sequence[str], text: Sequence[int], row: Sequence[str]) -> str:
+    """Returns the text in some columns of a row, a line each; choices go with their names.
+
+    >>> joined(("Question", "A", "B"), (0, 1, 2), ("Largest?", "Lake", " Sea"))
+    'Largest?\\nA: Lake\\nB: Sea'
+    """
+    parts = []
+    for at in text:
+        named = len(text) > 1 and _OPTION.fullmatch(columns[at].casefold())
+        if row[at].strip():
+            parts.append(f"{columns[at]}: {row[at].strip()}" if named else row[at].strip())
+    return "\n".join(parts)
 
 
 def find_columns(grid: Grid, chosen: Chosen) -> Reading:
@@ -89,13 +96,15 @@ def find_columns(grid: Grid, chosen: Chosen) -> Reading:
 
 
 def position(grid: Grid, name: str) -> int:
-    """Returns the position of a column with this name, or number from 1. Raises SetError."""
+    """Returns the position of a column: "#2" is the second, also where another has the name "2"; else one with
+    this name, or number from 1. Raises SetError."""
     names = [one.casefold() for one in grid.columns]
     wanted = name.strip().casefold()
-    if wanted in names:
+    number = wanted.removeprefix("#")
+    if wanted in names and not (wanted != number and number.isdecimal()):
         return names.index(wanted)
-    if wanted.isdecimal() and wanted.isascii() and 0 < int(wanted[:9]) <= len(names):
-        return int(wanted) - 1
+    if number.isdecimal() and number.isascii() and 0 < int(number[:9]) <= len(names):
+        return int(number) - 1
     known = ", ".join(grid.columns[:12])
     raise SetError(f"There is no column {name[:40]!r}. There are: {known[:120]}.")
 

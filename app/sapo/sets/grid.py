@@ -54,6 +54,8 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
     numbers: list[int]
     heading: bool
     encoding: str = ""
+    sheet: str = ""
+    """The name of the sheet, of a spreadsheet."""
     notes: tuple[str, ...] = ()
     unreadable: tuple[int, ...] = ()
     """Numbers of the lines that could not be read as a row, such as broken JSON."""
@@ -66,8 +68,8 @@ def read_grid(content: bytes, *, heading: bool | None = None, encoding: str | No
     choices; None is guessed. Raises SetError."""
     check_size(content)
     if content.startswith(workbook.MAGIC):
-        rows, notes = workbook.sheet(content)
-        return _grid(rows, heading, "", notes)
+        rows, notes, name = workbook.sheet(content)
+        return msgspec.structs.replace(_grid(rows, heading, "", notes), sheet=name)
     text, used = decoded(content, encoding)
     return text_grid(text, heading=heading, encoding=used)
 
@@ -139,6 +141,8 @@ def _grid(rows: list[list[str]], heading: bool | None, encoding: str, notes: lis
 
 
 _ONE_ABOVE = "One line above the table was passed over."
+_ONE_BAD = "One line can't be read as a row."
+_ONLY_FIRST = f"Only the first {MAX_GRID_ROWS} rows were read."
 
 
 def _width(row: Sequence[str]) -> int:
@@ -205,14 +209,21 @@ def _of_records(found: list[tuple[int, records.Fields]], bad: list[int], encodin
     names: dict[str, int] = {}
     for _, row in found:
         for name in row:
-            if len(names) < MAX_COLUMNS:
-                names.setdefault(name, len(names))
+            names.setdefault(name, len(names))
+    if len(names) > MAX_COLUMNS:
+        raise SetError(f"It has {len(names)} columns, and {MAX_COLUMNS} is the most. Delete some.")
+    notes = []
+    if bad:
+        notes.append(f"{len(bad)} lines can't be read as rows." if len(bad) > 1 else _ONE_BAD)
+    if len(found) == MAX_GRID_ROWS:
+        notes.append(_ONLY_FIRST)
     return Grid(
         columns=tuple(" ".join(name.split())[:200] or "?" for name in names),
         rows=[[row.get(name, "") for name in names] for _, row in found],
         numbers=[number for number, _ in found],
         heading=list(names) != ["A", "B"],
         encoding=encoding,
+        notes=tuple(notes),
         unreadable=tuple(bad),
     )
 
@@ -220,7 +231,7 @@ def _of_records(found: list[tuple[int, records.Fields]], bad: list[int], encodin
 def _markdown(text: str) -> list[list[str]] | None:
     """Returns the rows of the first Markdown table in a text."""
     lines = text.splitlines()
-    rule = next((at for at, line in enumerate(lines[:_SAMPLE]) if at and _RULE.fullmatch(line)), None)
+    rule = next((at for at, line in enumerate(lines[:_SAMPLE]) if at and _is_rule(line)), None)
     if rule is None or "|" not in lines[rule - 1]:
         return None
     blank: list[list[str]] = [[] for _ in range(rule - 1)]
@@ -232,7 +243,9 @@ def _markdown(text: str) -> list[list[str]] | None:
     return rows
 
 
-_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+def _is_rule(line: str) -> bool:
+    """Whether a line is the one under the heading of a Markdown table, such as |---|:--|."""
+    return "--" in line and all(re.fullmatch(":?-{2,}:?", cell) for cell in _bars(line))
 
 
 def _bars(line: str) -> list[str]:
@@ -243,20 +256,21 @@ def _bars(line: str) -> list[str]:
 
 
 _ANKI = re.compile(r"#(separator|html|columns|(?:tags|deck|notetype|guid) column|tags|deck|notetype):(.*)")
+_LINE = re.compile(r"[^\r\n]*(?:\r?\n|\Z)")
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "colon": ":"}
 
 
 def _anki(text: str) -> tuple[dict[str, str], str, int] | None:
     """Splits Anki's text export into what its first lines say and the table below them."""
     said: dict[str, str] = {}
-    lines = 0
-    while found := re.match(r"[^\r\n]*(?:\r?\n|\Z)", text):
+    lines = begin = 0
+    while lines < _SAMPLE and (found := _LINE.match(text, begin)):
         line = _ANKI.fullmatch(found[0].rstrip("\r\n"))
         if line is None:
             break
         said[line[1]] = line[2]
-        text, lines = text[found.end() :], lines + 1
-    return (said, text, lines) if said else None
+        begin, lines = found.end(), lines + 1
+    return (said, text[begin:], lines) if said else None
 
 
 def _of_anki(said: dict[str, str], body: str, shift: int, heading: bool | None, encoding: str) -> Grid:
@@ -301,9 +315,12 @@ def table(text: str, notes: list[str], delimiter: str = "") -> list[list[str]]:
             quoting = csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
     try:
-        return list(islice(csv.reader(lines, delimiter=delimiter, quoting=quoting), MAX_GRID_ROWS))
+        rows = list(islice(csv.reader(lines, delimiter=delimiter, quoting=quoting), MAX_GRID_ROWS + 1))
     except csv.Error as error:
         raise SetError(f"The table can't be read further ({error}). Save it as CSV again.") from error
+    if len(rows) > MAX_GRID_ROWS:
+        notes.append(_ONLY_FIRST)
+    return rows[:MAX_GRID_ROWS]
 
 
 def _delimiter(text: str) -> str:

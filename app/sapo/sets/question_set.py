@@ -93,7 +93,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The system line of every question."""
         return self.instruction or (BRIEF.system if self.marked else instruction(self.rule))
 
-    @property
+    @cached_property
     def marked(self) -> bool:
         """Whether work comes before an answer, so that a mark tells the answer from it."""
         return any(row.work for row in self.rows) or any(one.work for one in self.templates)
@@ -112,7 +112,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Twelve hexadecimal digits that stay when rows are added or corrected."""
         return self.began or self.content_mark
 
-    @property
+    @cached_property
     def content_mark(self) -> str:
         """First twelve hexadecimal digits of the content's SHA-256."""
         return sha256(self.canonical_json).hexdigest()[:12]
@@ -217,6 +217,9 @@ def check(made: QuestionSet) -> None:
             f"Only {made.distinct} different questions are in it. At least {FEWEST} are needed, as a "
             "fifth is kept aside for measuring."
         )
+    held = held_out(made)
+    if held is not None and not 0 < len(held) < made.distinct - 1:
+        raise SetError("It doesn't say which rows are kept aside. Take the table that it was made from.")
     for row in made.rows:
         if not recognised(made.rule, row, made.marked):
             raise SetError(f"The check can't recognise the answer {row.answer[:40]!r}. Pick another check.")
@@ -277,7 +280,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
     """Returns the contents of the fifth that is held out, at least one; None if there are too many questions to
     enumerate."""
     if any(row.held_out is not None for row in made.rows):
-        return frozenset(near_duplicate_key(row.question) for row in made.rows if row.held_out)
+        return frozenset(near_duplicate_key(row.question, made.format) for row in made.rows if row.held_out)
     if not made.countable:
         return None
     ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))

@@ -11,9 +11,12 @@ from itertools import islice, product
 
 import msgspec
 
+from app.sapo.sets.question_set import SetError
+
 _MAX_DEPTH = 8
 _MAX_FROM_ONE = 5000
 """Rows made of one object."""
+_MAX_CELLS = 5_000_000
 _CHATS = ("messages", "conversations", "conversation", "dialog")
 _ASKS, _REPLIES = {"user", "human", "prompter"}, {"assistant", "gpt", "model", "bot"}
 Fields = Mapping[str, str]
@@ -39,12 +42,18 @@ def records(text: str, most: int) -> tuple[list[tuple[int, Fields]], list[int]] 
         items = list(enumerate(_list(whole), 1))
     found: list[tuple[int, Fields]] = []
     bad: list[int] = []
+    cells = 0
     for number, item in items:
         if isinstance(item, list) and len(item) == 2 and not any(isinstance(one, dict | list) for one in item):
             item = {"A": item[0], "B": item[1]}
-        rows = list(islice(_rows(item, 0), _MAX_FROM_ONE)) if isinstance(item, dict) else []
-        found += [(number, row) for row in rows if row]
-        if not any(rows):
+        before = len(found)
+        for row in islice(_rows(item, 0), _MAX_FROM_ONE) if isinstance(item, dict) else ():
+            if row:
+                found.append((number, row))
+                cells += len(row)
+            if cells > _MAX_CELLS:
+                raise SetError("This JSON makes more cells than Shoal can hold. Take a part of it.")
+        if len(found) == before:
             bad.append(number)
         if len(found) >= most:
             break

@@ -35,7 +35,6 @@ from app.sapo.sets.question_set import (
 )
 
 _MAX_SKIPPED = 1000
-_MARKER = re.compile(r"\n?\s*####\s*([^\n]{1,200})\s*\Z")
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
 
 
@@ -202,10 +201,11 @@ _INVISIBLE = re.compile(
 
 def _row(question: str, answer: str) -> Row:
     """Returns a row; the work before an answer's four hashes goes apart."""
-    work = ""
-    if found := _MARKER.search(answer):
-        work, answer = answer[: found.start()], found[1].strip()
-        work = " ".join(_CALCULATOR.sub("", work).split())
+    work, marker, marked = answer.rpartition("####")
+    if marker and "\n" not in marked.strip() and 0 < len(marked.strip()) <= MAX_TRUTH:
+        work, answer = " ".join(_CALCULATOR.sub("", work).split()), marked.strip()
+    else:
+        work = ""
     return Row(question=question, answer=answer, work=work if len(work) <= MAX_WORK else "")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from datetime import date, datetime, time, timedelta
 
 import python_calamine
@@ -14,7 +15,7 @@ from app.sapo.sets.question_set import SetError
 
 MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _MAX_UNPACKED = 256 * 2**20
-_MAX_CELLS = 20_000_000
+_MAX_CELLS = 5_000_000
 """Cells of a sheet's rectangle, which calamine allocates, empty ones included."""
 _PARTS = (".xml", ".rels", "mimetype")
 _UNREADABLE = "This is no spreadsheet that Shoal can read. Save the table as XLSX or CSV."
@@ -24,9 +25,9 @@ _ODS_TOKEN = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]*)([0-9]*)")
 
 
-def sheet(content: bytes) -> tuple[list[list[str]], list[str]]:
-    """Returns the rows of the first sheet with two cells in it, and notes. Formulas come as their results.
-    Raises SetError."""
+def sheet(content: bytes) -> tuple[list[list[str]], list[str], str]:
+    """Returns the rows of the first sheet with two cells in it, notes, and its name. Formulas come as their
+    results. Raises SetError."""
     if content.startswith(b"PK"):
         content = _repacked(content)
     try:
@@ -39,7 +40,7 @@ def sheet(content: bytes) -> tuple[list[list[str]], list[str]]:
             ]
             if sum(bool(cell) for row in found for cell in row) > 1:
                 notes = [f"It has {len(names)} sheets. {name!r} was read."] if len(names) > 1 else []
-                return found, notes
+                return found, notes, name
     except python_calamine.PasswordError as error:
         raise SetError("This spreadsheet has a password. Save it without one first.") from error
     except (python_calamine.CalamineError, OSError, ValueError) as error:
@@ -70,7 +71,7 @@ def _repacked(content: bytes) -> bytes:
                 elif "worksheets/" in part.filename:
                     _check_xlsx(inside)
                 copy.writestr(part.filename, inside)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError) as error:
         if isinstance(error, SetError):
             raise
         raise SetError(_UNREADABLE) from error

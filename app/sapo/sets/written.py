@@ -11,7 +11,6 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import islice
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -143,12 +142,12 @@ def _fill(cell: Any, value: Cell) -> None:
 
 
 def xlsx_beside(
-    content: bytes, columns: Sequence[str], numbers: Sequence[int], rows: Iterable[Sequence[Cell]]
+    content: bytes, name: str, columns: Sequence[str], numbers: Sequence[int], rows: Iterable[Sequence[Cell]]
 ) -> bytes:
-    """Returns an XLSX file with columns added beside its table, otherwise as it was: widths, colours, other
-    sheets. Formulas become their results. `columns`: their names, none if the table has no heading;
-    `numbers`: the rows of the sheet, from 1, that `rows` stand beside. Raises ValueError for a file that
-    openpyxl can't read."""
+    """Returns an XLSX file with columns added beside the table in the sheet `name`, otherwise as it was:
+    widths, colours, other sheets. Formulas become their results. `columns`: the names of what is added, none if
+    the table has no heading; `numbers`: the rows of the sheet, from 1, that `rows` stand beside. Raises
+    ValueError for a file that openpyxl can't read."""
     from openpyxl import load_workbook
 
     try:
@@ -156,7 +155,7 @@ def xlsx_beside(
             if sum(part.file_size for part in packed.infolist()) > MAX_UNPACKED:
                 raise ValueError("larger than can be held")
         book = load_workbook(io.BytesIO(content), data_only=True, keep_links=False)
-        sheet = next(one for one in book.worksheets if len(list(islice(_filled(one), 2))) > 1)
+        sheet = book[name]
         filled = [(cell.row, cell.column) for cell in _filled(sheet)]
         beside = 1 + max(column for _, column in filled)
         named = [(max(row for row, _ in filled if row < numbers[0]), columns)] if columns else []

@@ -120,6 +120,9 @@ class ModelControl(JobControl[Holdings]):
     def export(self, name: str, form: str, to: str, skill: str = "") -> None:
         """Exports what a model has learned, or one skill of it, into the new folder `to`. For Ollama, that is
         temporary, and deleted with the one around it."""
+        if self._doer.running:
+            self._change(problem=tr("Shoal is busy with another file. Try again in a moment."))
+            return
         words = ["--format", "ollama", "--create"] if form == INTO_OLLAMA else ["--format", form]
         then = self._handed_to_ollama if form == INTO_OLLAMA else self._exported
 

@@ -19,11 +19,11 @@ from app.chat.whole_table import (
     TableDone,
     TableError,
     TableRefused,
-    joined,
     read_table,
     text_columns,
 )
 from app.node.models.skills import KnownSkill, left_blank
+from app.sapo.sets.columns import joined
 from app.sapo.sets.grid import Grid
 from app.sapo.sets.written import KINDS
 from app.ui.frame.frame import Actions
@@ -108,8 +108,10 @@ class LabelPanel(SkillPanel):
         self._named.toggled.connect(lambda on: self._look(self._source, on))
         self._columns = Picker(self._theme, tr("Column with the text"))
         self._also = Picker(self._theme, tr("Second column with text"))
+        self._more: list[int] = []
+        """Further columns that make the text, as in the skill's own table, until its owner picks others."""
         for one in (self._columns, self._also):
-            one.activated.connect(lambda _: self._show_first())
+            one.activated.connect(lambda _: self._pick())
         self._first = [Elided("") for _ in range(_FIRST)]
         self._least = Picker(self._theme, tr("Leave blank below"))
         for share in AT_LEAST:
@@ -186,6 +188,7 @@ class LabelPanel(SkillPanel):
         first, *more = text_columns(found, (), self._known.made.columns)
         self._columns.setCurrentIndex(first)
         self._also.setCurrentIndex(more[0] + 1 if more else 0)
+        self._more = more[1:]
         self._place.say(tr("The answers go into a new file beside it: {name}", name=self._to.name))
         self._show_first()
         self._show_cost()
@@ -193,11 +196,16 @@ class LabelPanel(SkillPanel):
 
     def _places(self) -> list[int]:
         chosen = (int(self._columns.currentData()), int(self._also.currentData()))
-        return list(dict.fromkeys(place for place in chosen if place >= 0))
+        return list(dict.fromkeys([*(place for place in chosen if place >= 0), *self._more]))
+
+    def _pick(self) -> None:
+        self._more = []
+        self._show_first()
 
     def _show_first(self) -> None:
         assert self._grid is not None
-        texts = [joined(cells, self._places()) for cells in self._grid.rows[:_FIRST]]
+        columns, places = self._grid.columns, self._places()
+        texts = [joined(columns, places, cells) for cells in self._grid.rows[:_FIRST]]
         for label, text in zip(self._first, [*texts, *[""] * _FIRST], strict=False):
             label.tell(" ".join(text.split()))
 
@@ -224,7 +232,7 @@ class LabelPanel(SkillPanel):
         self._rows.say(tr("It reads …"))
         home = self._known.folder.parents[3]
         words = ["ask", self._known.made.mark, "--file", str(self._source), "--out", str(self._to)]
-        words += ["--text", ",".join(str(place + 1) for place in self._places())]
+        words += ["--text", ",".join(f"#{place + 1}" for place in self._places())]
         words += ["--heading", "yes" if self._grid.heading else "no"]
         words += ["--at-least", str(self._least.currentData()), "--words", ",".join(map(tr, _WORDS))]
         words += ["--engine", str(self._ask.choices["engine"]), "--json", "--attached", "--home", str(home)]

@@ -165,10 +165,10 @@ class TablePreview(QWidget):
         """Reads the table again, as its owner wants it. Another heading or encoding finds other columns."""
         if self._found is None or (before := self._found.reading) is None:
             return
-        texts = tuple(str(at) for at, one in enumerate(self._texts.actions(), 1) if one.isChecked())
+        texts = tuple(f"#{at}" for at, one in enumerate(self._texts.actions(), 1) if one.isChecked())
         chosen = Chosen(
-            text=texts or tuple(str(at + 1) for at in before.text),
-            answer=str(self._answers.currentIndex() + 1),
+            text=texts or tuple(f"#{at + 1}" for at in before.text),
+            answer=f"#{self._answers.currentIndex() + 1}",
             heading=bool(self._heading.currentData()),
             encoding=self._encoding.currentText(),
         )

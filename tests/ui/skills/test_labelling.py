@@ -80,7 +80,7 @@ def test_a_table_is_looked_at_then_labelled_and_a_refusal_offers_to_start_over(
     qtbot.waitUntil(lambda: made._show_file.isVisible(), timeout=20000)
     words = json.loads((tmp_path / "words.json").read_text())
     given = dict(itertools.pairwise(words))
-    assert given["--out"] == str(tmp_path / "may labelled.csv") and given["--text"] == "3,2"
+    assert given["--out"] == str(tmp_path / "may labelled.csv") and given["--text"] == "#3,#2"
     assert (given["--heading"], given["--at-least"]) == ("yes", "90")
     assert given["--words"] == "answer,how sure,empty,too long,no answer"
     assert made._said.text().split("\n")[1:] == ["1 row is left blank.", "1 row is empty."]
