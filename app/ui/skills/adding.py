@@ -244,7 +244,11 @@ class OwnQuestions(QWidget):
                 question_sets.decline(one)
             self._show_sets()
 
-        look = button(tr("Look at it"), lambda: self.preview.look(encode(made), made.name))
+        def show() -> None:
+            self._close()
+            self.preview.look(encode(made), made.name)
+
+        look = button(tr("Look at it"), show)
         no = button(tr("No, thanks"), decline, "flat")
         return boxed(column(rule(), row(Label(said, "strong", wrap=True), no, look, gap=8, fill=0), gap=10))
 

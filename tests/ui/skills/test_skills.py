@@ -74,6 +74,10 @@ def buttons(card: OwnQuestions) -> list[str]:
     return [one.text() for one in card.findChildren(QPushButton) if one.isVisibleTo(card)]
 
 
+def read_set(example: str) -> QuestionSet:
+    return tables.read(EXAMPLES[example].encode(), example).made
+
+
 def pressed(card: OwnQuestions, text: str) -> None:
     QApplication.processEvents()  # what was added last is shown by an event
     next(one for one in card.findChildren(QPushButton) if one.text() == text and one.isVisibleTo(card)).click()
@@ -134,7 +138,9 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     assert "Your class offers Capitals, 9 questions." in said(card)
     pressed(card, "No, thanks")  # the first of them
     assert "Capitals" not in said(card)
+    card._target = question_sets.KeptSet(file=tmp_path / "x", made=read_set("Times tables"))
     pressed(card, "Look at it")
+    assert card._target is None, "what a class offers is added to no other set"
     qtbot.waitUntil(lambda: card.preview.isVisible())
     assert "Capital 0? → City 0" in said(card).replace("  ", " ")
     card.preview._take()
