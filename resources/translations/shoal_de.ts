@@ -619,10 +619,6 @@
    <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
    <source>Go back to the previous one</source>
    <translation>Zur vorherigen zurück</translation>
   </message>
@@ -655,22 +651,6 @@
    <translation>Engine entfernen</translation>
   </message>
   <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
-  </message>
-  <message>
    <source>Open its page</source>
    <translation>Ihre Seite öffnen</translation>
   </message>
@@ -699,10 +679,6 @@
    <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
    <source>of {day}</source>
    <translation>vom {day}</translation>
   </message>
@@ -727,20 +703,12 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
   </message>
   <message>
-   <source>Try again</source>
-   <translation>Noch einmal</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
+   <source>Download it from its page. What your model learned stays.</source>
+   <translation>Lade sie von ihrer Seite herunter. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
@@ -749,18 +717,6 @@
   <message>
    <source>Check for updates once a day?</source>
    <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
    <source>That didn't work. The log in Settings says why.</source>
@@ -986,6 +942,10 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -1043,6 +1003,10 @@
   <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>downloaded</source>
@@ -1398,6 +1362,10 @@
   <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -7838,18 +7806,6 @@ answer: a*b</translation>
    <translation>schau dort nach, wo du dieses Shoal herhast.</translation>
   </message>
   <message>
-   <source>Another Shoal is downloading or installing the new version:</source>
-   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
-  </message>
-  <message>
-   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
-   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
-  </message>
-  <message>
-   <source>Version {version} isn't made for this kind of installation: {page}.</source>
-   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
-  </message>
-  <message>
    <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
    <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
   </message>
@@ -7882,132 +7838,12 @@ answer: a*b</translation>
    <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
-   <source>{file} is no name of a {form}</source>
-   <translation>{file} ist kein Name für {form}</translation>
-  </message>
-  <message>
    <source>The list of new versions can't be understood ({error}):</source>
    <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
   </message>
   <message>
    <source>download the newest Shoal where you got this one.</source>
    <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
-  </message>
-  <message>
-   <source>The system asks for your password, then installs it.</source>
-   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
-  </message>
-  <message>
-   <source>The system's package manager refused ({last}):</source>
-   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
-  </message>
-  <message>
-   <source>try {command} in a terminal.</source>
-   <translation>Versuch {command} in einem Terminal.</translation>
-  </message>
-  <message>
-   <source>The new version takes the place of this one.</source>
-   <translation>Die neue Version tritt an die Stelle dieser.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
-   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
-  </message>
-  <message>
-   <source>This system doesn't let Shoal ask for its owner's password:</source>
-   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
-  </message>
-  <message>
-   <source>install it with {command}</source>
-   <translation>Installier sie mit {command}</translation>
-  </message>
-  <message>
-   <source>Nothing was installed:</source>
-   <translation>Nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>the system's question for the password wasn't answered.</source>
-   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
-  </message>
-  <message>
-   <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
-  </message>
-  <message>
-   <source>Download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>It is installed; the version before is kept as {previous}.</source>
-   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
-  </message>
-  <message>
-   <source>{path} is for Windows:</source>
-   <translation>{path} ist für Windows:</translation>
-  </message>
-  <message>
-   <source>open it there.</source>
-   <translation>Öffne es dort.</translation>
-  </message>
-  <message>
-   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
-   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
-  </message>
-  <message>
-   <source>{file} isn't there any more:</source>
-   <translation>{file} ist nicht mehr da:</translation>
-  </message>
-  <message>
-   <source>look for new versions again, then download it.</source>
-   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
-  </message>
-  <message>
-   <source>{filename} isn't there:</source>
-   <translation>{filename} fehlt:</translation>
-  </message>
-  <message>
-   <source>copy all files of the release beside the list.</source>
-   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
-  </message>
-  <message>
-   <source>{path} isn't what was downloaded any more:</source>
-   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
-  </message>
-  <message>
-   <source>download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>Shoal installs nothing as root:</source>
-   <translation>Shoal installiert nichts als root:</translation>
-  </message>
-  <message>
-   <source>install it yourself with {command}</source>
-   <translation>Installier es selbst mit {command}</translation>
-  </message>
-  <message>
-   <source>It is installed.</source>
-   <translation>Sie ist installiert.</translation>
-  </message>
-  <message>
-   <source>It is installed already.</source>
-   <translation>Sie ist schon installiert.</translation>
-  </message>
-  <message>
-   <source>{command} can't be started ({strerror}):</source>
-   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
-  </message>
-  <message>
-   <source>open the file yourself, {command2}.</source>
-   <translation>Öffne die Datei selbst, {command2}.</translation>
-  </message>
-  <message>
-   <source>{fresh} couldn't be written as it should:</source>
-   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
-  </message>
-  <message>
-   <source>Drag Shoal into the folder Applications, then open it from there.</source>
-   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
   </message>
   <message>
    <source>The outbox can't be written ({error}):</source>
@@ -9372,6 +9208,10 @@ answer: a*b</translation>
   <message>
    <source>{name} has {target} in another shape than its header says:</source>
    <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
+  </message>
+  <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
   </message>
   <message>
    <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>

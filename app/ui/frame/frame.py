@@ -93,11 +93,7 @@ class UpdateActions:
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
-    fetch: Callable[[], None] = _nothing
-    install: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    show: Callable[[], None] = _nothing
-    """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
     """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing

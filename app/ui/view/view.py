@@ -92,28 +92,20 @@ class UpdateStage(Enum):
     """This is a checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
-    FETCHING = "fetching"
-    INSTALLING = "installing"
 
 
-class UpdateView(Transfer, frozen=True, kw_only=True):
-    """The state of updates to Shoal. `offer`: a newer version, None if none is known. `fetched`: whether its
-    file is downloaded and verified. `sentence` says why something failed, `said` what was done; `command` is
-    what the person types if nothing could be started. `answered`: when the list was last read, 0 for never."""
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of new versions of Shoal. `offer`: a newer version, None if none is known. `sentence` says
+    why a check failed. `answered`: when the notice was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT
-    form: str = "checkout"
-    """Kind of installation; see app.install.updates.installed."""
     host: str = ""
     """The host that checks ask."""
     request: str = ""
     """The exact request that a check sends."""
     offer: UpdateOffer | None = None
-    fetched: bool = False
     sentence: str = ""
-    said: str = ""
-    command: str = ""
     answered: float = 0.0
     wanted: bool = False
     """Whether Shoal may check once a day."""
