@@ -2350,8 +2350,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with the passphrase or its recovery words:</source>
-   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet. Stell ihn einmal mit der Passphrase oder den Wiederherstellungswörtern wieder her:</translation>
+   <source>This name's key is locked with a passphrase. Restore it once with its recovery words:</source>
+   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert. Stell ihn einmal mit seinen Wiederherstellungswörtern wieder her:</translation>
   </message>
   <message>
    <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
@@ -8210,14 +8210,6 @@ answer: a*b</translation>
    <translation>verschieb Shoals Daten auf eine eigene Platte.</translation>
   </message>
   <message>
-   <source>The key can't be kept in {folder} ({why}).</source>
-   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
-  </message>
-  <message>
-   <source>This name lasts until the node ends.</source>
-   <translation>Dieser Name gilt, bis Shoal endet.</translation>
-  </message>
-  <message>
    <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
    <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
   </message>
@@ -8234,14 +8226,6 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
   </message>
   <message>
-   <source>There is no key under a passphrase here.</source>
-   <translation>Hier gibt es keinen Schlüssel mit Passphrase.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
    <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
    <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
   </message>
@@ -8250,8 +8234,8 @@ answer: a*b</translation>
    <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
   </message>
   <message>
-   <source>enter the recovery words of {name}.</source>
-   <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
+   <source>enter the recovery words.</source>
+   <translation>gib die Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>{path} isn't there: {enter}</source>
