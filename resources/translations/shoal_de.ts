@@ -483,10 +483,6 @@
    <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
   </message>
   <message>
-   <source>Put it in another folder or on another disk</source>
-   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
-  </message>
-  <message>
    <source>Installation of the engine</source>
    <translation>Installation der Engine</translation>
   </message>
@@ -515,10 +511,6 @@
    <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Other place …</source>
-   <translation>Anderer Ort …</translation>
-  </message>
-  <message>
    <source>Looking for the right engine.</source>
    <translation>Sucht die passende Engine.</translation>
   </message>
@@ -527,20 +519,8 @@
    <translation>Engine</translation>
   </message>
   <message>
-   <source>Where to put the engine</source>
-   <translation>Wohin die Engine soll</translation>
-  </message>
-  <message>
    <source>The folder with the engine's files</source>
    <translation>Der Ordner mit den Dateien der Engine</translation>
-  </message>
-  <message>
-   <source>One folder</source>
-   <translation>Ein Ordner</translation>
-  </message>
-  <message>
-   <source>holds all of it; delete it any time</source>
-   <translation>enthält alles; du kannst ihn jederzeit löschen</translation>
   </message>
   <message>
    <source>Install it</source>
@@ -553,10 +533,6 @@
   <message>
    <source>{n} %</source>
    <translation>{n} %</translation>
-  </message>
-  <message>
-   <source>It goes into {folder}</source>
-   <translation>Sie kommt nach {folder}</translation>
   </message>
   <message>
    <source>{what}: {line}</source>
@@ -573,10 +549,6 @@
   <message>
    <source>It stopped halfway. Nothing is lost: try again.</source>
    <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>That folder doesn't work ({why}). Pick another one.</source>
-   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
   </message>
   <message>
    <source>The engine isn't installed</source>
@@ -619,10 +591,6 @@
    <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>Go back to the previous one</source>
-   <translation>Zur vorherigen zurück</translation>
-  </message>
-  <message>
    <source>Remove …</source>
    <translation>Entfernen …</translation>
   </message>
@@ -641,10 +609,6 @@
   <message>
    <source>Learning stops until you download an engine again. What your model learned stays.</source>
    <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Only the one before</source>
-   <translation>Nur die vorherige</translation>
   </message>
   <message>
    <source>Remove the engine</source>
@@ -687,16 +651,12 @@
    <translation>Arbeit an der Engine</translation>
   </message>
   <message>
-   <source>Checks every file and sets the engine up again</source>
-   <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
+   <source>Downloads the engine again and sets it up anew</source>
+   <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
   </message>
   <message>
    <source>No engine is installed. Learning needs one.</source>
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
-  </message>
-  <message>
-   <source>Previous engine, kept: {title}</source>
-   <translation>Vorherige Engine, aufgehoben: {title}</translation>
   </message>
   <message>
    <source>{n} %  ·  {line}</source>
@@ -3556,12 +3516,8 @@ answer: a*b</translation>
    <translation>Gesehen</translation>
   </message>
   <message>
-   <source>put it elsewhere</source>
-   <translation>leg sie anderswohin</translation>
-  </message>
-  <message>
-   <source>{much} {come}. {disk} {meanwhile}.</source>
-   <translation>{much} {come}. {disk} {meanwhile}.</translation>
+   <source>{size} of disk space needed meanwhile; {free} free.</source>
+   <translation>Braucht solange {size} Speicherplatz; {free} sind frei.</translation>
   </message>
   <message>
    <source>Not enough disk space: {size} more needed.</source>
@@ -3608,16 +3564,12 @@ answer: a*b</translation>
    <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
-   <source>to download, once; nothing of yours is sent</source>
-   <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
-  </message>
-  <message>
-   <source>of disk space needed meanwhile; {free} free</source>
-   <translation>Platz dabei gebraucht; {free} frei</translation>
-  </message>
-  <message>
    <source>Shoal asks for its size first, and downloads only if it fits.</source>
    <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
+  </message>
+  <message>
+   <source>Nothing to download: it came with Shoal.</source>
+   <translation>Nichts herunterzuladen: Sie kam mit Shoal.</translation>
   </message>
   <message>
    <source>Resume installation</source>
@@ -3648,24 +3600,12 @@ answer: a*b</translation>
    <translation>Zum Lernen braucht es sie, aber sie startet nicht. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Looking at what's there</source>
-   <translation>Sieht nach, was da ist</translation>
-  </message>
-  <message>
    <source>Setting it up</source>
    <translation>Richtet sie ein</translation>
   </message>
   <message>
-   <source>Unpacking it</source>
-   <translation>Entpackt sie</translation>
-  </message>
-  <message>
    <source>Checking that it loads</source>
    <translation>Prüft, ob sie sich laden lässt</translation>
-  </message>
-  <message>
-   <source>Switching to it</source>
-   <translation>Stellt auf sie um</translation>
   </message>
   <message>
    <source>Beginning</source>
@@ -3680,12 +3620,12 @@ answer: a*b</translation>
    <translation>Python {version}</translation>
   </message>
   <message>
-   <source>nothing to download: it came with Shoal</source>
-   <translation>nichts zu laden: Sie kam mit Shoal</translation>
+   <source>{size} to download; {have} already here.</source>
+   <translation>{size} herunterzuladen; {have} sind schon da.</translation>
   </message>
   <message>
-   <source>to download; {have} already here</source>
-   <translation>zu laden; {have} schon da</translation>
+   <source>{size} to download, once; nothing of yours is sent.</source>
+   <translation>{size} herunterzuladen, einmal; von dir wird nichts gesendet.</translation>
   </message>
   <message>
    <source>Reading its files</source>
@@ -3702,10 +3642,6 @@ answer: a*b</translation>
   <message>
    <source>Repairing the engine</source>
    <translation>Engine wird repariert</translation>
-  </message>
-  <message>
-   <source>Going back to the previous engine</source>
-   <translation>Geht zur vorherigen Engine zurück</translation>
   </message>
   <message>
    <source>Removing the engine</source>
@@ -7530,6 +7466,46 @@ answer: a*b</translation>
    <translation>git pull holt, was neu ist; dann starte {remedy} noch einmal.</translation>
   </message>
   <message>
+   <source>Setting up the engine.</source>
+   <translation>Richtet die Engine ein.</translation>
+  </message>
+  <message>
+   <source>Checking that the engine loads.</source>
+   <translation>Prüft, ob die Engine lädt.</translation>
+  </message>
+  <message>
+   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
+   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>There is no engine {pack} here: {listed} names the one that is.</source>
+   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da ist.</translation>
+  </message>
+  <message>
+   <source>{root} can't be deleted:</source>
+   <translation>{root} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>quit what uses it, then try again.</source>
+   <translation>Beende, was es benutzt, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{title} is in use.</source>
+   <translation>{title} ist in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>An earlier installation is still coming to its end.</source>
+   <translation>Eine frühere Installation geht noch zu Ende.</translation>
+  </message>
+  <message>
+   <source>{file} isn't in {beside}:</source>
+   <translation>{file} ist nicht in {beside}:</translation>
+  </message>
+  <message>
+   <source>copy all files of the pack there, then try again.</source>
+   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -7598,14 +7574,6 @@ answer: a*b</translation>
    <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
   </message>
   <message>
-   <source>An engine is being installed or removed by another process:</source>
-   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
-  </message>
-  <message>
-   <source>wait for it, then try again.</source>
-   <translation>Warte darauf, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
    <source>The engine isn't installed:</source>
    <translation>Die Engine ist nicht installiert:</translation>
   </message>
@@ -7614,32 +7582,12 @@ answer: a*b</translation>
    <translation>Öffne Shoals Fenster oder führ {remedy} aus.</translation>
   </message>
   <message>
-   <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
-   <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+   <source>An engine is being installed or removed by another process:</source>
+   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
   </message>
   <message>
-   <source>The engine is damaged:</source>
-   <translation>Die Engine ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>repair it, or install it again.</source>
-   <translation>Reparier sie oder installier sie neu.</translation>
-  </message>
-  <message>
-   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
-   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
-  </message>
-  <message>
-   <source>move Shoal into Applications, open it there, then try again.</source>
-   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} can't make virtual environments:</source>
-   <translation>{path} kann keine virtuellen Umgebungen anlegen:</translation>
-  </message>
-  <message>
-   <source>install what it needs for that, on Debian and Ubuntu with `sudo apt-get install python{version}-venv`, then try again.</source>
-   <translation>Installiere, was dafür fehlt, auf Debian und Ubuntu mit `sudo apt-get install python{version}-venv`, dann versuch es noch einmal.</translation>
+   <source>wait for it, then try again.</source>
+   <translation>Warte darauf, dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>The engine is in place but doesn't load ({said}):</source>
@@ -7650,6 +7598,18 @@ answer: a*b</translation>
    <translation>Reparier sie mit {remedy} oder installier sie neu.</translation>
   </message>
   <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>{title} needs a 64-bit Python {pythons}; this computer has none: {advice}, then try again.</source>
+   <translation>{title} braucht ein 64-Bit-Python {pythons}; auf diesem Computer ist keins: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>This system is older than the engine needs ({said}):</source>
    <translation>Dieses System ist älter, als die Engine braucht ({said}):</translation>
   </message>
@@ -7658,136 +7618,32 @@ answer: a*b</translation>
    <translation>Aktualisiere es, oder benutz Shoal auf einem neueren.</translation>
   </message>
   <message>
+   <source>{name} holds no uv for this computer:</source>
+   <translation>{name} enthält kein uv für diesen Computer:</translation>
+  </message>
+  <message>
+   <source>take the pack for this one.</source>
+   <translation>Nimm das Paket für diesen.</translation>
+  </message>
+  <message>
+   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
+   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
+  </message>
+  <message>
+   <source>move Shoal into Applications, open it there, then try again.</source>
+   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine could not be set up ({last}).</source>
+   <translation>Die Engine ließ sich nicht einrichten ({last}).</translation>
+  </message>
+  <message>
    <source>{command} doesn't start ({strerror}):</source>
    <translation>{command} startet nicht ({strerror}):</translation>
   </message>
   <message>
    <source>repair the installation of Shoal.</source>
    <translation>Reparier die Installation von Shoal.</translation>
-  </message>
-  <message>
-   <source>Looking whether there is room on the disk.</source>
-   <translation>Sieht nach, ob auf der Platte Platz ist.</translation>
-  </message>
-  <message>
-   <source>Looking at what is here already.</source>
-   <translation>Sieht nach, was schon da ist.</translation>
-  </message>
-  <message>
-   <source>The engine is unpacked.</source>
-   <translation>Die Engine ist entpackt.</translation>
-  </message>
-  <message>
-   <source>{name} is in use.</source>
-   <translation>{name} ist in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Looking at the engine that is installed.</source>
-   <translation>Prüft die installierte Engine.</translation>
-  </message>
-  <message>
-   <source>{previous} is in use again.</source>
-   <translation>{previous} ist wieder in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Making an environment with Python {version}.</source>
-   <translation>Richtet eine Umgebung mit Python {version} ein.</translation>
-  </message>
-  <message>
-   <source>Checking that the engine loads.</source>
-   <translation>Prüft, ob die Engine lädt.</translation>
-  </message>
-  <message>
-   <source>Taking the engine into use.</source>
-   <translation>Nimmt die Engine in Betrieb.</translation>
-  </message>
-  <message>
-   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
-   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>free up some space, or name another folder with SHOAL_PACKS, then try again.</source>
-   <translation>Schaff etwas Platz oder leg sie anderswohin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The engine needs {missing} more on the disk that holds {root}, and {there} are free:</source>
-   <translation>Die Engine braucht noch {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>Unpacking the engine.</source>
-   <translation>Entpackt die Engine.</translation>
-  </message>
-  <message>
-   <source>There is no engine to repair:</source>
-   <translation>Es gibt keine Engine zum Reparieren:</translation>
-  </message>
-  <message>
-   <source>install one with {remedy}.</source>
-   <translation>Installiere eine mit {remedy}.</translation>
-  </message>
-  <message>
-   <source>The engine is whole; nothing had to be repaired.</source>
-   <translation>Die Engine ist heil; nichts war zu reparieren.</translation>
-  </message>
-  <message>
-   <source>There is no earlier engine to go back to:</source>
-   <translation>Es gibt keine frühere Engine:</translation>
-  </message>
-  <message>
-   <source>only one was installed so far.</source>
-   <translation>Bisher war nur eine installiert.</translation>
-  </message>
-  <message>
-   <source>The engine before this one can't be used ({fault}):</source>
-   <translation>Die vorherige Engine ist nicht brauchbar ({fault}):</translation>
-  </message>
-  <message>
-   <source>repair the one in use instead.</source>
-   <translation>Reparier stattdessen die jetzige.</translation>
-  </message>
-  <message>
-   <source>There is no engine {pack} here: {listed} names those that are.</source>
-   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da sind.</translation>
-  </message>
-  <message>
-   <source>An earlier installation is still coming to its end.</source>
-   <translation>Eine frühere Installation geht noch zu Ende.</translation>
-  </message>
-  <message>
-   <source>{file} isn't what its name says:</source>
-   <translation>{file} ist nicht, was der Name sagt:</translation>
-  </message>
-  <message>
-   <source>copy or download it again.</source>
-   <translation>Kopier oder lade es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} is damaged or another file than the manifest names:</source>
-   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{name} isn't in {folder}:</source>
-   <translation>{name} ist nicht in {folder}:</translation>
-  </message>
-  <message>
-   <source>copy all files of the pack there, then try again.</source>
-   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{file} holds a file that no wheel may hold ({name}):</source>
-   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
-  </message>
-  <message>
-   <source>don't use it.</source>
-   <translation>Benutz es nicht.</translation>
-  </message>
-  <message>
-   <source>{file} would write over {name} of another package:</source>
-   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
-  </message>
-  <message>
-   <source>report this pack.</source>
-   <translation>Melde dieses Paket.</translation>
   </message>
   <message>
    <source>{filename} can't be read ({strerror}):</source>

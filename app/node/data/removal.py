@@ -112,7 +112,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         links.links().forget()
         failed += filter(None, [_remove_engine()])
         with suppress(OSError):
-            packs.choose(None)
+            packs.packs_folder_setting().unlink(missing_ok=True)
     left = contents.remove(home)
     if usual:
         try:
@@ -127,7 +127,9 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
 
 def _remove_engine() -> str:
     """Removes the installed engine. Returns a sentence if that fails, else an empty string."""
-    from app.install.packs.stages import PackInstaller  # the window, which looks at this file, need not load it
+    from app.install.packs.installing import (
+        PackInstaller,  # the window, which looks at this file, need not load it
+    )
 
     folder = packs.folder()
     if not folder.is_dir():

@@ -110,12 +110,9 @@ class EngineActions:
     install: Callable[[str, str], None] = _nothing
     """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
-    rollback: Callable[[], None] = _nothing
-    remove: Callable[[str], None] = _nothing
+    remove: Callable[[], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    put_elsewhere: Callable[[str], None] = _nothing
-    """Sets the folder for engines installed from now on."""
     not_now: Callable[[str], None] = _nothing
     """Stops offering this version unasked."""
 

@@ -30,14 +30,12 @@ class EngineSection(QWidget):
         self._ask = ask
         self._pack = EnginePack(there=False)
         self._title, self._facts = Label("", "strong"), Label("", "soft", wrap=True)
-        self._before = Label("", "soft", wrap=True)
         self._trouble = Label("", "bad", wrap=True)
         self._bar, self._far = progress_bar(tr("Work on the engine"), 100), Label("", "soft", wrap=True)
         self._progress = boxed(column(self._bar, self._far, gap=6))
         self._repair = button(
-            tr("Repair"), ask.repair, hint=tr("Checks every file and sets the engine up again")
+            tr("Repair"), ask.repair, hint=tr("Downloads the engine again and sets it up anew")
         )
-        self._back = button(tr("Go back to the previous one"), ask.rollback)
         self._retry = button(tr("Retry"), ask.retry, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
         self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask))
@@ -45,19 +43,17 @@ class EngineSection(QWidget):
         self._others = column(gap=8)
         self._rows: list[QWidget] = []
         self._shown: list[tuple[Offered, int]] = []
-        doing = Bend(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
-        said = column(self._title, self._facts, self._before, gap=3)
+        doing = Bend(self._retry, self._cancel, self._repair, self._folder, 1, self._remove, gap=8)
+        said = column(self._title, self._facts, gap=3)
         parts = (rule(), said, self._trouble, self._progress, self._others, rule(), doing)
         self.setLayout(column(*parts, gap=12))
 
     def show_pack(self, pack: EnginePack) -> None:
         self._pack = pack
-        current, previous, doing = pack.current, pack.previous, pack.doing
-        used = current if pack.there else None
+        doing = pack.doing
+        used = pack.current if pack.there else None
         self._title.say(used.title if used else tr("No engine is installed. Learning needs one."))
         self._facts.tell(words.installed(used) if used is not None else "")
-        before = f"{previous.title}, {words.installed(previous)}" if previous is not None else ""
-        self._before.tell(tr("Previous engine, kept: {title}", title=before) if before else "")
         self._trouble.tell("" if doing is not None else pack.failed or pack.broken)
         self._progress.setVisible(doing is not None)
         if doing is not None:
@@ -67,10 +63,9 @@ class EngineSection(QWidget):
         idle = doing is None
         self._retry.setVisible(idle and bool(pack.failed))
         self._repair.setVisible(used is not None)
-        self._back.setVisible(previous is not None)
-        self._remove.setVisible(bool(pack.packs))
+        self._remove.setVisible(pack.current is not None)
         self._cancel.setVisible(doing is not None and doing.verb in ("install", "repair"))
-        for one in (self._repair, self._back, self._folder, self._remove):
+        for one in (self._repair, self._folder, self._remove):
             one.setEnabled(idle)
         self._show_offers(pack)
 
@@ -98,24 +93,18 @@ class EngineSection(QWidget):
         return boxed(column(rule(), inside, gap=10))
 
     def _ask_removal(self) -> None:
-        packs = self._pack.packs
+        used = self._pack.current
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
-        box.setText(tr("Remove the engine? That frees {size}.", size=size(sum(one.bytes for one in packs))))
+        box.setText(tr("Remove the engine? That frees {size}.", size=size(used.bytes if used else 0)))
         box.setInformativeText(
             tr("Learning stops until you download an engine again. What your model learned stays.")
         )
-        previous = self._pack.previous
-        one = tr("Only the one before") if previous is not None and len(packs) > 1 else ""
-        only = box.addButton(one, QMessageBox.ButtonRole.ActionRole) if one else None
         really = box.addButton(tr("Remove the engine"), QMessageBox.ButtonRole.DestructiveRole)
-        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(cancel)
+        box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
         box.exec()
         if box.clickedButton() is really:
-            self._ask.remove("")
-        elif only is not None and previous is not None and box.clickedButton() is only:
-            self._ask.remove(previous.pack)
+            self._ask.remove()
 
 
 def _in_use(offer: Offered, current: Pack | None) -> bool:

@@ -249,12 +249,11 @@ class Desktop:
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
 
-    def _remove_engine(self, pack: str) -> None:
-        """Ends a trainer that uses the engine, because it would keep files open, and removes the engine."""
+    def _remove_engine(self) -> None:
+        """Ends the trainer, because it would keep files open, and removes the engine."""
         assert self.engine is not None
-        if not pack or (self.engine.state.current is not None and self.engine.state.current.pack == pack):
-            self.control.suspend_node()
-        self.engine.remove(pack)
+        self.control.suspend_node()
+        self.engine.remove()
 
     def _not_now(self, version: str) -> None:
         with contextlib.suppress(OSError):

@@ -143,20 +143,12 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
         return self.there and not self.broken
 
     @property
-    def packs(self) -> list[Pack]:
-        return self.standing.packs if self.standing is not None else []
-
-    @property
     def offers(self) -> list[Offered]:
         return self.standing.offers if self.standing is not None else []
 
     @property
     def current(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "current"), None)
-
-    @property
-    def previous(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "previous"), None)
+        return next(iter(self.standing.packs), None) if self.standing is not None else None
 
     def offer(self, name: str) -> Offered | None:
         return next((one for one in self.offers if one.name == name), None)
