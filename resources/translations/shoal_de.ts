@@ -479,8 +479,8 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
-   <source>Downloads the engine again and sets it up anew</source>
-   <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
+   <source>Downloads the engine again and replaces it</source>
+   <translation>Lädt die Engine noch einmal herunter und ersetzt sie</translation>
   </message>
   <message>
    <source>For computers without internet: the files of an offline pack</source>

@@ -51,7 +51,7 @@ class EnginePanel(QWidget):
         self._trouble = card(column(self._failed), "problem", 18)
         first, second = ("large", "second") if large else ("primary", "")
         self._go = button("", self._install, first)
-        hint = tr("Downloads the engine again and sets it up anew")
+        hint = tr("Downloads the engine again and replaces it")
         self._repair = button(tr("Repair"), ask.repair, "" if manage else first, hint)
         self._retry = button(tr("Retry"), ask.retry, first)
         self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
