@@ -10,7 +10,7 @@ import msgspec
 from app.lab.attackers import KINDS
 from app.sapo.recipes import RECIPES, Recipe
 
-FORM = "I/J[+ds][@recipe][-guard][+foes=KIND%][+fall=N][!shuffled]"
+FORM = "I/J[+ds][@recipe][-guard][+foes=KIND30][+fall=N][!shuffled]"
 _ARM = re.compile(
     r"(?P<own>\d{1,4})/(?P<peer>\d{1,4})(?P<ds>\+ds)?(?:@(?P<recipe>[a-z]+))?(?P<open>-guard)?"
     r"(?:\+foes=(?P<foes>[a-z]+)(?P<percent>[1-9]\d?))?(?:\+fall=(?P<fall>[1-9]\d{0,3}))?(?P<shuffled>!shuffled)?"
