@@ -31,7 +31,7 @@ import psutil
 from app.bench import ROOT, BenchError, Tell, read_json_lines
 from app.bench.runs.poison import command, measure_held_out, open_relay
 from app.common import files
-from app.lab.false_teachers import VISIBLE, bodies, by_author, rewritten
+from app.lab.false_teachers import KINDS, bodies, by_author, rewritten
 from app.lab.statistics import paired
 from app.models.shelf import locate
 from app.relay.store.archive import Archive
@@ -194,13 +194,14 @@ def _on(where: Path, words: Sequence[str], until: float) -> float:
 async def _attack(relay: Path, honest: Path, tell: Tell) -> None:
     """Adds false teachers to a relay's archive: the authors of another archive write marks into their right
     answers."""
+    kinds = list(KINDS)
     with Sandbox() as sandbox:
         authors = [
             [
                 forged
                 for number, family in enumerate(sorted({one.at.family for one in groups}))
                 for forged in rewritten(
-                    [one for one in groups if one.at.family == family], VISIBLE[number % len(VISIBLE)], sandbox
+                    [one for one in groups if one.at.family == family], kinds[number % len(kinds)], sandbox
                 )
             ]
             for groups in by_author(read_relay_archive(honest), _EACH)
