@@ -1209,83 +1209,12 @@
    <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
   <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>The fish of {name}</source>
    <translation>Der Fisch von {name}</translation>
   </message>
   <message>
    <source>Your model's fish</source>
    <translation>Der Fisch deines Modells</translation>
-  </message>
-  <message>
-   <source>The curve has been flat for {n} rounds.</source>
-   <translation>Die Kurve ist seit {n} Runden flach.</translation>
-  </message>
-  <message>
-   <source>{title} fits here.</source>
-   <translation>{title} passt hierher.</translation>
-  </message>
-  <message>
-   <source>{title} fits here: {pace}.</source>
-   <translation>{title} passt hierher: {pace}.</translation>
-  </message>
-  <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
-   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
-   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
-   <source>Harder puzzles</source>
-   <translation>Schwerere Rätsel</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
-  </message>
-  <message>
-   <source>Let it rest</source>
-   <translation>Ausruhen lassen</translation>
-  </message>
-  <message>
-   <source>What next?</source>
-   <translation>Wie weiter?</translation>
-  </message>
-  <message>
-   <source>From the next round on, every kind of puzzle is a level harder.</source>
-   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
-  </message>
-  <message>
-   <source>{family}: {sentence}</source>
-   <translation>{family}: {sentence}</translation>
-  </message>
-  <message>
-   <source>Watch the race</source>
-   <translation>Zum Rennen</translation>
-  </message>
-  <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
-   <source>See the answers</source>
-   <translation>Antworten ansehen</translation>
   </message>
   <message>
    <source>For ten minutes at least</source>
@@ -1478,6 +1407,54 @@
    <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation>Die Kurve ist seit {n} Runden flach.</translation>
+  </message>
+  <message>
+   <source>{title} fits here.</source>
+   <translation>{title} passt hierher.</translation>
+  </message>
+  <message>
+   <source>{title} fits here: {pace}.</source>
+   <translation>{title} passt hierher: {pace}.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation>Schwerere Rätsel</translation>
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation>Ausruhen lassen</translation>
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
+  </message>
+  <message>
+   <source>{family}: {sentence}</source>
+   <translation>{family}: {sentence}</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1511,10 +1488,6 @@
     <numerusform>{n} Zeile</numerusform>
     <numerusform>{n} Zeilen</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>The diary of {name}, a model that learns with Shoal</source>
-   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
   </message>
   <message>
    <source>{names} and {n} more</source>
@@ -1557,16 +1530,8 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
-   <source>Copy the diary for a friend</source>
-   <translation>Das Tagebuch für Freunde kopieren</translation>
-  </message>
-  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1649,14 +1614,6 @@
    <translation>Was geschah</translation>
   </message>
   <message>
-   <source>Diary</source>
-   <translation>Tagebuch</translation>
-  </message>
-  <message>
-   <source>What it reached</source>
-   <translation>Was es erreicht hat</translation>
-  </message>
-  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -1667,10 +1624,6 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
-  </message>
-  <message>
-   <source>Click an entry to see the answers behind it.</source>
-   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -2973,8 +2926,8 @@ answer: a*b</translation>
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>Level {n} since {day}</source>
-   <translation>Stufe {n} seit {day}</translation>
+   <source>Learned from {name}</source>
+   <translation>Gelernt von {name}</translation>
   </message>
   <message>
    <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
@@ -2989,24 +2942,15 @@ answer: a*b</translation>
    <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
   </message>
   <message>
-   <source>Learned from {name}</source>
-   <translation>Gelernt von {name}</translation>
+   <source>From {name} and {n} other</source>
+   <translation>Von {name} und {n} weiterem</translation>
   </message>
-  <message>
-   <source>No right answer in practice yet</source>
-   <translation>Beim Üben noch keine richtige Antwort</translation>
-  </message>
-  <message>
-   <source>First solved in practice on {day}</source>
-   <translation>Beim Üben zuerst gelöst am {day}</translation>
-  </message>
-  <message>
-   <source>Level {n} now</source>
-   <translation>Jetzt Stufe {n}</translation>
-  </message>
-  <message>
-   <source>{now}, reached {n} on {day}</source>
-   <translation>{now}, am {day} war es {n}</translation>
+  <message numerus="yes">
+   <source>From {name} and {n} others</source>
+   <translation>
+    <numerusform>Von {name} und {n} weiterem</numerusform>
+    <numerusform>Von {name} und {n} weiteren</numerusform>
+   </translation>
   </message>
   <message>
    <source>Before: {answer}</source>
@@ -3023,17 +2967,6 @@ answer: a*b</translation>
   <message>
    <source>No puzzles measured yet</source>
    <translation>Noch keine Rätsel gemessen</translation>
-  </message>
-  <message>
-   <source>From {name} and {n} other</source>
-   <translation>Von {name} und {n} weiterem</translation>
-  </message>
-  <message numerus="yes">
-   <source>From {name} and {n} others</source>
-   <translation>
-    <numerusform>Von {name} und {n} weiterem</numerusform>
-    <numerusform>Von {name} und {n} weiteren</numerusform>
-   </translation>
   </message>
   <message>
    <source>A signed file, and a page to show</source>
@@ -4101,58 +4034,6 @@ answer: a*b</translation>
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
-   <source>Extras</source>
-   <translation>Extras</translation>
-  </message>
-  <message>
-   <source>Motion</source>
-   <translation>Bewegung</translation>
-  </message>
-  <message>
-   <source>Moving drawings. Still ones show the same.</source>
-   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
-  </message>
-  <message>
-   <source>animation reduced motion still calm</source>
-   <translation>animation weniger bewegung still ruhig</translation>
-  </message>
-  <message>
-   <source>A fish for your model</source>
-   <translation>Ein Fisch für dein Modell</translation>
-  </message>
-  <message>
-   <source>A small drawing on the overview that grows with what your model can do.</source>
-   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
-  </message>
-  <message>
-   <source>mascot picture aquarium drawing</source>
-   <translation>maskottchen bild aquarium zeichnung</translation>
-  </message>
-  <message>
-   <source>Milestones</source>
-   <translation>Meilensteine</translation>
-  </message>
-  <message>
-   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
-   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
-  </message>
-  <message>
-   <source>diary notes first level badge what next</source>
-   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
-  </message>
-  <message>
-   <source>Offer a race at round 20</source>
-   <translation>In Runde 20 ein Rennen anbieten</translation>
-  </message>
-  <message>
-   <source>Once per model: twenty new puzzles, before against after.</source>
-   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
-  </message>
-  <message>
-   <source>race compare before after</source>
-   <translation>wettlauf vergleich vorher nachher</translation>
-  </message>
-  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -4181,16 +4062,12 @@ answer: a*b</translation>
    <translation>Passend zu diesem Computer</translation>
   </message>
   <message>
-   <source>Keep everything still</source>
-   <translation>Alles bleibt stehen</translation>
-  </message>
-  <message>
    <source>The engine isn't installed. You can install it from Overview.</source>
    <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
-   <source>About {energy} (estimate).</source>
-   <translation>Etwa {energy} (geschätzt).</translation>
+   <source>About {watts} W now (estimate).</source>
+   <translation>Etwa {watts} W im Moment (geschätzt).</translation>
   </message>
   <message>
    <source>{name} on {device}, {dtype}</source>
@@ -4203,18 +4080,6 @@ answer: a*b</translation>
   <message>
    <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
-  </message>
-  <message>
-   <source>{watts} W now</source>
-   <translation>{watts} W im Moment</translation>
-  </message>
-  <message>
-   <source>{kwh} kWh this month</source>
-   <translation>{kwh} kWh in diesem Monat</translation>
-  </message>
-  <message>
-   <source>{energy}, measured.</source>
-   <translation>{energy}, gemessen.</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -4417,33 +4282,6 @@ answer: a*b</translation>
    <translation>hält an</translation>
   </message>
   <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: learned from answers of {peer}.</source>
-   <translation>{family}: gelernt aus Antworten von {peer}.</translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of what it never trained on.</source>
-   <translation>Es löst die Hälfte von dem, woran es nie geübt hat.</translation>
-  </message>
-  <message>
    <source>learning from other models' answers</source>
    <translation>lernt aus Antworten anderer Modelle</translation>
   </message>
@@ -4458,10 +4296,6 @@ answer: a*b</translation>
   <message>
    <source>learning</source>
    <translation>lernt</translation>
-  </message>
-  <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -5660,6 +5494,10 @@ answer: a*b</translation>
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
+  </message>
+  <message>
+   <source>Extras</source>
+   <translation>Extras</translation>
   </message>
   <message>
    <source>Say thanks for answers</source>

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from app.ui.overview.what_next import plateau_text
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAccessible, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
@@ -30,7 +31,7 @@ from pytestqt.qtbot import QtBot
 
 from app.common.drawing import HIGH, WIDE
 from app.node.record.records import Probe, Round
-from app.node.record.snapshot import FamilyView, LevelReached
+from app.node.record.snapshot import FamilyView
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -39,7 +40,6 @@ from app.swarm.wire.limits import LoggedMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
-from app.ui.overview.note import plateau_text
 from app.ui.overview.page import Overview
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
@@ -49,7 +49,7 @@ from app.ui.privacy.page import Privacy
 from app.ui.settings.editors import HoursEditor
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.window import MainWindow, pages
-from app.ui.skills.page import Skills, since
+from app.ui.skills.page import Skills
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -484,7 +484,6 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
         "rounds": 160,
         "probes": 17,
         "events": 2,
-        "diary": len(page._view.milestones),
     }
     page.show_view(View())
     assert page.exported("csv") == "at,round,kind,sentence\n"
@@ -735,13 +734,6 @@ def with_families(names: list[str]) -> View:
 
 def titles_on(page: Skills) -> set[str]:
     return {tile.accessibleName().split(",")[0] for tile in page.findChildren(Tile) if tile.isVisible()}
-
-
-def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
-    family = FamilyView(
-        name="gcd", title="GCD", level=1, levels=4, milestones=(LevelReached(level=2, at=views.NOW),)
-    )
-    assert since(family).startswith("Level 2 now, reached 3 on ")
 
 
 def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(

@@ -123,23 +123,14 @@ class KindSection(QWidget):
 
 
 def since(family: FamilyView) -> str:
-    """A sentence: the peer that the model learned the family from, else the latest level reached, and when."""
-    if family.learned_from:
-        others = len(family.learned_from) - 1
-        name = family.learned_from[0]
-        if others:
-            return counted("From {name} and {n} other", "From {name} and {n} others", others, name=name)
-        return tr("Learned from {name}", name=name)
-    if not family.milestones:
-        return tr("No right answer in practice yet")
-    last = family.milestones[-1]
-    when = words.day(last.at)
-    if last.level < 0:
-        return tr("First solved in practice on {day}", day=when)
-    if last.level != family.level:  # it went back since
-        now = tr("Level {n} now", n=family.level + 1)
-        return tr("{now}, reached {n} on {day}", now=now, n=last.level + 1, day=when)
-    return tr("Level {n} since {day}", n=last.level + 1, day=when)
+    """A sentence that names the peer from whom the model learned the family; empty if it began alone."""
+    if not family.learned_from:
+        return ""
+    others = len(family.learned_from) - 1
+    name = family.learned_from[0]
+    if others:
+        return counted("From {name} and {n} other", "From {name} and {n} others", others, name=name)
+    return tr("Learned from {name}", name=name)
 
 
 class FlipsCard(Card):
