@@ -76,10 +76,6 @@
    <translation>Werte als CSV …</translation>
   </message>
   <message>
-   <source>Picture as PNG …</source>
-   <translation>Bild als PNG …</translation>
-  </message>
-  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -126,10 +122,6 @@
   <message>
    <source>Save the values</source>
    <translation>Werte speichern</translation>
-  </message>
-  <message>
-   <source>Save the picture</source>
-   <translation>Bild speichern</translation>
   </message>
   <message>
    <source>Measured</source>
@@ -855,8 +847,8 @@
    <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
   </message>
   <message>
-   <source>Saved, and {page} beside it.</source>
-   <translation>Gespeichert, und daneben {page}.</translation>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
@@ -873,10 +865,6 @@
   <message>
    <source>The list of models can't be read. The log in Settings says why.</source>
    <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>That didn't work. Nothing was changed.</source>
@@ -2953,46 +2941,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
-  </message>
-  <message>
    <source>Find a puzzle</source>
    <translation>Rätsel suchen</translation>
   </message>
   <message>
    <source>No puzzles measured yet</source>
    <translation>Noch keine Rätsel gemessen</translation>
-  </message>
-  <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
-  </message>
-  <message>
-   <source>“{answer}” alone would be right in {n} of 100.</source>
-   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now right</source>
-   <translation>
-    <numerusform>{n} jetzt richtig</numerusform>
-    <numerusform>{n} jetzt richtig</numerusform>
-   </translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now wrong</source>
-   <translation>
-    <numerusform>{n} jetzt falsch</numerusform>
-    <numerusform>{n} jetzt falsch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save</source>
-   <translation>Speichern</translation>
   </message>
   <message>
    <source>Too hard yet: {hard}.</source>
@@ -3005,26 +2959,6 @@ answer: a*b</translation>
   <message>
    <source>No puzzle is called that.</source>
    <translation>So heißt kein Rätsel.</translation>
-  </message>
-  <message>
-   <source>Save as CSV</source>
-   <translation>Als CSV speichern</translation>
-  </message>
-  <message>
-   <source>Before and after</source>
-   <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Compared on the {n} puzzles it was asked both times.</source>
-   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
-  </message>
-  <message>
-   <source>The CSV has all of them.</source>
-   <translation>Die CSV-Datei hat alle.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}).</source>
-   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
   </message>
   <message>
    <source>Other</source>
@@ -3177,6 +3111,10 @@ answer: a*b</translation>
   <message>
    <source>{column}: text</source>
    <translation>{column}: Text</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
   </message>
   <message>
    <source>With fewer than {n} questions the curve will be rough.</source>
@@ -4570,130 +4508,6 @@ answer: a*b</translation>
   <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
-  </message>
-  <message>
-   <source>{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.</source>
-   <translation>{skill}: richtig bei {now} von 100 neuen Zeilen, {was} in Runde {round}. Immer dieselbe Antwort schafft {constant}.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That's more than chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
-  </message>
-  <message>
-   <source>{cores} cores, {gb} GB of memory</source>
-   <translation>{cores} Kerne, {gb} GB Speicher</translation>
-  </message>
-  <message>
-   <source>puzzles {version}, held-out set {mark}</source>
-   <translation>Rätsel {version}, beiseite gelegt {mark}</translation>
-  </message>
-  <message>
-   <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
-   <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
-  </message>
-  <message>
-   <source>Of 100 new rows {now} are right, {was} when it started.</source>
-   <translation>Von 100 neuen Zeilen sind {now} richtig, am Anfang waren es {was}.</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} am Anfang.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That could still be chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
-  </message>
-  <message>
-   <source>{n} groups and lessons</source>
-   <translation>{n} Gruppen und Lektionen</translation>
-  </message>
-  <message>
-   <source>nothing</source>
-   <translation>nichts</translation>
-  </message>
-  <message>
-   <source>questions of one's own</source>
-   <translation>eigene Fragen</translation>
-  </message>
-  <message>
-   <source>The curve</source>
-   <translation>Die Kurve</translation>
-  </message>
-  <message>
-   <source>Kinds of puzzles, at the end</source>
-   <translation>Arten von Rätseln, am Ende</translation>
-  </message>
-  <message>
-   <source>How it was made</source>
-   <translation>Wie es entstand</translation>
-  </message>
-  <message>
-   <source>Play it again</source>
-   <translation>Noch einmal spielen</translation>
-  </message>
-  <message>
-   <source>Who signed it</source>
-   <translation>Wer unterschrieben hat</translation>
-  </message>
-  <message>
-   <source>{name} signed the file beside this page. A signature says who wrote it, not that it is true.</source>
-   <translation>{name} hat die Datei neben dieser Seite unterschrieben. Eine Unterschrift sagt, von wem sie ist, nicht, dass sie stimmt.</translation>
-  </message>
-  <message>
-   <source>Base model</source>
-   <translation>Grundmodell</translation>
-  </message>
-  <message>
-   <source>Seed</source>
-   <translation>Seed</translation>
-  </message>
-  <message>
-   <source>{rounds} with {answers} answers, {span} of work</source>
-   <translation>{rounds} mit {answers} Antworten, {span} Arbeit</translation>
-  </message>
-  <message>
-   <source>Learned from others</source>
-   <translation>Von anderen gelernt</translation>
-  </message>
-  <message>
-   <source>Computer</source>
-   <translation>Computer</translation>
-  </message>
-  <message>
-   <source>What it learned</source>
-   <translation>Was es gelernt hat</translation>
-  </message>
-  <message>
-   <source>Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Zeilen, an denen das Modell nie geübt hat, je die wahrscheinlichste Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>A result of Shoal</source>
-   <translation>Ein Ergebnis von Shoal</translation>
-  </message>
-  <message>
-   <source>the engine's own</source>
-   <translation>der der Engine</translation>
-  </message>
-  <message>
-   <source>rewards shuffled, as a control</source>
-   <translation>Belohnungen gemischt, als Kontrolle</translation>
-  </message>
-  <message>
-   <source>The same engine on the same kind of processor gives the same figures. Another one rounds otherwise: then the intervals say whether they agree.</source>
-   <translation>Dieselbe Engine auf derselben Art Prozessor gibt dieselben Zahlen. Eine andere rundet anders: Dann sagen die Intervalle, ob beide zusammenpassen.</translation>
-  </message>
-  <message>
-   <source>It had no seed, so another run is another one: the intervals say how far they may be apart.</source>
-   <translation>Es hatte keinen Seed, darum ist ein zweiter Lauf ein anderer: Die Intervalle sagen, wie weit beide auseinander liegen dürfen.</translation>
   </message>
   <message>
    <source>Paused by you.</source>
