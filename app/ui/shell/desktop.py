@@ -127,7 +127,6 @@ class Desktop:
             show_help=lambda key: self.window.open_page("help").show_topic(key),
             ask_skill=self.skills.ask,
             learn_questions=self._learn_questions,
-            race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
             move_data=self.move_data,
