@@ -1,6 +1,8 @@
 """The window's settings, each declared once (app.node.rules.setting). Choices are stored in HOME/window.json,
 the window's own memory (its size, the last page) in HOME/window-state.json. Both files are replaced as a whole;
-a damaged one is set aside and the defaults apply."""
+a damaged one is set aside and the defaults apply.
+
+The six words of a private swarm are kept in a file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -218,8 +220,6 @@ class Choices:
             setattr(self.memory, name, value)
         files.write_json(self._state_path, self.memory)
 
-
-# The six words of a private swarm, as the window keeps them: in a file that only its owner may read.
 
 FILE = "private-swarm.secret"
 _LONGEST = 200
