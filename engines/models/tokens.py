@@ -237,8 +237,6 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LONGEST].rstrip(".") or type(error).__name__
 
 
-# From prompts to tokens and from tokens to completions, as every engine does it around its sampler.
-
 Told = Callable[[list[int]], bool]
 """Called with an answer's tokens so far; returning False stops the answer."""
 Sampled = tuple[list[int], list[float], bool]

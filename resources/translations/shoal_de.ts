@@ -76,10 +76,6 @@
    <translation>Werte als CSV …</translation>
   </message>
   <message>
-   <source>Picture as PNG …</source>
-   <translation>Bild als PNG …</translation>
-  </message>
-  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -126,10 +122,6 @@
   <message>
    <source>Save the values</source>
    <translation>Werte speichern</translation>
-  </message>
-  <message>
-   <source>Save the picture</source>
-   <translation>Bild speichern</translation>
   </message>
   <message>
    <source>Measured</source>
@@ -735,8 +727,8 @@
    <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
   </message>
   <message>
-   <source>Saved, and {page} beside it.</source>
-   <translation>Gespeichert, und daneben {page}.</translation>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
@@ -753,10 +745,6 @@
   <message>
    <source>The list of models can't be read. The log in Settings says why.</source>
    <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>That didn't work. Nothing was changed.</source>
@@ -1097,83 +1085,12 @@
    <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
   <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>The fish of {name}</source>
    <translation>Der Fisch von {name}</translation>
   </message>
   <message>
    <source>Your model's fish</source>
    <translation>Der Fisch deines Modells</translation>
-  </message>
-  <message>
-   <source>The curve has been flat for {n} rounds.</source>
-   <translation>Die Kurve ist seit {n} Runden flach.</translation>
-  </message>
-  <message>
-   <source>{title} fits here.</source>
-   <translation>{title} passt hierher.</translation>
-  </message>
-  <message>
-   <source>{title} fits here: {pace}.</source>
-   <translation>{title} passt hierher: {pace}.</translation>
-  </message>
-  <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
-   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
-   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
-   <source>Harder puzzles</source>
-   <translation>Schwerere Rätsel</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
-  </message>
-  <message>
-   <source>Let it rest</source>
-   <translation>Ausruhen lassen</translation>
-  </message>
-  <message>
-   <source>What next?</source>
-   <translation>Wie weiter?</translation>
-  </message>
-  <message>
-   <source>From the next round on, every kind of puzzle is a level harder.</source>
-   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
-  </message>
-  <message>
-   <source>{family}: {sentence}</source>
-   <translation>{family}: {sentence}</translation>
-  </message>
-  <message>
-   <source>Watch the race</source>
-   <translation>Zum Rennen</translation>
-  </message>
-  <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
-   <source>See the answers</source>
-   <translation>Antworten ansehen</translation>
   </message>
   <message>
    <source>For ten minutes at least</source>
@@ -1370,6 +1287,54 @@
    <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation>Die Kurve ist seit {n} Runden flach.</translation>
+  </message>
+  <message>
+   <source>{title} fits here.</source>
+   <translation>{title} passt hierher.</translation>
+  </message>
+  <message>
+   <source>{title} fits here: {pace}.</source>
+   <translation>{title} passt hierher: {pace}.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation>Schwerere Rätsel</translation>
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation>Ausruhen lassen</translation>
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
+  </message>
+  <message>
+   <source>{family}: {sentence}</source>
+   <translation>{family}: {sentence}</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1403,10 +1368,6 @@
     <numerusform>{n} Zeile</numerusform>
     <numerusform>{n} Zeilen</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>The diary of {name}, a model that learns with Shoal</source>
-   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
   </message>
   <message>
    <source>{names} and {n} more</source>
@@ -1449,16 +1410,8 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
-   <source>Copy the diary for a friend</source>
-   <translation>Das Tagebuch für Freunde kopieren</translation>
-  </message>
-  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1541,14 +1494,6 @@
    <translation>Was geschah</translation>
   </message>
   <message>
-   <source>Diary</source>
-   <translation>Tagebuch</translation>
-  </message>
-  <message>
-   <source>What it reached</source>
-   <translation>Was es erreicht hat</translation>
-  </message>
-  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -1559,10 +1504,6 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
-  </message>
-  <message>
-   <source>Click an entry to see the answers behind it.</source>
-   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -2865,8 +2806,8 @@ answer: a*b</translation>
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>Level {n} since {day}</source>
-   <translation>Stufe {n} seit {day}</translation>
+   <source>Learned from {name}</source>
+   <translation>Gelernt von {name}</translation>
   </message>
   <message>
    <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
@@ -2881,42 +2822,6 @@ answer: a*b</translation>
    <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
   </message>
   <message>
-   <source>Learned from {name}</source>
-   <translation>Gelernt von {name}</translation>
-  </message>
-  <message>
-   <source>No right answer in practice yet</source>
-   <translation>Beim Üben noch keine richtige Antwort</translation>
-  </message>
-  <message>
-   <source>First solved in practice on {day}</source>
-   <translation>Beim Üben zuerst gelöst am {day}</translation>
-  </message>
-  <message>
-   <source>Level {n} now</source>
-   <translation>Jetzt Stufe {n}</translation>
-  </message>
-  <message>
-   <source>{now}, reached {n} on {day}</source>
-   <translation>{now}, am {day} war es {n}</translation>
-  </message>
-  <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
-  </message>
-  <message>
-   <source>Find a puzzle</source>
-   <translation>Rätsel suchen</translation>
-  </message>
-  <message>
-   <source>No puzzles measured yet</source>
-   <translation>Noch keine Rätsel gemessen</translation>
-  </message>
-  <message>
    <source>From {name} and {n} other</source>
    <translation>Von {name} und {n} weiterem</translation>
   </message>
@@ -2928,30 +2833,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
+   <source>Find a puzzle</source>
+   <translation>Rätsel suchen</translation>
   </message>
   <message>
-   <source>“{answer}” alone would be right in {n} of 100.</source>
-   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now right</source>
-   <translation>
-    <numerusform>{n} jetzt richtig</numerusform>
-    <numerusform>{n} jetzt richtig</numerusform>
-   </translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now wrong</source>
-   <translation>
-    <numerusform>{n} jetzt falsch</numerusform>
-    <numerusform>{n} jetzt falsch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save</source>
-   <translation>Speichern</translation>
+   <source>No puzzles measured yet</source>
+   <translation>Noch keine Rätsel gemessen</translation>
   </message>
   <message>
    <source>Too hard yet: {hard}.</source>
@@ -2964,26 +2851,6 @@ answer: a*b</translation>
   <message>
    <source>No puzzle is called that.</source>
    <translation>So heißt kein Rätsel.</translation>
-  </message>
-  <message>
-   <source>Save as CSV</source>
-   <translation>Als CSV speichern</translation>
-  </message>
-  <message>
-   <source>Before and after</source>
-   <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Compared on the {n} puzzles it was asked both times.</source>
-   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
-  </message>
-  <message>
-   <source>The CSV has all of them.</source>
-   <translation>Die CSV-Datei hat alle.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}).</source>
-   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
   </message>
   <message>
    <source>Other</source>
@@ -3136,6 +3003,10 @@ answer: a*b</translation>
   <message>
    <source>{column}: text</source>
    <translation>{column}: Text</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
   </message>
   <message>
    <source>With fewer than {n} questions the curve will be rough.</source>
@@ -3981,58 +3852,6 @@ answer: a*b</translation>
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
-   <source>Extras</source>
-   <translation>Extras</translation>
-  </message>
-  <message>
-   <source>Motion</source>
-   <translation>Bewegung</translation>
-  </message>
-  <message>
-   <source>Moving drawings. Still ones show the same.</source>
-   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
-  </message>
-  <message>
-   <source>animation reduced motion still calm</source>
-   <translation>animation weniger bewegung still ruhig</translation>
-  </message>
-  <message>
-   <source>A fish for your model</source>
-   <translation>Ein Fisch für dein Modell</translation>
-  </message>
-  <message>
-   <source>A small drawing on the overview that grows with what your model can do.</source>
-   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
-  </message>
-  <message>
-   <source>mascot picture aquarium drawing</source>
-   <translation>maskottchen bild aquarium zeichnung</translation>
-  </message>
-  <message>
-   <source>Milestones</source>
-   <translation>Meilensteine</translation>
-  </message>
-  <message>
-   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
-   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
-  </message>
-  <message>
-   <source>diary notes first level badge what next</source>
-   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
-  </message>
-  <message>
-   <source>Offer a race at round 20</source>
-   <translation>In Runde 20 ein Rennen anbieten</translation>
-  </message>
-  <message>
-   <source>Once per model: twenty new puzzles, before against after.</source>
-   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
-  </message>
-  <message>
-   <source>race compare before after</source>
-   <translation>wettlauf vergleich vorher nachher</translation>
-  </message>
-  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -4061,16 +3880,12 @@ answer: a*b</translation>
    <translation>Passend zu diesem Computer</translation>
   </message>
   <message>
-   <source>Keep everything still</source>
-   <translation>Alles bleibt stehen</translation>
-  </message>
-  <message>
    <source>The engine isn't installed. You can install it from Overview.</source>
    <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
-   <source>About {energy} (estimate).</source>
-   <translation>Etwa {energy} (geschätzt).</translation>
+   <source>About {watts} W now (estimate).</source>
+   <translation>Etwa {watts} W im Moment (geschätzt).</translation>
   </message>
   <message>
    <source>{name} on {device}, {dtype}</source>
@@ -4083,18 +3898,6 @@ answer: a*b</translation>
   <message>
    <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
-  </message>
-  <message>
-   <source>{watts} W now</source>
-   <translation>{watts} W im Moment</translation>
-  </message>
-  <message>
-   <source>{kwh} kWh this month</source>
-   <translation>{kwh} kWh in diesem Monat</translation>
-  </message>
-  <message>
-   <source>{energy}, measured.</source>
-   <translation>{energy}, gemessen.</translation>
   </message>
   <message>
    <source>{what}: {line}</source>
@@ -4301,33 +4104,6 @@ answer: a*b</translation>
    <translation>hält an</translation>
   </message>
   <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: learned from answers of {peer}.</source>
-   <translation>{family}: gelernt aus Antworten von {peer}.</translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of what it never trained on.</source>
-   <translation>Es löst die Hälfte von dem, woran es nie geübt hat.</translation>
-  </message>
-  <message>
    <source>learning from other models' answers</source>
    <translation>lernt aus Antworten anderer Modelle</translation>
   </message>
@@ -4342,10 +4118,6 @@ answer: a*b</translation>
   <message>
    <source>learning</source>
    <translation>lernt</translation>
-  </message>
-  <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -4620,130 +4392,6 @@ answer: a*b</translation>
   <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
-  </message>
-  <message>
-   <source>{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.</source>
-   <translation>{skill}: richtig bei {now} von 100 neuen Zeilen, {was} in Runde {round}. Immer dieselbe Antwort schafft {constant}.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That's more than chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
-  </message>
-  <message>
-   <source>{cores} cores, {gb} GB of memory</source>
-   <translation>{cores} Kerne, {gb} GB Speicher</translation>
-  </message>
-  <message>
-   <source>puzzles {version}, held-out set {mark}</source>
-   <translation>Rätsel {version}, beiseite gelegt {mark}</translation>
-  </message>
-  <message>
-   <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
-   <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
-  </message>
-  <message>
-   <source>Of 100 new rows {now} are right, {was} when it started.</source>
-   <translation>Von 100 neuen Zeilen sind {now} richtig, am Anfang waren es {was}.</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} am Anfang.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That could still be chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
-  </message>
-  <message>
-   <source>{n} groups and lessons</source>
-   <translation>{n} Gruppen und Lektionen</translation>
-  </message>
-  <message>
-   <source>nothing</source>
-   <translation>nichts</translation>
-  </message>
-  <message>
-   <source>questions of one's own</source>
-   <translation>eigene Fragen</translation>
-  </message>
-  <message>
-   <source>The curve</source>
-   <translation>Die Kurve</translation>
-  </message>
-  <message>
-   <source>Kinds of puzzles, at the end</source>
-   <translation>Arten von Rätseln, am Ende</translation>
-  </message>
-  <message>
-   <source>How it was made</source>
-   <translation>Wie es entstand</translation>
-  </message>
-  <message>
-   <source>Play it again</source>
-   <translation>Noch einmal spielen</translation>
-  </message>
-  <message>
-   <source>Who signed it</source>
-   <translation>Wer unterschrieben hat</translation>
-  </message>
-  <message>
-   <source>{name} signed the file beside this page. A signature says who wrote it, not that it is true.</source>
-   <translation>{name} hat die Datei neben dieser Seite unterschrieben. Eine Unterschrift sagt, von wem sie ist, nicht, dass sie stimmt.</translation>
-  </message>
-  <message>
-   <source>Base model</source>
-   <translation>Grundmodell</translation>
-  </message>
-  <message>
-   <source>Seed</source>
-   <translation>Seed</translation>
-  </message>
-  <message>
-   <source>{rounds} with {answers} answers, {span} of work</source>
-   <translation>{rounds} mit {answers} Antworten, {span} Arbeit</translation>
-  </message>
-  <message>
-   <source>Learned from others</source>
-   <translation>Von anderen gelernt</translation>
-  </message>
-  <message>
-   <source>Computer</source>
-   <translation>Computer</translation>
-  </message>
-  <message>
-   <source>What it learned</source>
-   <translation>Was es gelernt hat</translation>
-  </message>
-  <message>
-   <source>Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Zeilen, an denen das Modell nie geübt hat, je die wahrscheinlichste Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>A result of Shoal</source>
-   <translation>Ein Ergebnis von Shoal</translation>
-  </message>
-  <message>
-   <source>the engine's own</source>
-   <translation>der der Engine</translation>
-  </message>
-  <message>
-   <source>rewards shuffled, as a control</source>
-   <translation>Belohnungen gemischt, als Kontrolle</translation>
-  </message>
-  <message>
-   <source>The same engine on the same kind of processor gives the same figures. Another one rounds otherwise: then the intervals say whether they agree.</source>
-   <translation>Dieselbe Engine auf derselben Art Prozessor gibt dieselben Zahlen. Eine andere rundet anders: Dann sagen die Intervalle, ob beide zusammenpassen.</translation>
-  </message>
-  <message>
-   <source>It had no seed, so another run is another one: the intervals say how far they may be apart.</source>
-   <translation>Es hatte keinen Seed, darum ist ein zweiter Lauf ein anderer: Die Intervalle sagen, wie weit beide auseinander liegen dürfen.</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -5544,6 +5192,10 @@ answer: a*b</translation>
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
+  </message>
+  <message>
+   <source>Extras</source>
+   <translation>Extras</translation>
   </message>
   <message>
    <source>Say thanks for answers</source>
@@ -8118,8 +7770,8 @@ answer: a*b</translation>
    <translation>nenne den Ordner, den --state genannt hat.</translation>
   </message>
   <message>
-   <source>{name} can't be read ({error}):</source>
-   <translation>{name} lässt sich nicht lesen ({error}):</translation>
+   <source>{RELAY_FILE} can't be read ({error}):</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>try again in a minute.</source>

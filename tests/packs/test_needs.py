@@ -30,7 +30,6 @@ SAID = {
     "matplotlib": "./shoal lab leaves its picture out and says so",
     "transformers": "the engine and the tokenizer refuse such a model with a sentence",
     "peft": "only beside transformers",
-    "ray": "./shoal lab --on ray says what to install",
 }
 """Imported, and not there: what then happens."""
 UNUSED = {

@@ -46,8 +46,6 @@ from app.ui.view.view import NodeStatus, Problem, View
 from app.ui.widgets.invite import ask_to_join, must_ask
 from app.ui.widgets.pieces import PlainTips
 
-# A window that is opened over what the command line learned goes on with that very model.
-
 
 def choose_last_trained_model(home: Path, choices: Choices) -> None:
     """Chooses the model that learned last, if no window ever started learning or chose a model, and the starter
@@ -127,7 +125,6 @@ class Desktop:
             show_help=lambda key: self.window.open_page("help").show_topic(key),
             ask_skill=self.skills.ask,
             learn_questions=self._learn_questions,
-            race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
             move_data=self.move_data,

@@ -17,8 +17,6 @@ from app.install.packs import place
 from app.install.packs.place import Offered, Pack, PackStatus
 from app.install.updates.asking import UpdateOffer
 from app.node.data.library import Library
-from app.node.history.milestones import FirstSource
-from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
 from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
@@ -234,10 +232,6 @@ class ModelState(Value, frozen=True):
     """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
     """The newest groups, newest first, a few hundred at most."""
-    sources: tuple[FirstSource, ...] = ()
-    """The peer that was the first to show a family, for each family learned from peers."""
-    milestones: tuple[Reached, ...] = ()
-    """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Rounds, oldest first."""
     taken: int = 0
