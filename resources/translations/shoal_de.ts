@@ -7771,7 +7771,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{RELAY_FILE} can't be read ({error}):</source>
-   <translation type="unfinished" />
+   <translation>{RELAY_FILE} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
