@@ -165,7 +165,7 @@ def test_the_access_token_goes_and_other_programs_entries_stay() -> None:
         ("deb", "sudo apt purge shoal"),
         ("nsis", "Installed apps, Shoal, Uninstall"),
         ("dmg", "move /Applications/Shoal.app to the Trash"),
-        ("elf", "delete /Applications/Shoal.app, and"),
+        ("elf", "delete /Applications/Shoal.app"),
         ("checkout", "delete the folder /Applications/Shoal.app"),
     ],
 )

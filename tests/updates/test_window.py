@@ -50,13 +50,9 @@ def idle(qtbot: QtBot, one: UpdateControl) -> UpdateView:
 def test_a_check_is_remembered_until_the_new_version_runs(
     updating: UpdateControl, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = updating._home / asking.FOLDER / "shoal_0.2.0_amd64.deb"
-    old.parent.mkdir(parents=True)
-    old.write_bytes(b"downloaded by an earlier Shoal")
     updating.check()
     found = idle(qtbot, updating)
     assert found.offer is not None and found.offer.version == "0.2.0" and found.answered and not found.sentence
-    assert not old.exists()
     later = UpdateControl(updating._home, updating._choices, [], trust("https://example.org/x"))
     assert later.state.offer == found.offer
     monkeypatch.setattr(installed, "version", lambda: "0.2.0")

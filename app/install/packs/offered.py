@@ -1,5 +1,9 @@
-"""Lists the packs for this computer, most suitable first: those that this version of Shoal names, and those
-that came with its installer."""
+"""Which packs there are for this computer: those that this version of Shoal names, and those that came with its
+installer.
+
+Anyone who gives packs out could offer an old manifest again: it is still signed, and what was found wrong in
+it since then still is. So a pack is never older than the one that this version of Shoal was released with, nor
+than one of its name that was here before. A manifest has no end: a pack on a stick works years later."""
 
 from __future__ import annotations
 
@@ -19,8 +23,6 @@ from app.install.packs.place import Offered
 from app.install.signed import is_address, load
 from engines import remedy
 
-# Where a manifest comes from: an address or a file, with its signature beside it.
-
 
 def load_manifest(where: str, keys: tuple[str, ...], patience: RetryLimit | None = None) -> SignedManifest:
     """Loads a manifest from an address or a file and verifies it. Raises InstallError."""
@@ -28,13 +30,6 @@ def load_manifest(where: str, keys: tuple[str, ...], patience: RetryLimit | None
     base = where if is_address(where) else str(Path(where).expanduser().absolute().parent)
     return manifests.read_manifest(content, signature, keys, base)
 
-
-# Which release of a pack is older. Anyone who gives packs out could offer an old manifest again: it is still
-# signed, and what was found wrong in it since then still is. So a pack is never older than the one that this
-# version of Shoal was released with, nor than one of its name that was here before.
-#
-# A manifest has no end: a pack on a stick works years later. That nothing newer is offered is told
-# by the releases of Shoal itself, which name the pack that belongs to them.
 
 SEEN = "seen.json"
 

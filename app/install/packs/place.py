@@ -153,9 +153,6 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float) -> Iterator[i
         yield lock
 
 
-# What others are told of packs: installed ones, those that can be had, and the work on one.
-
-
 class PackStage(Enum):
     """Stages of an installation in order; the value is the percentage at which the stage begins."""
 

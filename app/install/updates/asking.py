@@ -78,21 +78,17 @@ def write_known(home: Path, known: Known) -> None:
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """Saves a verified notice and its signature. Deletes what else is in the folder: earlier versions of Shoal
-    downloaded installers into it. Raises InstallError."""
+    """Saves a verified notice and its signature. Raises InstallError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
         files.write(folder / "feed.json.sig", signature)
-        for left in folder.iterdir():
-            if left.name not in ("feed.json", "feed.json.sig") and left.is_file():
-                left.unlink()
     except OSError as error:
         raise disk_error(error, folder) from error
 
 
 def stored_feed(home: Path) -> tuple[bytes, bytes]:
-    """Loads the list of releases and the signature that `store_feed` saved, or two empty values."""
+    """Loads the notice and the signature that `store_feed` saved, or two empty values."""
     folder = home / FOLDER
     try:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()

@@ -88,7 +88,7 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
         case "folder":
             return f"delete the folder {own}"
         case _:
-            return f"delete {own}, and {own}.previous where it is"
+            return f"delete {own}"
 
 
 def visible_path(environment: Mapping[str, str] = os.environ) -> str:

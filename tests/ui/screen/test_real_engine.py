@@ -66,11 +66,11 @@ class App:
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App, Host]]:
     """An app whose pack is two small wheels on a host here."""
-    files = dict([wheel("shoal_small"), wheel("shoal_large", fill=3_000_000)])
+    files = with_uv(dict([wheel("shoal_small"), wheel("shoal_large", fill=3_000_000)]))
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    with serving(Host(with_uv(files))) as host:
+    with serving(Host(files)) as host:
         url = host.offer(plain(files))
         stick = write_out(files, tmp_path / "stick")
         app = App(tmp_path, trusting(KEYS[0], url, stick / "cpu.json"))
@@ -138,7 +138,7 @@ def test_odd_days_have_their_sentences(qtbot: QtBot, small: tuple[App, Host], tm
     assert "can't be written" in failed(qtbot, app, SHOAL_PACKS=str(tmp_path / "file" / "packs"))
 
     host.files["cpu.json.sig"] = b"00" * 64
-    assert "not signed" in failed(qtbot, app)
+    assert "isn't signed" in failed(qtbot, app)
 
     host.offer(plain(host.files, disk=2**36))
     if shutil.disk_usage(tmp_path).free < 2**36:
