@@ -643,7 +643,7 @@
    <translation>Arbeit an der Engine</translation>
   </message>
   <message>
-   <source>Downloads the engine again and sets it up anew</source>
+   <source>Downloads the engine again and sets it up from the start</source>
    <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
   </message>
   <message>
@@ -3822,6 +3822,18 @@ answer: a*b</translation>
   <message>
    <source>download hub hugging face endpoint proxy</source>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
+  </message>
+  <message>
+   <source>Other pages that may ask your model</source>
+   <translation>Andere Seiten, die dein Modell fragen dürfen</translation>
+  </message>
+  <message>
+   <source>Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use your model.</source>
+   <translation>Programme, die Webseiten zeigen, zum Beispiel app://obsidian.md. Gilt, sobald du Programmen dein Modell das nächste Mal freigibst.</translation>
+  </message>
+  <message>
+   <source>origin cors extension browser endpoint server docker program</source>
+   <translation>origin cors erweiterung browser schnittstelle server docker programm</translation>
   </message>
   <message>
    <source>Window</source>
@@ -7790,8 +7802,8 @@ answer: a*b</translation>
    <translation>nenne den Ordner, den --state genannt hat.</translation>
   </message>
   <message>
-   <source>{name} can't be read ({error}):</source>
-   <translation>{name} lässt sich nicht lesen ({error}):</translation>
+   <source>{RELAY_FILE} can't be read ({error}):</source>
+   <translation>{RELAY_FILE} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>

@@ -34,7 +34,7 @@ class EngineSection(QWidget):
         self._bar, self._far = progress_bar(tr("Work on the engine"), 100), Label("", "soft", wrap=True)
         self._progress = boxed(column(self._bar, self._far, gap=6))
         self._repair = button(
-            tr("Repair"), ask.repair, hint=tr("Downloads the engine again and sets it up anew")
+            tr("Repair"), ask.repair, hint=tr("Downloads the engine again and sets it up from the start")
         )
         self._retry = button(tr("Retry"), ask.retry, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
