@@ -471,8 +471,16 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Downloads the engine again and replaces it</source>
+   <translation>Lädt die Engine noch einmal herunter und ersetzt sie</translation>
+  </message>
+  <message>
    <source>For computers without internet: the files of an offline pack</source>
    <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
+  </message>
+  <message>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -503,20 +511,20 @@
    <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Looking for the right engine.</source>
-   <translation>Sucht die passende Engine.</translation>
+   <source>Remove …</source>
+   <translation>Entfernen …</translation>
   </message>
   <message>
-   <source>Engine</source>
-   <translation>Engine</translation>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
   </message>
   <message>
-   <source>The folder with the engine's files</source>
-   <translation>Der Ordner mit den Dateien der Engine</translation>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Install it</source>
-   <translation>Installieren</translation>
+   <source>Remove the engine</source>
+   <translation>Engine entfernen</translation>
   </message>
   <message>
    <source>Not now</source>
@@ -527,16 +535,12 @@
    <translation>{n} %</translation>
   </message>
   <message>
-   <source>{what}: {line}</source>
-   <translation>{what}: {line}</translation>
+   <source>Engine</source>
+   <translation>Engine</translation>
   </message>
   <message>
-   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
-   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
-  </message>
-  <message>
-   <source>A newer engine is available: {version}.</source>
-   <translation>Es gibt eine neuere Engine: {version}.</translation>
+   <source>The folder with the engine's files</source>
+   <translation>Der Ordner mit den Dateien der Engine</translation>
   </message>
   <message>
    <source>It stopped halfway. Nothing is lost: try again.</source>
@@ -553,6 +557,10 @@
   <message>
    <source>Install it. What your model learned is safe.</source>
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>This is version {version}</source>
@@ -581,30 +589,6 @@
   <message>
    <source>you have {version}</source>
    <translation>du hast {version}</translation>
-  </message>
-  <message>
-   <source>Remove …</source>
-   <translation>Entfernen …</translation>
-  </message>
-  <message>
-   <source>Install</source>
-   <translation>Installieren</translation>
-  </message>
-  <message>
-   <source>Install: {title}</source>
-   <translation>Installieren: {title}</translation>
-  </message>
-  <message>
-   <source>Remove the engine? That frees {size}.</source>
-   <translation>Engine entfernen? Das macht {size} frei.</translation>
-  </message>
-  <message>
-   <source>Learning stops until you download an engine again. What your model learned stays.</source>
-   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Remove the engine</source>
-   <translation>Engine entfernen</translation>
   </message>
   <message>
    <source>Open its page</source>
@@ -639,22 +623,6 @@
    <translation>vom {day}</translation>
   </message>
   <message>
-   <source>Work on the engine</source>
-   <translation>Arbeit an der Engine</translation>
-  </message>
-  <message>
-   <source>Downloads the engine again and sets it up from the start</source>
-   <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
-  </message>
-  <message>
-   <source>No engine is installed. Learning needs one.</source>
-   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
-  </message>
-  <message>
-   <source>{n} %  ·  {line}</source>
-   <translation>{n} %  ·  {line}</translation>
-  </message>
-  <message>
    <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
   </message>
@@ -669,10 +637,6 @@
   <message>
    <source>Check for updates once a day?</source>
    <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -2275,8 +2239,8 @@
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
   </message>
   <message>
-   <source>engine pack install repair remove go back pytorch</source>
-   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
+   <source>engine pack install repair remove pytorch</source>
+   <translation>engine paket installieren reparieren entfernen pytorch</translation>
   </message>
   <message>
    <source>Open the folder of the logs</source>
@@ -3435,6 +3399,10 @@ answer: a*b</translation>
    <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
+   <source>Looking for the right engine.</source>
+   <translation>Sucht die passende Engine.</translation>
+  </message>
+  <message>
    <source>Shoal asks for its size first, and downloads only if it fits.</source>
    <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
   </message>
@@ -3457,6 +3425,10 @@ answer: a*b</translation>
   <message>
    <source>The engine doesn't work any more</source>
    <translation>Die Engine funktioniert nicht mehr</translation>
+  </message>
+  <message>
+   <source>A newer engine is available: {version}.</source>
+   <translation>Es gibt eine neuere Engine: {version}.</translation>
   </message>
   <message>
    <source>The engine is missing</source>
@@ -3489,6 +3461,10 @@ answer: a*b</translation>
   <message>
    <source>Python {version}</source>
    <translation>Python {version}</translation>
+  </message>
+  <message>
+   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
+   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
   </message>
   <message>
    <source>{size} to download; {have} already here.</source>
@@ -3934,6 +3910,10 @@ answer: a*b</translation>
   <message>
    <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
+  </message>
+  <message>
+   <source>{what}: {line}</source>
+   <translation>{what}: {line}</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>

@@ -209,7 +209,7 @@ def test_a_newer_engine_is_offered_once(
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
     assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
-    shown(one)["Install it"].click()
+    shown(one)["Install the engine"].click()
     shown(one)["Not now"].click()
     assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
     actions.choices.remember_window(engine_not_now="0.2.0")
@@ -227,7 +227,7 @@ def test_settings_say_what_is_installed(
     said = texts(made._engine)
     assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said
     buttons = shown(made._engine)
-    for name in ("Repair", "Install"):
+    for name in ("Repair", "Install the engine"):
         buttons[name].click()
     assert asked == [("repair",), ("install", "cuda", "")]
     made._find.setText("repair")
