@@ -103,6 +103,6 @@ def importable(marker: str) -> bool:
 
 
 def test_every_name_has_a_version() -> None:
-    pinned = names("base.txt", "gym.txt", "llamacpp.txt", "mlx.txt")
+    pinned = names("base.txt", "gym.txt", "llamacpp.txt", "mlx.txt", "uv.txt")
     for file in ("pack.txt", "pack-mlx.txt"):
         assert names(file) <= pinned, file

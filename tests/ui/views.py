@@ -20,7 +20,7 @@ from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
-from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
+from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
 from app.swarm.identity.identity import node_name
@@ -256,7 +256,7 @@ def ruling(reason: Reason, **values: str) -> Ruling:
         values=values,
         dial="balanced",
         effort=EFFORTS[Dial.BALANCED],
-        energy=Energy(watts=14.0, month_kwh=1.8),
+        watts=14.0,
     )
 
 

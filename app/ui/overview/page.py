@@ -17,8 +17,8 @@ from app.ui.frame.frame import Actions, Page, add_pause_lengths
 from app.ui.install.engine import EngineCard, NewerEngine
 from app.ui.install.section import UpdateLine
 from app.ui.language.texts import ago, counted, number, percent, span, tr, translated
-from app.ui.overview.fish import Pond
-from app.ui.overview.note import NextCard, NoteLine
+from app.ui.overview.fish import Fish
+from app.ui.overview.what_next import NextCard
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
@@ -202,11 +202,9 @@ def _first_look(view: View) -> bool:
 
 SETTLED_S = 2 * 3600.0
 """Seconds after the very first start during which only necessary questions are asked."""
-_POND_FROM = 880
+_FISH_FROM = 880
 """Minimum width of the page in pixels that shows the fish; on a narrower page it would push the figures
 aside."""
-_AROUND = 110
-"""Pixels of margins and gaps in the title's line."""
 _HIGH = 780
 """Minimum height of the page in pixels that shows the day's figures below "what next"."""
 _LONGEST = 40
@@ -217,9 +215,8 @@ class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
         self._view, self._fresh = View(), True
-        self._note, self._device = NoteLine(theme, actions), Label("", "faint")
-        self._model = Label("", "chip")
-        for part in (self._note, self._device, self._model):
+        self._device, self._model = Label("", "faint"), Label("", "chip")
+        for part in (self._device, self._model):
             self.header.addWidget(part)
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
@@ -229,8 +226,8 @@ class Overview(Page):
         self._now = Now(theme, actions)
         self._next = NextCard(theme, actions)
         self._curve = Curve(theme, actions.models.result)
-        self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
-        self._curve.put_beside(self._pond)
+        self._fish = Fish(theme, lambda: actions.go("skills"))
+        self._curve.put_beside(self._fish)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = (
@@ -263,14 +260,12 @@ class Overview(Page):
         self._device.setVisible(not fresh)
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
-        self._power.tell("" if fresh else words.energy(view))
+        self._power.tell("" if fresh else words.power(view))
         if fresh:
-            self._note.hide()
             self._next.hide()
             return
         self._next.show_view(view)
-        self._note.show_view(view, now, quiet=not self._next.isHidden())
-        self._pond.show_view(view)
+        self._fish.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
@@ -284,12 +279,10 @@ class Overview(Page):
         self._fit()
 
     def _fit(self) -> None:
-        """Shows optional parts only if they fit: fish, note, and the day's figures beside a question."""
-        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        """Shows optional parts only if they fit: fish, and the day's figures beside a question."""
+        self._fish.setVisible(self.width() >= _FISH_FROM)
         if self._fresh:
             return
-        said = (self.title, self._device, self._model)
-        self._note.fit(self.width() - _AROUND - sum(one.sizeHint().width() for one in said))
         self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
 
     def _show_engine(self, view: View, lacking: bool) -> None:

@@ -1,37 +1,22 @@
-"""Notes on the overview, one at a time and each only once: a short line beside the title (a milestone, or the
-first race), and a card with suggestions when the curve has been flat. Both can be dismissed; the line moves
-nothing else and takes no focus."""
+"""The card "what next": suggestions, shown when the curve has been flat, until it is put away."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import msgspec
 
 from app.learning import flat
 from app.models.fit import FitVerdict
 from app.node.data.library import ModelEntry
-from app.node.history.milestones import Milestone
-from app.ui.frame.frame import Actions, open_milestone
+from app.ui.frame.frame import Actions
 from app.ui.language.texts import number, tr, translated
 from app.ui.theme import Theme
 from app.ui.view import model_words, words
-from app.ui.view.settings import Choices, DismissedNotes
+from app.ui.view.settings import WindowMemory
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Card, Elided, IconButton, Label, boxed, button, column, row
 
-RACE_AT, RACE_UNTIL = 20, 60
-"""Rounds between which a new model's race is offered."""
-FRESH_S = 24 * 3600.0
-"""Seconds during which a milestone may be announced."""
 AGAIN = 200
-"""Rounds after which the card "what next" is shown again if the curve is still flat."""
-
-
-Chosen = Choices | Mapping[str, Any]
-"""The window's settings, by key."""
+"""Rounds after which the card is shown again if the curve is still flat."""
 
 
 def training_id(view: View) -> str:
@@ -39,93 +24,11 @@ def training_id(view: View) -> str:
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
-def race_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
-    if view.skill:  # puzzles are what races
+def is_due(view: View, memory: WindowMemory) -> bool:
+    """Whether the curve of puzzles is flat and the card was not put away lately."""
+    if view.skill or not flat.has_plateaued(view.curve):
         return False
-    last = view.rounds[-1].round if view.rounds else 0
-    return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != training_id(view)
-
-
-def milestone(view: View, seen: DismissedNotes, choices: Chosen, now: float) -> Milestone | None:
-    """Returns the latest milestone if it was not announced yet, else None."""
-    last = view.milestones[-1] if view.milestones and choices["notes"] else None
-    return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
-
-
-def is_next_note_due(view: View, seen: DismissedNotes, choices: Chosen) -> bool:
-    """Whether the curve of puzzles is flat and the card "what next" was not dismissed lately."""
-    if view.skill or not choices["notes"] or not flat.has_plateaued(view.curve):
-        return False
-    last = view.curve[-1].round
-    return seen.next_of != training_id(view) or last >= seen.next_at + AGAIN
-
-
-_MIN = 90
-"""Minimum pixels of text."""
-
-
-class NoteLine(Card):
-    def __init__(self, theme: Theme, actions: Actions) -> None:
-        super().__init__("quiet")
-        self._actions, self._view = actions, View()
-        self._milestone: Milestone | None = None
-        self._due = False
-        self._said = Elided("", "strong")
-        self._act = button("", self._do, "flat")
-        self._away = IconButton(theme, "cross", tr("Put this away"))
-        self._away.clicked.connect(self._put_away)
-        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(12, 0, 2, 0), fill=0))
-        self.setMaximumHeight(36)
-        self.hide()
-
-    def fit(self, room: int) -> None:
-        """Limits the line to `room` pixels, or hides it if that leaves too few for the text."""
-        text = self._said.fontMetrics().horizontalAdvance(self._said.text())
-        beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
-        self.setFixedWidth(max(1, min(room, text + beside)))
-        self.setVisible(self._due and room >= beside + _MIN)
-
-    def show_view(self, view: View, now: float, quiet: bool = False) -> None:
-        """Shows the note that is due for this View; none if `quiet`, when the page asks something else."""
-        self._view = view
-        seen, choices = self._actions.choices.memory.seen, self._actions.choices
-        race = not quiet and race_due(view, seen, choices)
-        self._milestone = None if race or quiet else milestone(view, seen, choices, now)
-        self._due = race or self._milestone is not None
-        self.setVisible(self._due)
-        if race:
-            twenty = tr("Twenty rounds learned. Is it better than it was? Let both race.")
-            self._say(twenty, tr("Watch the race"))
-        elif self._milestone is not None:
-            self._say(words.milestone(self._milestone), tr("See the answers"))
-
-    def _say(self, sentence: str, act: str) -> None:
-        self._said.say(sentence)
-        self._act.setText(act)
-        self.setAccessibleName(sentence)
-
-    def _do(self) -> None:
-        one = self._milestone
-        act: Callable[[], None] = (
-            self._actions.race if one is None else lambda: open_milestone(one, self._actions)
-        )
-        self._put_away()
-        act()
-
-    def _put_away(self) -> None:
-        if self._milestone is None:
-            remember(self._actions, raced=training_id(self._view))
-        else:
-            remember(self._actions, told=self._milestone.at)
-        self._due = False
-        self.hide()
-
-
-def remember(actions: Actions, **fields: object) -> None:
-    """Saves that a note was dismissed, if the disk allows."""
-    memory = actions.choices.memory
-    with contextlib.suppress(OSError):
-        actions.choices.remember_window(seen=msgspec.structs.replace(memory.seen, **fields))
+    return memory.next_of != training_id(view) or view.curve[-1].round >= memory.next_at + AGAIN
 
 
 _LATELY = 50
@@ -159,7 +62,7 @@ class NextCard(Card):
         if self._told is not None and view.safe_round == self._told:
             return
         self._told = None
-        due = is_next_note_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        due = is_due(view, self._actions.choices.memory)
         if due and self.isHidden() and view.models is None:
             self._actions.models.refresh()
         self.setVisible(due)
@@ -186,7 +89,8 @@ class NextCard(Card):
 
     def _do(self, act: object) -> None:
         last = self._view.curve[-1].round if self._view.curve else 0
-        remember(self._actions, next_of=training_id(self._view), next_at=last)
+        with contextlib.suppress(OSError):  # then it is shown again in the next window
+            self._actions.choices.remember_window(next_of=training_id(self._view), next_at=last)
         self._told = None
         self.hide()
         if callable(act):
