@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from app.bench import BenchError, Tell
+from app.bench.harness import BenchError, Tell
 from app.bench.runs.beginning import BaseScore, base_rates
 from app.common import files
 from app.learning.placement import MIN_ANY
