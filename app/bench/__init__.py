@@ -9,7 +9,7 @@ from app.bench.harness import ROOT, BenchError, Tell, read_json_lines, warn_if_b
 
 __all__ = ["BENCHMARKS", "ROOT", "BenchError", "Tell", "read_json_lines", "warn_if_busy"]
 
-TESTS = {name: f"tests.bench.{name}" for name in ("gguf", "soak", "scale", "fuzz")}
+TESTS = {name: f"tests.bench.{name}" for name in ("soak", "scale", "fuzz")}
 """The module of each long-running test, by name. They are started like benchmarks, and only a source checkout
 has them."""
 
