@@ -5071,28 +5071,16 @@ answer: a*b</translation>
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours on weekdays</source>
-   <translation>Zeiten unter der Woche</translation>
+   <source>Hours</source>
+   <translation>Zeiten</translation>
   </message>
   <message>
-   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
-   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
+   <source>When it may learn, every day. A night may end on the next morning.</source>
+   <translation>Wann es lernen darf, jeden Tag. Eine Nacht darf am nächsten Morgen enden.</translation>
   </message>
   <message>
-   <source>schedule hours weekday night day time plan</source>
-   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
-  </message>
-  <message>
-   <source>Hours on weekends</source>
-   <translation>Zeiten am Wochenende</translation>
-  </message>
-  <message>
-   <source>When it may learn on Saturday and Sunday.</source>
-   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
-  </message>
-  <message>
-   <source>schedule hours weekend saturday sunday night day time plan</source>
-   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
+   <source>schedule hours night day time plan</source>
+   <translation>zeitplan stunden nacht tag uhrzeit plan</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -6839,16 +6827,16 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
-   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
+   <source>Learning hours are now the same every day.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
   </message>
   <message>
    <source>Check them in Settings.</source>
    <translation>Sieh sie in den Einstellungen nach.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
   </message>
   <message>
    <source>{label} must be {wanted}.</source>
@@ -9835,8 +9823,8 @@ answer: a*b</translation>
    <translation>installier Shoal neu</translation>
   </message>
   <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
-   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
+   <source>Learning hours are now the same every day. Check them in Settings.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>
