@@ -30,7 +30,6 @@ BENCHMARKS = {
     "serve": "app.bench.runs.serve",
     "puzzles": "app.bench.runs.puzzles",
     "poison": "app.bench.runs.poison",
-    "lessons": "app.bench.runs.lessons",
     "spread": "app.bench.runs.spread",
     "skill": "app.bench.runs.skill",
     **(TESTS if ROOT.joinpath("tests").is_dir() else {}),

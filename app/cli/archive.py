@@ -75,6 +75,7 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
     from app.node.swarm.imported import own_groups
     from app.swarm.identity.storage import open_identity
     from app.swarm.intake import archive
+    from app.swarm.wire.limits import RELAY_FILE
 
     lines: list[archive.ArchivedGroup] = []
     if state is not None:
@@ -83,7 +84,7 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
         kept = asyncio.run(open_identity(place))
         lines += own_groups(newest, history.model_of(newest), kept.identity)
     for relay in sorted(place.glob("relay/*")) if state is None else ():
-        if any(relay.glob("archive-*.sqlite3")):
+        if (relay / RELAY_FILE).exists():
             lines += archive.read_relay_archive(relay)
     if not lines:
         raise archive.ArchiveError(

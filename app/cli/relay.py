@@ -11,10 +11,8 @@ import re
 import secrets
 import signal
 import sys
-import time
 import urllib.parse
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,7 +23,7 @@ from app.common.process.control import when_input_closes
 from app.common.text import bounded_integer
 
 if TYPE_CHECKING:
-    from app.relay.store.archive import Archive
+    from app.relay.store.backing import Backing
 
 SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
@@ -91,11 +89,10 @@ def main(args: argparse.Namespace) -> int:
     if args.order is not None:
         return _operator.send_command(args)
     from app.relay.access import AccessSetupError
-    from app.relay.broker.journal import Journal
     from app.relay.page import teacher
     from app.relay.server.serving import serve
     from app.relay.session.shared import RelayState
-    from app.relay.store.backplane import Backplane, BackplaneError
+    from app.relay.store.backing import StoreError
 
     if args.backplane == NATS and args.state is None:
         raise WrongUsage("A nats-server of its own keeps its files under --state DIR: name one.")
@@ -117,25 +114,13 @@ def main(args: argparse.Namespace) -> int:
     announcing: set[asyncio.Task[None]] = set()
 
     def open_state() -> RelayState:
-        backplane: Backplane | None = None
-        if args.backplane == NATS:
-            from app.relay.broker.jetstream import embedded_backplane
-
-            backplane = embedded_backplane(args.state / NATS, joining.swarm)
-        elif args.backplane:
-            from app.relay.broker.jetstream import JetStream
-
-            backplane = JetStream(args.backplane, joining.swarm)
-        elif args.state is not None:
-            backplane = Journal(args.state, joining.swarm)
         return RelayState(
             seed,
             joining.swarm,
             secrets.token_hex(8),
             pow_bits=joining.pow_bits,
             access=joining.access,
-            backplane=backplane,
-            archive=_archive(args, joining.swarm),
+            backing=_backing(args, joining.swarm),
             classroom=args.classroom,
             handout=handout,
         )
@@ -169,7 +154,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         args.port = _port(host, args.port)
         asyncio.run(serve(host, args.port, open_state, opened, rules))
-    except BackplaneError as error:
+    except StoreError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -219,13 +204,20 @@ def _handout(args: argparse.Namespace) -> str:
     return content
 
 
-def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
-    """Opens the archive. Raises BackplaneError."""
-    if args.state is None or not args.archive:
-        return None
-    from app.relay.store.archive import Archive
+def _backing(args: argparse.Namespace, swarm: str) -> Backing | None:
+    """Opens what the relay keeps its groups in; None for memory. Raises StoreError."""
+    file = None
+    if args.state is not None and (args.archive or not args.backplane):
+        from app.relay.store.sqlite import SQLite
 
-    return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+        file = SQLite(args.state, swarm, archive=args.archive << 20)
+    if not args.backplane:
+        return file
+    from app.relay.store.jetstream import JetStream, embedded_jetstream
+
+    if args.backplane == NATS:
+        return embedded_jetstream(args.state / NATS, swarm, file)
+    return JetStream(args.backplane, swarm, day=file)
 
 
 def _port(host: str, wanted: int | None) -> int:
@@ -260,7 +252,7 @@ def _servers(text: str) -> tuple[str, ...] | str:
         return ()
     if text == NATS:
         return NATS
-    from app.relay.broker.jetstream import servers
+    from app.relay.store.jetstream import servers
 
     try:
         return servers(text)

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import msgspec
 
 from app.relay.standing import MIN_WEIGHT, Ban, Source, Standings
-from app.relay.store.backplane import Unavailable
-from app.relay.store.window import Window
+from app.relay.store.backing import Unavailable
+from app.relay.store.store import Store
 from app.sapo.questions import QuestionError, UnsoundQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, score_group
 from app.swarm.wire.body import Envelope, unseal
@@ -64,11 +64,10 @@ class CheckedRelay(Protocol):
     """The parts of a relay that checks need."""
 
     swarm: str
-    window: Window
+    store: Store
     standings: Standings
 
     async def ban(self, source: Source, ban: Ban) -> None: ...
-    async def drop(self, id: bytes) -> None: ...
 
 
 def rescore(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
@@ -163,11 +162,11 @@ class Checker:
         """Records a report against the group `id`: its author becomes more suspect, and with the reason
         bad_reward the group is queued for a check. A report known to be wrong lowers the standing of
         `reporter`."""
-        standings, group = self._state.standings, self._state.window.find(id)
+        standings, group = self._state.standings, self._state.store.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= MIN_WEIGHT:
             return
         if reason == "bad_sig" or (reason == "bad_reward" and id in self._honest):
-            standings.wrong_report(reporter)
+            standings.record_wrong_report(reporter)
             return
         standings.report(reporter, group.key)
         if reason != "bad_reward":
@@ -217,7 +216,7 @@ class Checker:
         if id is None:
             return
         reporters = self._reporters.pop(id, set())
-        group = self._state.window.find(id)
+        group = self._state.store.window.find(id)
         if group is None or id in self._honest:
             return
         if self._sandbox is None:
@@ -244,9 +243,9 @@ class Checker:
             if len(self._honest) > _KNOWN:
                 self._honest.popitem(last=False)
             for reporter in reporters:
-                standings.wrong_report(reporter)
+                standings.record_wrong_report(reporter)
             return
-        await _try(self._state.drop(id))
+        await _try(self._state.store.drop(id))
         if finding is not CheckResult.UNMADE:
             ban = standings.false_claim(key)
             if ban is not None:
@@ -259,7 +258,7 @@ class Checker:
 
 
 async def _try(action: Coroutine[Any, Any, None]) -> None:
-    """Awaits an action of the backplane, ignoring Unavailable: this relay has already acted, and other relays
+    """Awaits an action of the store, ignoring Unavailable: this relay has already acted, and other relays
     find out by their own checks."""
     with suppress(Unavailable):
         await action

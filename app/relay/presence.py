@@ -295,8 +295,7 @@ class GroupsPerHour:
 
 class RelayCounters:
     """Counters since the start: frames' bytes in both directions, samples answered and groups in them, sign-ins
-    by result, connections refused or ended by reason, groups that waited for the backplane and their total wait
-    in seconds."""
+    by result, connections refused or ended by reason."""
 
     __slots__ = (
         "bytes_in",
@@ -307,8 +306,6 @@ class RelayCounters:
         "samples",
         "sign_ins",
         "started",
-        "waited",
-        "waited_s",
     )
 
     def __init__(self, clock: Clock) -> None:
@@ -317,8 +314,6 @@ class RelayCounters:
         self.bytes_out = 0
         self.samples = 0
         self.items = 0
-        self.waited = 0
-        self.waited_s = 0.0
         self.sign_ins: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
         self.hour = GroupsPerHour(clock)

@@ -273,7 +273,7 @@ class Standings:
         if reporter != key and self.bans.of(reporter, self._clock()) is None:
             self._set(key, after_report(self.of(key), self.of(reporter)))
 
-    def wrong_report(self, reporter: bytes) -> None:
+    def record_wrong_report(self, reporter: bytes) -> None:
         self._set(reporter, after_wrong_report(self.of(reporter)))
 
     def verdict(self, key: bytes, address: str) -> Verdict:

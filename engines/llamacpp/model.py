@@ -1,7 +1,10 @@
 """A GGUF model in llama.cpp, an adapter on it, and a context that reads batches of tokens.
 
 Each row is a sequence id with its own KV stream (`kv_unified` off): in a shared stream, rows of different
-questions would attend over each other's cells, which was measured twice as slow."""
+questions would attend over each other's cells, which was measured twice as slow.
+
+The library's functions report failure by a pointer that is NULL yet not None, so every pointer is tested as a
+bool. What it says while it fails is kept for the log."""
 
 from __future__ import annotations
 
@@ -21,11 +24,6 @@ from numpy.typing import NDArray
 from engines.contract import AdapterError, EngineError, progress
 from engines.facts import FEATURES, ISA, features, forced_instruction_set
 from engines.remedy import command, installed, packed, repair
-
-# llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
-#
-# Its functions report failure by a pointer that is NULL yet not None, so every pointer is tested as a bool.
-# What it says while it fails is kept for the log.
 
 PROCESSOR = "shoal-llamacpp.processor"
 """File in the Python environment with the processor features for which app.install.launcher.optional built

@@ -475,10 +475,6 @@
    <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
   </message>
   <message>
-   <source>Put it in another folder or on another disk</source>
-   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
-  </message>
-  <message>
    <source>Installation of the engine</source>
    <translation>Installation der Engine</translation>
   </message>
@@ -507,10 +503,6 @@
    <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Other place …</source>
-   <translation>Anderer Ort …</translation>
-  </message>
-  <message>
    <source>Looking for the right engine.</source>
    <translation>Sucht die passende Engine.</translation>
   </message>
@@ -519,20 +511,8 @@
    <translation>Engine</translation>
   </message>
   <message>
-   <source>Where to put the engine</source>
-   <translation>Wohin die Engine soll</translation>
-  </message>
-  <message>
    <source>The folder with the engine's files</source>
    <translation>Der Ordner mit den Dateien der Engine</translation>
-  </message>
-  <message>
-   <source>One folder</source>
-   <translation>Ein Ordner</translation>
-  </message>
-  <message>
-   <source>holds all of it; delete it any time</source>
-   <translation>enthält alles; du kannst ihn jederzeit löschen</translation>
   </message>
   <message>
    <source>Install it</source>
@@ -545,10 +525,6 @@
   <message>
    <source>{n} %</source>
    <translation>{n} %</translation>
-  </message>
-  <message>
-   <source>It goes into {folder}</source>
-   <translation>Sie kommt nach {folder}</translation>
   </message>
   <message>
    <source>{what}: {line}</source>
@@ -565,10 +541,6 @@
   <message>
    <source>It stopped halfway. Nothing is lost: try again.</source>
    <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>That folder doesn't work ({why}). Pick another one.</source>
-   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
   </message>
   <message>
    <source>The engine isn't installed</source>
@@ -611,14 +583,6 @@
    <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
-   <source>Go back to the previous one</source>
-   <translation>Zur vorherigen zurück</translation>
-  </message>
-  <message>
    <source>Remove …</source>
    <translation>Entfernen …</translation>
   </message>
@@ -639,28 +603,8 @@
    <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Only the one before</source>
-   <translation>Nur die vorherige</translation>
-  </message>
-  <message>
    <source>Remove the engine</source>
    <translation>Engine entfernen</translation>
-  </message>
-  <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
   </message>
   <message>
    <source>Open its page</source>
@@ -691,10 +635,6 @@
    <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
    <source>of {day}</source>
    <translation>vom {day}</translation>
   </message>
@@ -703,36 +643,24 @@
    <translation>Arbeit an der Engine</translation>
   </message>
   <message>
-   <source>Checks every file and sets the engine up again</source>
-   <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
+   <source>Downloads the engine again and sets it up from the start</source>
+   <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
   </message>
   <message>
    <source>No engine is installed. Learning needs one.</source>
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
-   <source>Previous engine, kept: {title}</source>
-   <translation>Vorherige Engine, aufgehoben: {title}</translation>
-  </message>
-  <message>
    <source>{n} %  ·  {line}</source>
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
   </message>
   <message>
-   <source>Try again</source>
-   <translation>Noch einmal</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
+   <source>Download it from its page. What your model learned stays.</source>
+   <translation>Lade sie von ihrer Seite herunter. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
@@ -741,18 +669,6 @@
   <message>
    <source>Check for updates once a day?</source>
    <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
    <source>That didn't work. The log in Settings says why.</source>
@@ -974,6 +890,10 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -1031,6 +951,10 @@
   <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>downloaded</source>
@@ -1315,6 +1239,10 @@
   <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -2323,8 +2251,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with the passphrase or its recovery words:</source>
-   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet. Stell ihn einmal mit der Passphrase oder den Wiederherstellungswörtern wieder her:</translation>
+   <source>This name's key is locked with a passphrase. Restore it once with its recovery words:</source>
+   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert. Stell ihn einmal mit seinen Wiederherstellungswörtern wieder her:</translation>
   </message>
   <message>
    <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
@@ -3459,12 +3387,8 @@ answer: a*b</translation>
    <translation>Gesehen</translation>
   </message>
   <message>
-   <source>put it elsewhere</source>
-   <translation>leg sie anderswohin</translation>
-  </message>
-  <message>
-   <source>{much} {come}. {disk} {meanwhile}.</source>
-   <translation>{much} {come}. {disk} {meanwhile}.</translation>
+   <source>{size} of disk space needed meanwhile; {free} free.</source>
+   <translation>Braucht solange {size} Speicherplatz; {free} sind frei.</translation>
   </message>
   <message>
    <source>Not enough disk space: {size} more needed.</source>
@@ -3511,16 +3435,12 @@ answer: a*b</translation>
    <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
-   <source>to download, once; nothing of yours is sent</source>
-   <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
-  </message>
-  <message>
-   <source>of disk space needed meanwhile; {free} free</source>
-   <translation>Platz dabei gebraucht; {free} frei</translation>
-  </message>
-  <message>
    <source>Shoal asks for its size first, and downloads only if it fits.</source>
    <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
+  </message>
+  <message>
+   <source>Nothing to download: it came with Shoal.</source>
+   <translation>Nichts herunterzuladen: Sie kam mit Shoal.</translation>
   </message>
   <message>
    <source>Resume installation</source>
@@ -3551,24 +3471,12 @@ answer: a*b</translation>
    <translation>Zum Lernen braucht es sie, aber sie startet nicht. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Looking at what's there</source>
-   <translation>Sieht nach, was da ist</translation>
-  </message>
-  <message>
    <source>Setting it up</source>
    <translation>Richtet sie ein</translation>
   </message>
   <message>
-   <source>Unpacking it</source>
-   <translation>Entpackt sie</translation>
-  </message>
-  <message>
    <source>Checking that it loads</source>
    <translation>Prüft, ob sie sich laden lässt</translation>
-  </message>
-  <message>
-   <source>Switching to it</source>
-   <translation>Stellt auf sie um</translation>
   </message>
   <message>
    <source>Beginning</source>
@@ -3583,12 +3491,12 @@ answer: a*b</translation>
    <translation>Python {version}</translation>
   </message>
   <message>
-   <source>nothing to download: it came with Shoal</source>
-   <translation>nichts zu laden: Sie kam mit Shoal</translation>
+   <source>{size} to download; {have} already here.</source>
+   <translation>{size} herunterzuladen; {have} sind schon da.</translation>
   </message>
   <message>
-   <source>to download; {have} already here</source>
-   <translation>zu laden; {have} schon da</translation>
+   <source>{size} to download, once; nothing of yours is sent.</source>
+   <translation>{size} herunterzuladen, einmal; von dir wird nichts gesendet.</translation>
   </message>
   <message>
    <source>Reading its files</source>
@@ -3605,10 +3513,6 @@ answer: a*b</translation>
   <message>
    <source>Repairing the engine</source>
    <translation>Engine wird repariert</translation>
-  </message>
-  <message>
-   <source>Going back to the previous engine</source>
-   <translation>Geht zur vorherigen Engine zurück</translation>
   </message>
   <message>
    <source>Removing the engine</source>
@@ -3910,6 +3814,18 @@ answer: a*b</translation>
   <message>
    <source>download hub hugging face endpoint proxy</source>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
+  </message>
+  <message>
+   <source>Other pages that may ask your model</source>
+   <translation>Andere Seiten, die dein Modell fragen dürfen</translation>
+  </message>
+  <message>
+   <source>Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use your model.</source>
+   <translation>Programme, die Webseiten zeigen, zum Beispiel app://obsidian.md. Gilt, sobald du Programmen dein Modell das nächste Mal freigibst.</translation>
+  </message>
+  <message>
+   <source>origin cors extension browser endpoint server docker program</source>
+   <translation>origin cors erweiterung browser schnittstelle server docker programm</translation>
   </message>
   <message>
    <source>Window</source>
@@ -7143,6 +7059,46 @@ answer: a*b</translation>
    <translation>git pull holt, was neu ist; dann starte {remedy} noch einmal.</translation>
   </message>
   <message>
+   <source>Setting up the engine.</source>
+   <translation>Richtet die Engine ein.</translation>
+  </message>
+  <message>
+   <source>Checking that the engine loads.</source>
+   <translation>Prüft, ob die Engine lädt.</translation>
+  </message>
+  <message>
+   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
+   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>There is no engine {pack} here: {listed} names the one that is.</source>
+   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da ist.</translation>
+  </message>
+  <message>
+   <source>{root} can't be deleted:</source>
+   <translation>{root} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>quit what uses it, then try again.</source>
+   <translation>Beende, was es benutzt, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{title} is in use.</source>
+   <translation>{title} ist in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>An earlier installation is still coming to its end.</source>
+   <translation>Eine frühere Installation geht noch zu Ende.</translation>
+  </message>
+  <message>
+   <source>{file} isn't in {beside}:</source>
+   <translation>{file} ist nicht in {beside}:</translation>
+  </message>
+  <message>
+   <source>copy all files of the pack there, then try again.</source>
+   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -7211,14 +7167,6 @@ answer: a*b</translation>
    <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
   </message>
   <message>
-   <source>An engine is being installed or removed by another process:</source>
-   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
-  </message>
-  <message>
-   <source>wait for it, then try again.</source>
-   <translation>Warte darauf, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
    <source>The engine isn't installed:</source>
    <translation>Die Engine ist nicht installiert:</translation>
   </message>
@@ -7227,32 +7175,12 @@ answer: a*b</translation>
    <translation>Öffne Shoals Fenster oder führ {remedy} aus.</translation>
   </message>
   <message>
-   <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
-   <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+   <source>An engine is being installed or removed by another process:</source>
+   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
   </message>
   <message>
-   <source>The engine is damaged:</source>
-   <translation>Die Engine ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>repair it, or install it again.</source>
-   <translation>Reparier sie oder installier sie neu.</translation>
-  </message>
-  <message>
-   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
-   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
-  </message>
-  <message>
-   <source>move Shoal into Applications, open it there, then try again.</source>
-   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} can't make virtual environments:</source>
-   <translation>{path} kann keine virtuellen Umgebungen anlegen:</translation>
-  </message>
-  <message>
-   <source>install what it needs for that, on Debian and Ubuntu with `sudo apt-get install python{version}-venv`, then try again.</source>
-   <translation>Installiere, was dafür fehlt, auf Debian und Ubuntu mit `sudo apt-get install python{version}-venv`, dann versuch es noch einmal.</translation>
+   <source>wait for it, then try again.</source>
+   <translation>Warte darauf, dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>The engine is in place but doesn't load ({said}):</source>
@@ -7263,6 +7191,18 @@ answer: a*b</translation>
    <translation>Reparier sie mit {remedy} oder installier sie neu.</translation>
   </message>
   <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>{title} needs a 64-bit Python {pythons}; this computer has none: {advice}, then try again.</source>
+   <translation>{title} braucht ein 64-Bit-Python {pythons}; auf diesem Computer ist keins: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>This system is older than the engine needs ({said}):</source>
    <translation>Dieses System ist älter, als die Engine braucht ({said}):</translation>
   </message>
@@ -7271,136 +7211,32 @@ answer: a*b</translation>
    <translation>Aktualisiere es, oder benutz Shoal auf einem neueren.</translation>
   </message>
   <message>
+   <source>{name} holds no uv for this computer:</source>
+   <translation>{name} enthält kein uv für diesen Computer:</translation>
+  </message>
+  <message>
+   <source>take the pack for this one.</source>
+   <translation>Nimm das Paket für diesen.</translation>
+  </message>
+  <message>
+   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
+   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
+  </message>
+  <message>
+   <source>move Shoal into Applications, open it there, then try again.</source>
+   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine could not be set up ({last}).</source>
+   <translation>Die Engine ließ sich nicht einrichten ({last}).</translation>
+  </message>
+  <message>
    <source>{command} doesn't start ({strerror}):</source>
    <translation>{command} startet nicht ({strerror}):</translation>
   </message>
   <message>
    <source>repair the installation of Shoal.</source>
    <translation>Reparier die Installation von Shoal.</translation>
-  </message>
-  <message>
-   <source>Looking whether there is room on the disk.</source>
-   <translation>Sieht nach, ob auf der Platte Platz ist.</translation>
-  </message>
-  <message>
-   <source>Looking at what is here already.</source>
-   <translation>Sieht nach, was schon da ist.</translation>
-  </message>
-  <message>
-   <source>The engine is unpacked.</source>
-   <translation>Die Engine ist entpackt.</translation>
-  </message>
-  <message>
-   <source>{name} is in use.</source>
-   <translation>{name} ist in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Looking at the engine that is installed.</source>
-   <translation>Prüft die installierte Engine.</translation>
-  </message>
-  <message>
-   <source>{previous} is in use again.</source>
-   <translation>{previous} ist wieder in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Making an environment with Python {version}.</source>
-   <translation>Richtet eine Umgebung mit Python {version} ein.</translation>
-  </message>
-  <message>
-   <source>Checking that the engine loads.</source>
-   <translation>Prüft, ob die Engine lädt.</translation>
-  </message>
-  <message>
-   <source>Taking the engine into use.</source>
-   <translation>Nimmt die Engine in Betrieb.</translation>
-  </message>
-  <message>
-   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
-   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>free up some space, or name another folder with SHOAL_PACKS, then try again.</source>
-   <translation>Schaff etwas Platz oder leg sie anderswohin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The engine needs {missing} more on the disk that holds {root}, and {there} are free:</source>
-   <translation>Die Engine braucht noch {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>Unpacking the engine.</source>
-   <translation>Entpackt die Engine.</translation>
-  </message>
-  <message>
-   <source>There is no engine to repair:</source>
-   <translation>Es gibt keine Engine zum Reparieren:</translation>
-  </message>
-  <message>
-   <source>install one with {remedy}.</source>
-   <translation>Installiere eine mit {remedy}.</translation>
-  </message>
-  <message>
-   <source>The engine is whole; nothing had to be repaired.</source>
-   <translation>Die Engine ist heil; nichts war zu reparieren.</translation>
-  </message>
-  <message>
-   <source>There is no earlier engine to go back to:</source>
-   <translation>Es gibt keine frühere Engine:</translation>
-  </message>
-  <message>
-   <source>only one was installed so far.</source>
-   <translation>Bisher war nur eine installiert.</translation>
-  </message>
-  <message>
-   <source>The engine before this one can't be used ({fault}):</source>
-   <translation>Die vorherige Engine ist nicht brauchbar ({fault}):</translation>
-  </message>
-  <message>
-   <source>repair the one in use instead.</source>
-   <translation>Reparier stattdessen die jetzige.</translation>
-  </message>
-  <message>
-   <source>There is no engine {pack} here: {listed} names those that are.</source>
-   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da sind.</translation>
-  </message>
-  <message>
-   <source>An earlier installation is still coming to its end.</source>
-   <translation>Eine frühere Installation geht noch zu Ende.</translation>
-  </message>
-  <message>
-   <source>{file} isn't what its name says:</source>
-   <translation>{file} ist nicht, was der Name sagt:</translation>
-  </message>
-  <message>
-   <source>copy or download it again.</source>
-   <translation>Kopier oder lade es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} is damaged or another file than the manifest names:</source>
-   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{name} isn't in {folder}:</source>
-   <translation>{name} ist nicht in {folder}:</translation>
-  </message>
-  <message>
-   <source>copy all files of the pack there, then try again.</source>
-   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{file} holds a file that no wheel may hold ({name}):</source>
-   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
-  </message>
-  <message>
-   <source>don't use it.</source>
-   <translation>Benutz es nicht.</translation>
-  </message>
-  <message>
-   <source>{file} would write over {name} of another package:</source>
-   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
-  </message>
-  <message>
-   <source>report this pack.</source>
-   <translation>Melde dieses Paket.</translation>
   </message>
   <message>
    <source>{filename} can't be read ({strerror}):</source>
@@ -7417,18 +7253,6 @@ answer: a*b</translation>
   <message>
    <source>look where you got this Shoal.</source>
    <translation>schau dort nach, wo du dieses Shoal herhast.</translation>
-  </message>
-  <message>
-   <source>Another Shoal is downloading or installing the new version:</source>
-   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
-  </message>
-  <message>
-   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
-   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
-  </message>
-  <message>
-   <source>Version {version} isn't made for this kind of installation: {page}.</source>
-   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
   </message>
   <message>
    <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
@@ -7463,132 +7287,12 @@ answer: a*b</translation>
    <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
-   <source>{file} is no name of a {form}</source>
-   <translation>{file} ist kein Name für {form}</translation>
-  </message>
-  <message>
    <source>The list of new versions can't be understood ({error}):</source>
    <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
   </message>
   <message>
    <source>download the newest Shoal where you got this one.</source>
    <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
-  </message>
-  <message>
-   <source>The system asks for your password, then installs it.</source>
-   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
-  </message>
-  <message>
-   <source>The system's package manager refused ({last}):</source>
-   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
-  </message>
-  <message>
-   <source>try {command} in a terminal.</source>
-   <translation>Versuch {command} in einem Terminal.</translation>
-  </message>
-  <message>
-   <source>The new version takes the place of this one.</source>
-   <translation>Die neue Version tritt an die Stelle dieser.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
-   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
-  </message>
-  <message>
-   <source>This system doesn't let Shoal ask for its owner's password:</source>
-   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
-  </message>
-  <message>
-   <source>install it with {command}</source>
-   <translation>Installier sie mit {command}</translation>
-  </message>
-  <message>
-   <source>Nothing was installed:</source>
-   <translation>Nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>the system's question for the password wasn't answered.</source>
-   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
-  </message>
-  <message>
-   <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
-  </message>
-  <message>
-   <source>Download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>It is installed; the version before is kept as {previous}.</source>
-   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
-  </message>
-  <message>
-   <source>{path} is for Windows:</source>
-   <translation>{path} ist für Windows:</translation>
-  </message>
-  <message>
-   <source>open it there.</source>
-   <translation>Öffne es dort.</translation>
-  </message>
-  <message>
-   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
-   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
-  </message>
-  <message>
-   <source>{file} isn't there any more:</source>
-   <translation>{file} ist nicht mehr da:</translation>
-  </message>
-  <message>
-   <source>look for new versions again, then download it.</source>
-   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
-  </message>
-  <message>
-   <source>{filename} isn't there:</source>
-   <translation>{filename} fehlt:</translation>
-  </message>
-  <message>
-   <source>copy all files of the release beside the list.</source>
-   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
-  </message>
-  <message>
-   <source>{path} isn't what was downloaded any more:</source>
-   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
-  </message>
-  <message>
-   <source>download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>Shoal installs nothing as root:</source>
-   <translation>Shoal installiert nichts als root:</translation>
-  </message>
-  <message>
-   <source>install it yourself with {command}</source>
-   <translation>Installier es selbst mit {command}</translation>
-  </message>
-  <message>
-   <source>It is installed.</source>
-   <translation>Sie ist installiert.</translation>
-  </message>
-  <message>
-   <source>It is installed already.</source>
-   <translation>Sie ist schon installiert.</translation>
-  </message>
-  <message>
-   <source>{command} can't be started ({strerror}):</source>
-   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
-  </message>
-  <message>
-   <source>open the file yourself, {command2}.</source>
-   <translation>Öffne die Datei selbst, {command2}.</translation>
-  </message>
-  <message>
-   <source>{fresh} couldn't be written as it should:</source>
-   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
-  </message>
-  <message>
-   <source>Drag Shoal into the folder Applications, then open it from there.</source>
-   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
   </message>
   <message>
    <source>The outbox can't be written ({error}):</source>
@@ -7955,14 +7659,6 @@ answer: a*b</translation>
    <translation>verschieb Shoals Daten auf eine eigene Platte.</translation>
   </message>
   <message>
-   <source>The key can't be kept in {folder} ({why}).</source>
-   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
-  </message>
-  <message>
-   <source>This name lasts until the node ends.</source>
-   <translation>Dieser Name gilt, bis Shoal endet.</translation>
-  </message>
-  <message>
    <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
    <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
   </message>
@@ -7979,14 +7675,6 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
   </message>
   <message>
-   <source>There is no key under a passphrase here.</source>
-   <translation>Hier gibt es keinen Schlüssel mit Passphrase.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
    <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
    <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
   </message>
@@ -7995,8 +7683,8 @@ answer: a*b</translation>
    <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
   </message>
   <message>
-   <source>enter the recovery words of {name}.</source>
-   <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
+   <source>enter the recovery words.</source>
+   <translation>gib die Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>{path} isn't there: {enter}</source>
@@ -8043,8 +7731,8 @@ answer: a*b</translation>
    <translation>nenne den Ordner, den --state genannt hat.</translation>
   </message>
   <message>
-   <source>{name} can't be read ({error}):</source>
-   <translation>{name} lässt sich nicht lesen ({error}):</translation>
+   <source>{RELAY_FILE} can't be read ({error}):</source>
+   <translation>{RELAY_FILE} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
@@ -8953,6 +8641,10 @@ answer: a*b</translation>
   <message>
    <source>{name} has {target} in another shape than its header says:</source>
    <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
+  </message>
+  <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
   </message>
   <message>
    <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>

@@ -24,7 +24,7 @@ from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, machine_description
 from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import bounded_integer
-from app.relay.broker import embedded
+from app.relay.store import embedded
 from app.swarm.wire.frames import to_frame
 from tests.relay.natsserver import Cluster
 

@@ -19,8 +19,8 @@ import msgspec
 
 from app.bench import Tell
 from app.common.text import bounded_integer
-from app.relay.broker.jetstream import SHARDS
 from app.relay.session.sampling import Sampler
+from app.relay.store.jetstream import SHARDS
 from app.relay.store.turns import SampleQuery
 from app.relay.store.window import Window, WindowLimits
 

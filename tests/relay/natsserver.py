@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
-from app.relay.broker import embedded
+from app.relay.store import embedded
 
 PATIENCE = 240.0
 

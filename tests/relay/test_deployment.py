@@ -19,8 +19,8 @@ import yaml
 from app.cli import relay
 from app.cli.__main__ import Parser
 from tests.relay import debian
-from tests.relay.broker.test_kills import Crew, windows_hold
 from tests.relay.natsserver import Server, free_ports, program
+from tests.relay.store.test_kills import Crew, windows_hold
 from tests.swarm.relays import Relay
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_systemd_reads_its_unit_and_the_relay_its_options(tmp_path: Path) -> Non
 LOADED = """
 import sys
 import app.cli.relay, app.relay.server.serving, app.relay.server.metrics
-import app.relay.broker.jetstream, app.relay.broker.journal
+import app.relay.store.jetstream, app.relay.store.sqlite
 import app.swarm.invite.discovery
 from app.sapo.families import FAMILIES
 from app.sapo.questions import draw

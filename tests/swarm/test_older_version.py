@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 from random import Random
 
-from app.relay.store.archive import Archive
+from app.relay.store.sqlite import SQLite
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
@@ -19,6 +19,7 @@ from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import task_of
 from app.swarm.wire.frames import decode_envelope, from_client
+from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import Pub, WantedQuestions
 from tests.swarm.cases import ANN, NOW_MS, SWARM, question
 
@@ -52,9 +53,11 @@ def test_groups_of_an_older_archive_are_refused_with_their_reason(tmp_path: Path
     restore("archive.sql", tmp_path / f"archive-{SWARM}.sqlite3")
 
     async def recalled() -> list[bytes]:
-        archive = Archive(tmp_path, SWARM, 1 << 24, lambda: NOW_MS / 1000, Random(7))
-        found = await archive.sample([WantedQuestions(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
-        await archive.close()
+        file = SQLite(tmp_path, SWARM, archive=1 << 24, wall=lambda: NOW_MS / 1000)
+        await file.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
+        assert [path.name for path in tmp_path.glob("*.sqlite3")] == [RELAY_FILE], "the old file is taken over"
+        found = await file.recall([WantedQuestions(family="gcd", level=0)], 8, ANN.key, lambda key: 1.0)
+        await file.close()
         return [one.raw for one in found]
 
     raws = asyncio.run(recalled())

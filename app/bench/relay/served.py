@@ -5,7 +5,7 @@
 `relay` is the relay's own server and state with every quota lifted, because the load comes from one address and
 sends an hour's amount per minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with
 prepared bytes, the lower bound for a server; `least` also checks hash and signature of published groups, the
-lower bound for a relay. With NATS servers, the relay uses them as its backplane.
+lower bound for a relay. With NATS servers, the relay keeps its groups there.
 
 The first line of output is JSON with the URL. A line `know N` on standard input gives the keys 0 to N - 1
 standing, as if they had passed probation, and is answered `known`; the end of the input ends the process."""
@@ -35,13 +35,13 @@ from app.bench import BenchError
 from app.bench.relay.joining import SWARM, key_of, publish_frames
 from app.common.rate import Rate
 from app.common.signing import verifies
-from app.relay.broker.jetstream import JetStream
 from app.relay.limits import QuotaBuckets
 from app.relay.server import masked
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.store.jetstream import JetStream
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
 
@@ -121,8 +121,8 @@ async def _relay(nats: Sequence[str]) -> None:
     def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
         quotas = QuotaBuckets(asyncio.get_running_loop().time, kinds, kinds)
-        backplane = JetStream(tuple(nats), SWARM) if nats else None
-        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas, backplane=backplane))
+        backing = JetStream(tuple(nats), SWARM) if nats else None
+        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas, backing=backing))
         return states[0]
 
     def know(keys: int) -> None:

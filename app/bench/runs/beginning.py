@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.lab.plan import group_of
-from app.lab.starter.corpus import headroom
+from app.lab.statistics import average
 from app.models.shelf import locate
 from app.node.round.placing import examples_that_fit
 from app.sapo.asking import BRIEF, TAGGED, Example, messages
@@ -66,18 +66,16 @@ def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: S
     )
     prompts = [messages(one.text, way, shown) for one in asked]
     groups = engine.sample(prompts, ANSWERS, max_tokens, _SEED)
-    found = headroom(
-        [
-            score_group(sandbox, group_of(one.coordinates, completions_G, model))
-            for one, completions_G in zip(asked, groups, strict=True)
-        ]
-    )
+    rewards_PG = [
+        score_group(sandbox, group_of(one.coordinates, completions_G, model)).rewards_G
+        for one, completions_G in zip(asked, groups, strict=True)
+    ]
     return BaseScore(
         model=model,
         family=name,
-        questions=found.questions,
-        pass_at_1=found.pass_at_1,
-        any_of_8=found.pass_at_8,
+        questions=len(rewards_PG),
+        pass_at_1=average([reward for rewards_G in rewards_PG for reward in rewards_G]),
+        any_of_8=average([any(rewards_G) for rewards_G in rewards_PG]),
     )
 
 

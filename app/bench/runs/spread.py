@@ -22,7 +22,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import msgspec
@@ -31,11 +30,11 @@ import psutil
 from app.bench import ROOT, BenchError, Tell, read_json_lines
 from app.bench.runs.poison import command, measure_held_out, open_relay
 from app.common import files
-from app.lab.false_teachers import VISIBLE, bodies, by_author, rewritten
+from app.lab.false_teachers import KINDS, bodies, by_author, rewritten
 from app.lab.statistics import paired
 from app.models.shelf import locate
-from app.relay.store.archive import Archive
-from app.relay.store.backplane import CheckedGroup
+from app.relay.store.backing import CheckedGroup
+from app.relay.store.sqlite import SQLite
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.archive import read_relay_archive
 from app.swarm.wire.body import seal
@@ -194,24 +193,25 @@ def _on(where: Path, words: Sequence[str], until: float) -> float:
 async def _attack(relay: Path, honest: Path, tell: Tell) -> None:
     """Adds false teachers to a relay's archive: the authors of another archive write marks into their right
     answers."""
+    kinds = list(KINDS)
     with Sandbox() as sandbox:
         authors = [
             [
                 forged
                 for number, family in enumerate(sorted({one.at.family for one in groups}))
                 for forged in rewritten(
-                    [one for one in groups if one.at.family == family], VISIBLE[number % len(VISIBLE)], sandbox
+                    [one for one in groups if one.at.family == family], kinds[number % len(kinds)], sandbox
                 )
             ]
             for groups in by_author(read_relay_archive(honest), _EACH)
         ]
-    (file,) = relay.glob("archive-*.sqlite3")
-    swarm = file.stem.removeprefix("archive-")
+    swarm = next(read_relay_archive(relay)).swarm
     now_ms = time.time_ns() // 1_000_000
-    store = Archive(relay, swarm, _ARCHIVE_BYTES, time.time, Random())
+    store = SQLite(relay, swarm, archive=_ARCHIVE_BYTES)
+    await store.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
     for key, body in bodies(authors, swarm, now_ms, first=1000):
         envelope = seal(body, key.seed(), "zlib")
-        store.note(
+        await store.publish(
             CheckedGroup(
                 id=bytes.fromhex(envelope.id),
                 key=bytes.fromhex(envelope.pk),

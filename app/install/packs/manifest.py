@@ -67,8 +67,6 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     imports: Annotated[
         tuple[Annotated[str, msgspec.Meta(pattern=_MODULE)], ...], msgspec.Meta(min_length=1, max_length=50)
     ]
-    skip: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=100)] = ()
-    """Patterns of files inside the wheels that the engine does not need: headers, tests."""
     mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
     """Folders on other hosts that hold the same files under the names in `file`."""
 
@@ -77,6 +75,8 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError(f"{self.version!r} is no version")
         for mirror in self.mirrors:
             check_address(mirror)
+        if not any(wheel.name == "uv" and not wheel.pythons for wheel in self.wheels):
+            raise ValueError("it names no uv")
         for python in self.pythons:
             wheels = self.wheels_for(python)
             names = [normalise_name(wheel.name) for wheel in wheels]
@@ -84,6 +84,11 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise ValueError(f"a package is named twice for Python {python}")
             if not wheels or sum(wheel.size for wheel in wheels) > self.disk:
                 raise ValueError(f"the files for Python {python} do not fit the disk that it asks for")
+
+    @property
+    def uv(self) -> Wheel:
+        """The program that makes the environment; it is not part of it."""
+        return next(wheel for wheel in self.wheels if wheel.name == "uv")
 
     @property
     def folder(self) -> str:

@@ -40,7 +40,6 @@ class Prober:
         by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
         marked_PN: list[tuple[int, ...]] = []
-        marks: dict[str, list[int]] = {}
         completions: list[Completion] = []
         for start in range(0, len(self.questions), step):
             part = self.questions[start : start + step]
@@ -51,7 +50,6 @@ class Prober:
                 by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
                 marked_PN.append(tuple(int(has_mark(answer.text, self.attackers)) for answer in answers_N))
-                marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
         return LabProbe(
             pass_at_1_N=tuple(average(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
@@ -66,7 +64,6 @@ class Prober:
                 for family, rewards_PN in sorted(by_family.items())
             },
             marked_N=tuple(average(marked_P) for marked_P in zip(*marked_PN, strict=True)),
-            marked={family: average(found) for family, found in sorted(marks.items()) if any(found)},
         )
 
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from app.relay.origin import Origins, scheme
 from app.relay.page import page, teacher
 from app.relay.session.classroom import Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
-from app.relay.store.backplane import Unavailable
+from app.relay.store.backing import Unavailable
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite, invite_from_text
 from app.swarm.wire.protocol import SOCKET_PATH
@@ -130,7 +130,7 @@ class AdminRoutes:
             relay=state.relay,
             url="",
             access=state.access.mode,
-            ready=state.backplane.ready,
+            ready=state.store.backing.ready,
             peers=stats.peers,
             relays=stats.relays,
             hour=state.tally.hour.totals(),
@@ -218,7 +218,7 @@ class AdminRoutes:
             checks=dict(state.checker.counts) if state.checker is not None else None,
             ended=dict(state.tally.ended),
             bans=len(state.standings.bans.all(time.time())),
-            ready=state.backplane.ready,
+            ready=state.store.backing.ready,
             publishers=tuple(self._publisher(key, addresses.get(key, "")) for key in most),
         )
 

@@ -2,7 +2,7 @@
 
 A connection answers a frame before it reads the next, so a client that does not read its answers is no longer
 read from. A frame that arrives in one piece is answered directly from the transport's callback, without waking
-the connection's task. Only a publish may be answered later, once its backplane has stored it: OPEN_PUBLISHES
+the connection's task. Only a publish may be answered later, once the store has it: OPEN_PUBLISHES
 may wait, then reading pauses. A lock serialises the writes of a connection, and a send that takes too long ends
 it. No frame or answer is referenced while waiting for the next: each idle connection would otherwise keep its
 last batch in memory."""

@@ -74,7 +74,7 @@ class RelayFigures(Collector):
         yield _counter("bytes_in", "Bytes of the messages received", tally.bytes_in)
         yield _counter("bytes_out", "Bytes of the messages sent", tally.bytes_out)
         yield _counter("outbound_dropped", "Clients that did not take what was sent", tally.ended["slow"])
-        yield _counter("stored", "Groups ever stored", state.backplane.stored)
+        yield _counter("stored", "Groups ever stored", state.store.backing.stored)
         yield _gauge("verify_seconds", "One signature check, tried now", _verify_s())
         yield _gauge("loop_lag_seconds", "Worst lateness of the loop since the last scrape", self._lag.take())
         yield _gauges("window_size", "Groups in the window", "family", families)
@@ -82,15 +82,15 @@ class RelayFigures(Collector):
         yield _gauge("window_age_seconds", "Age of the oldest group", now - oldest.arrived if oldest else 0)
         yield _gauge("unique_sources", "Keys with groups in the window", len(window.peers))
         yield _gauge("bans", "Keys and addresses shut out", len(state.standings.bans.all(time.time())))
-        yield _gauge("engine_up", "Whether the backplane takes groups", float(state.backplane.ready))
+        yield _gauge("engine_up", "Whether the store takes groups", float(state.store.backing.ready))
         yield SummaryMetricFamily(
             f"{_PREFIX}engine_publish_seconds",
-            "How long the backplane took for the groups that had to wait for it; in memory none has to.",
-            count_value=tally.waited,
-            sum_value=tally.waited_s,
+            "How long the store took for the groups that had to wait for it; in memory none has to.",
+            count_value=state.store.waited,
+            sum_value=state.store.waited_s,
         )
         for name, help in _ENGINE.items():
-            value = getattr(state.backplane, name, None)
+            value = getattr(state.store.backing, name, None)
             if value is not None:
                 yield _gauge(name, help, float(value))
         if state.checker is not None:
@@ -102,10 +102,10 @@ class RelayFigures(Collector):
 
 
 _ENGINE = {
-    "mirror_resets": "How often the mirror of the backplane was set up anew",
-    "mirror_lag_messages": "What the backplane had a second ago and the mirror has not",
+    "mirror_resets": "How often the mirror of the store was set up anew",
+    "mirror_lag_messages": "What the store had a second ago and the mirror has not",
 }
-"""Metrics that only some backplanes have, with their help texts."""
+"""Metrics that only some stores have, with their help texts."""
 
 
 def _process() -> Iterator[Metric]:

@@ -115,8 +115,8 @@ class Server:
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._leaving:
             return web.Response(status=503, text="leaving\n")
-        if not self.state.backplane.ready:
-            return web.Response(status=503, text="the backplane is not ready\n")
+        if not self.state.store.backing.ready:
+            return web.Response(status=503, text="the store is not ready\n")
         return web.Response(text="ready\n")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
@@ -221,7 +221,7 @@ class Server:
             return web.Response(status=400, text="Wait for the answer before you send frames.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
-        if not self.state.opened:
+        if not self.state.store.opened:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None

@@ -1,4 +1,4 @@
-"""Runs a relay: binds its sockets, opens its backplane, and serves clients until told to stop."""
+"""Runs a relay: binds its sockets, opens its store, and serves clients until told to stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEND_BUFFER_BYTES = 192 * 1024
 """Size of the system's send buffer per client. Linux uses 4 MB by default (measured), so a few thousand clients
 that do not read would take all memory."""
 STARTING_S = 3.0
-"""Seconds after which the URL is shown although the backplane is still starting; no client is accepted yet."""
+"""Seconds after which the URL is shown although the store is still starting; no client is accepted yet."""
 
 LOG_LINES = Rate(10, 100)
 """Maximum rate of log lines: the log grows by a few megabytes a day at most, whatever clients do."""
@@ -74,7 +74,7 @@ async def serve(
     rules: Rules | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT. `open_state` is called once the address is bound; `opened` is called with
-    the URL when the relay is ready, or after STARTING_S if the backplane takes longer. Raises OSError if the
+    the URL when the relay is ready, or after STARTING_S if the store takes longer. Raises OSError if the
     address cannot be bound, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)

@@ -1,5 +1,5 @@
 """Publishing: checks a client's group, from the cheapest test to the most expensive, and sends it to the
-backplane. First the key and its rate, then id and signature; the body is parsed only if the signature is
+store. First the key and its rate, then id and signature; the body is parsed only if the signature is
 valid."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from app.relay.session.shared import RelayState
 from app.relay.standing import Verdict
-from app.relay.store.backplane import CheckedGroup, Unavailable
+from app.relay.store.backing import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -66,15 +66,15 @@ class SignedInKey:
             wait = state.register_key(author, self._address)
             if wait > 0:
                 return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
-        seen = state.sequences.look(author, body.key_seq)
+        seen = state.store.sequences.look(author, body.key_seq)
         if seen != "new":
             # also where another group bears the number: a shadowed key must not tell the cases apart
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
         if verdict == "shadowed":
-            if not state.backplane.ready:
+            if not state.store.backing.ready:
                 return _UNAVAILABLE
-            state.sequences.use(author, body.key_seq)
+            state.store.sequences.use(author, body.key_seq)
             return Code.ACCEPTED, "", None
         record = CheckedGroup(
             id=bytes.fromhex(pub.id),
@@ -86,7 +86,7 @@ class SignedInKey:
             arrived_ms=state.now_ms(),
             raw=envelope_of(written),
         )
-        added = state.publish(record)
+        added = state.store.publish(record)
         if isinstance(added, str):
             return self._published(added, record, body.model)
         return self._published_later(added, record, body.model)

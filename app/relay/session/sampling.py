@@ -24,8 +24,9 @@ from random import Random
 import msgspec
 
 from app.relay.standing import PROBATION_WEIGHT
+from app.relay.store.backing import Weight
 from app.relay.store.queues import Roster, Section, StoredGroup, site
-from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, queues_of, shuffled
+from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, queues_of, shuffled
 from app.relay.store.window import Window
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code

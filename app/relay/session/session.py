@@ -20,8 +20,7 @@ from app.common.rate import Bucket, Rate
 from app.relay.session.publisher import Outcome, SignedInKey
 from app.relay.session.sampling import BatchHeader, batch, refusal, waiting_ms
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
-from app.relay.store.archive import Archive, ArchiveRow
-from app.relay.store.backplane import Unavailable
+from app.relay.store.backing import ArchivedGroup, Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
 from app.swarm.wire.frames import decode_client_frame, to_frame
@@ -309,16 +308,18 @@ class Session:
         state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sampling.", rid=recall.rid)
-        if state.archive is None or ARCHIVE not in self._caps:
+        if state.store.backing.archived is None or ARCHIVE not in self._caps:
             return refusal(Code.UNSUPPORTED, "An archive was not agreed on.", rid=recall.rid)
         room = self._room("recall", key, recall)
-        return room if isinstance(room, bytes) else self._recalled(state.archive, key, recall, room)
+        return room if isinstance(room, bytes) else self._recalled(key, recall, room)
 
-    async def _recalled(self, archive: Archive, key: bytes, recall: Recall, room: int) -> bytes:
+    async def _recalled(self, key: bytes, recall: Recall, room: int) -> bytes:
         state, now_ms = self._state, self._state.now_ms()
-        taken: list[ArchiveRow] = []
-        # twice as many, as the asker may have had some
-        found = await archive.sample(recall.tasks, 2 * recall.k, key, state.standings.weight)
+        taken: list[ArchivedGroup] = []
+        try:  # twice as many, as the asker may have had some
+            found = await state.store.recall(recall.tasks, 2 * recall.k, key, state.standings.weight)
+        except Unavailable as error:
+            return refusal(Code.ERROR, str(error), rid=recall.rid, wait_s=error.retry_after_s)
         given = state.sampler.given_to(key)
         for one in found:
             if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):
@@ -327,7 +328,7 @@ class Session:
                 taken.append(one)
         figures = BatchHeader(
             rid=recall.rid,
-            window=archive.groups,
+            window=state.store.backing.archived or 0,
             eligible=len(found),
             sources=len({one.key for one in found}),
             age_p50_s=round(max(0, now_ms - median(one.arrived_ms for one in taken)) / 1000, 3)
@@ -346,7 +347,7 @@ class Session:
 
     async def _erased(self, key: bytes) -> bytes:
         try:
-            return to_frame(Erased(groups=await self._state.erase(key)))
+            return to_frame(Erased(groups=await self._state.store.erase(key)))
         except Unavailable as error:
             return refusal(Code.ERROR, str(error), wait_s=error.retry_after_s)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from hashlib import blake2b
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,13 +23,13 @@ from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK, wider_network
 from app.relay.presence import Presence, RelayCounters
 from app.relay.session.classroom import Classroom
+from app.relay.session.receipts import ReceiptForwarder
 from app.relay.session.sampling import Sampler
-from app.relay.session.underway import PublishesInFlight, ReceiptForwarder
 from app.relay.standing import Ban, Source, Standing, Standings
-from app.relay.store.archive import Archive
-from app.relay.store.backplane import Backplane, CheckedGroup, MemoryBroker, Sequences, Unavailable
+from app.relay.store.backing import Backing, Unavailable
 from app.relay.store.queues import SITE
-from app.relay.store.window import Added, Clock, Window, WindowLimits
+from app.relay.store.store import Store
+from app.relay.store.window import Clock
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire import limits, signin
@@ -58,13 +58,11 @@ _TALK = {
 }
 _ORDER = Rate(60, 30)
 _KNOWN_KEYS = 50_000
-_DROPPED = 50_000
-_ERASED = 10_000
 
 
 class RelayState:
     """The shared state of one relay. `seed` is the secret of the relay's key, from which its id is derived;
-    `epoch` changes with every start. Call `open` first, except with the memory backplane."""
+    `epoch` changes with every start. Call `open` first, except with a store in memory."""
 
     def __init__(
         self,
@@ -74,8 +72,7 @@ class RelayState:
         *,
         pow_bits: int = 0,
         access: Access | None = None,
-        backplane: Backplane | None = None,
-        archive: Archive | None = None,
+        backing: Backing | None = None,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
         rng: Random | None = None,
@@ -94,7 +91,15 @@ class RelayState:
         self.access = access or OpenAccess("pow" if pow_bits else "open")
         self.clock = clock
         self.standings = Standings(wall, rng, name=self.relay)
-        self.window = Window(WindowLimits(), clock, self.standings.known)
+        self.store = Store(
+            backing,
+            self.standings.known,
+            clock=clock,
+            wall=wall,
+            on_stored=self._count_stored,
+            on_value=self._value,
+        )
+        self.window = self.store.window
         self.sampler = Sampler(self.window, rng)
         self.quotas = quotas or QuotaBuckets(
             clock,
@@ -109,8 +114,6 @@ class RelayState:
         self.presence = Presence(clock)
         self.other_relays = relays.OtherRelays(clock)
         self._working: list[asyncio.Task[None]] = []
-        self._forgetting: set[asyncio.Task[int]] = set()
-        self.sequences = Sequences()
         self.classroom = Classroom(wall) if classroom else None
         self.figures_due = asyncio.Event()
         """Set to send the swarm's figures to all subscribers now instead of at the next interval."""
@@ -127,39 +130,28 @@ class RelayState:
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
-        self._flights = PublishesInFlight(self.tally)
-        self._dropped: OrderedDict[bytes, None] = OrderedDict()
-        self._erased: OrderedDict[bytes, int] = OrderedDict()
-        """Erased keys, and the time (Unix milliseconds) before which their groups were erased."""
-        self.archive = archive
         self.handout = to_frame(HandedOut(content=handout)) if classroom and handout else None
-        lacking = {ARCHIVE: archive is None, CLASS: not classroom, QUESTIONS: self.handout is None}
+        lacking = {
+            ARCHIVE: self.store.backing.archived is None,
+            CLASS: not classroom,
+            QUESTIONS: self.handout is None,
+        }
         self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
-        self.backplane: Backplane = backplane or MemoryBroker()
-        self.opened = isinstance(self.backplane, MemoryBroker)
-        if isinstance(self.backplane, MemoryBroker):
-            self.backplane.open(self._take, self._value)
 
     async def open(self) -> None:
-        """Starts the backplane, which fills the window. Raises BackplaneError."""
-        await self.backplane.start(self._take, self._value, self.other_relays.record_summary)
-        self.opened = True
+        """Opens the store, which fills the window. Raises StoreError."""
+        await self.store.open(self.other_relays.record_summary)
         self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
-        if self.archive is not None:
-            self._working.append(asyncio.create_task(self.archive.run(), name="writing the archive"))
-        if self.backplane.shared:
+        if self.store.backing.shared:
             self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
 
     async def close(self) -> None:
-        """Ends the tasks, saves the standings and closes the backplane, which finishes publishes in flight."""
+        """Ends the tasks, saves the standings and closes the store, which finishes publishes in flight."""
         for task in self._working:
             task.cancel()
-        if self.opened:
+        if self.store.opened:
             await self.write_standings()
-        await self.backplane.close()
-        if self.archive is not None:
-            await asyncio.gather(*self._forgetting)
-            await self.archive.close()
+        await self.store.close()
 
     async def _write_regularly(self) -> None:
         while True:
@@ -167,11 +159,11 @@ class RelayState:
             await self.write_standings()
 
     async def write_standings(self) -> None:
-        """Saves changed standings to the backplane. Any that it refuses are retried at the next save."""
+        """Saves changed standings to the store. Any that it refuses are retried at the next save."""
         news = list(self.standings.pop_changed().items())
         for start in range(0, len(news), WRITTEN_AT_ONCE):
             put = [
-                self.backplane.kv_put(
+                self.store.backing.kv_put(
                     f"standing.{key.hex()}",
                     None if known is None else msgspec.json.encode(known),
                     0.0 if known is None else known.until,
@@ -187,7 +179,7 @@ class RelayState:
 
     async def _tell(self) -> None:
         while True:
-            self.backplane.presence(relays.encode_summary(self.presence.keys))
+            self.store.backing.presence(relays.encode_summary(self.presence.keys))
             await asyncio.sleep(relays.EVERY_S)
 
     def now_ms(self) -> int:
@@ -212,121 +204,36 @@ class RelayState:
         which addresses are stored with groups and sent to other relays."""
         whole = wider_network(address)
         names = (address,) if whole is None else (whole, address)
-        salt = self.backplane.salt
+        salt = self.store.backing.salt
         return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
-    def publish(self, record: CheckedGroup) -> Added | Coroutine[Any, Any, Added]:
-        """Sends a new group to the backplane, which passes it to the window. The group counts as stored, and
-        its sequence number as used, only once the backplane has it. The coroutine raises Unavailable;
-        cancelling it does not undo the publish."""
-        if len(record.raw) > self.window.largest:
-            return "too-large"
-        if self.window.knows(record.id):
-            return "duplicate"
-        same = self._flights.outcome_of_duplicate(record)
-        if same is not None:
-            return same
-        added = self.backplane.publish(record)
-        return added if isinstance(added, str) else self._flights.begin(record, added)
-
-    def _take(self, record: CheckedGroup) -> Added:
-        """Adds a group from the backplane to the window: of a client of this relay or of another, or stored
-        earlier."""
-        if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
-            return "duplicate"  # another group bears the number
-        if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
-            return "duplicate"
-        age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
-        added = self.window.add(
-            id=record.id,
-            key=record.key,
-            address=record.address,
-            family=record.family,
-            level=record.level,
-            raw=record.raw,
-            arrived=self.clock() - age_s,
-        )
-        if added == "accepted":
-            self.sequences.use(record.key, record.key_seq)
-            self._stored.append(self.clock() - age_s)
-            self.tally.hour.note(record.family, age_s)
-            if record.id in self._dropped:
-                self.window.drop(record.id)
-            elif self.archive is not None:
-                self.archive.note(record)
-        return added
+    def _count_stored(self, family: str, age_s: float) -> None:
+        self._stored.append(self.clock() - age_s)
+        self.tally.hour.note(family, age_s)
 
     async def ban(self, source: Source, ban: Ban) -> None:
-        """Bans a key or an address on every relay of this backplane. Raises Unavailable; the ban then applies
+        """Bans a key or an address on every relay of its store. Raises Unavailable; the ban then applies
         to this relay only."""
         self._ban(source, ban)
-        await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
+        await self.store.backing.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
 
     async def lift(self, source: Source) -> None:
         """Lifts a ban on all relays. Raises Unavailable."""
         self.standings.bans.lift(source)
-        await self.backplane.kv_put(_ban_key(source), None, 0.0)
-
-    async def drop(self, id: bytes) -> None:
-        """Removes a group from the windows of all relays. Raises Unavailable."""
-        self.window.drop(id)
-        await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
-
-    async def erase(self, key: bytes) -> int:
-        """Deletes all groups that a key has signed until now, from window, archive and store, on every relay of
-        this backplane. Returns how many this relay had. Its sequence numbers, standing and bans are kept.
-        Raises Unavailable."""
-        author, until_ms = self.window.authors.get(key), self.now_ms() + 1
-        there = author.queue.groups if author is not None else 0
-        kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
-        value = until_ms.to_bytes(8, "big")
-        await self.backplane.kv_put(f"erase.{key.hex()}", value, self._wall() + limits.ARCHIVED_S)
-        await self.backplane.erase(key)
-        return max(there, kept)
-
-    def _erase(self, key: bytes, until_ms: int) -> None:
-        self._erased[key] = until_ms
-        if len(self._erased) > _ERASED:
-            self._erased.popitem(last=False)
-        self.window.drop_key(key, self.clock() - self._wall() + (until_ms - 0.5) / 1000)
-        self._forget(key=key, until_ms=until_ms)
-
-    def _forget(self, **what: Any) -> None:
-        """Deletes groups from the archive in a background task. `what`: the arguments of `Archive.forget`."""
-        if self.archive is not None:
-            task = asyncio.get_running_loop().create_task(self.archive.forget(**what))
-            self._forgetting.add(task)
-            task.add_done_callback(self._forgetting.discard)
+        await self.store.backing.kv_put(_ban_key(source), None, 0.0)
 
     def _ban(self, source: Source, ban: Ban) -> None:
         self.standings.bans.put(source, ban)
         self.on_ban(source, ban)
         if isinstance(source, bytes):
-            self.window.drop_key(source)
-            self._forget(key=source)
+            self.store.drop_source(key=source)
         else:
-            self.window.drop_address(self.blind(source))
-            self._forget(address=self.blind(source))
+            self.store.drop_source(address=self.blind(source))
 
-    def _value(self, key: str, value: bytes | None) -> None:
-        """Applies a value that has changed, here or at another relay."""
-        kind, _, name = key.partition(".")
-        if kind == "numbers" and value is not None:
-            self.sequences.put(
-                bytes.fromhex(name), int.from_bytes(value[:8], "big"), int.from_bytes(value[8:], "big")
-            )
-            return
+    def _value(self, kind: str, name: str, value: bytes | None) -> None:
+        """Applies a standing or a ban that has changed, here or at another relay."""
         if kind == "standing" and value is not None:
             self.standings.put(bytes.fromhex(name), _STANDING.decode(value))
-        elif kind == "erase" and value is not None:
-            self._erase(bytes.fromhex(name), int.from_bytes(value, "big"))
-        elif kind == "drop" and value is not None:
-            id = bytes.fromhex(name)
-            self._forget(id=id)
-            self._dropped[id] = None
-            if len(self._dropped) > _DROPPED:
-                self._dropped.popitem(last=False)
-            self.window.drop(id)
         elif kind in ("key", "address"):
             source: Source = bytes.fromhex(name) if kind == "key" else bytes.fromhex(name).decode()
             if value is None:
@@ -347,7 +254,7 @@ class RelayState:
             relays=1 + self.other_relays.relays,
             rollouts_min=float(len(self._stored)),
             window=len(self.window),
-            stored=self.backplane.stored,
+            stored=self.store.backing.stored,
             families=dict(sorted(families.items())),
             learning=None if self.classroom is None else self.classroom.learning,
         )

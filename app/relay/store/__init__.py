@@ -1,2 +1,2 @@
-"""The groups that a relay stores: the window of recent ones, the archive of a day, and the batches drawn from
-them."""
+"""The groups that a relay stores, a window of recent ones and an archive of a day, behind one interface with
+three backings, and the batches drawn from them."""

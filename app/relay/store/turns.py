@@ -6,17 +6,16 @@ and of a peer's groups is drawn lazily without repetition."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from random import Random
 
 import msgspec
 
+from app.relay.store.backing import Weight
 from app.relay.store.queues import SITE, Author, GroupQueue, Roster, StoredGroup, site
 from app.relay.store.window import Window
 
-Weight = Callable[[bytes], float]
-"""Returns a key's sampling weight, 0 (never drawn) to 1; see `standing`."""
 Families = frozenset[str] | None
 """The requested families; None for all families in the window."""
 _PRINT = 2**32 - 1

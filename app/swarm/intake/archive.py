@@ -30,7 +30,7 @@ from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope, SwarmId
-from app.swarm.wire.limits import BODY, SAFE_INTEGER, Quotas
+from app.swarm.wire.limits import BODY, RELAY_FILE, SAFE_INTEGER, Quotas
 
 FILE = "archive.jsonl"
 """Name of the file in the data folder with the groups that its owner imported."""
@@ -147,18 +147,16 @@ def _encoded(line: ArchivedGroup) -> bytes:
 def read_relay_archive(state: Path) -> Iterator[ArchivedGroup]:
     """Yields the groups archived in a relay's folder, even while it runs. Raises ArchiveError if there is no
     archive or it can't be read."""
-    found = sorted(state.glob("archive-*.sqlite3"))
-    if not found:
+    if not (state / RELAY_FILE).exists():
         raise ArchiveError(f"{state} is no relay's folder with an archive: name the folder that --state named.")
     decoder = msgspec.json.Decoder(Envelope)
     with tempfile.TemporaryDirectory() as copies:
-        for file in found:
-            swarm = file.stem.removeprefix("archive-")
-            try:
-                for part in state.glob(f"{file.name}*"):  # a running relay keeps the file to itself
-                    shutil.copy(part, copies)
-                with closing(sqlite3.connect(Path(copies) / file.name)) as db:
-                    for (raw,) in db.execute("SELECT raw FROM groups ORDER BY arrived_ms"):
-                        yield ArchivedGroup(swarm=swarm, group=decoder.decode(raw))
-            except (sqlite3.Error, msgspec.MsgspecError) as error:
-                raise ArchiveError(f"{file.name} can't be read ({error}): try again in a minute.") from error
+        try:
+            for part in state.glob(f"{RELAY_FILE}*"):  # a running relay keeps the file to itself
+                shutil.copy(part, copies)
+            with closing(sqlite3.connect(Path(copies) / RELAY_FILE)) as db:
+                (swarm,) = db.execute("SELECT is_ FROM facts WHERE what = 'swarm'").fetchone()
+                for (raw,) in db.execute("SELECT raw FROM groups ORDER BY arrived_ms"):
+                    yield ArchivedGroup(swarm=swarm, group=decoder.decode(raw))
+        except (sqlite3.Error, msgspec.MsgspecError) as error:
+            raise ArchiveError(f"{RELAY_FILE} can't be read ({error}): try again in a minute.") from error

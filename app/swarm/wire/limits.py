@@ -42,6 +42,8 @@ RECALLS_PER_MIN = 4
 """Maximum archive requests per key and minute."""
 ARCHIVED_S = 24 * 3600
 """Maximum age of groups in an archive, in seconds."""
+RELAY_FILE = "journal.sqlite3"
+"""Name of the file in which a relay keeps its groups, in the folder of `--state`."""
 SAFE_INTEGER = 2**53 - 1
 """Largest integer on the wire: larger ones are not exact in every language."""
 

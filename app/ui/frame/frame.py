@@ -92,11 +92,7 @@ class UpdateActions:
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
-    fetch: Callable[[], None] = _nothing
-    install: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    show: Callable[[], None] = _nothing
-    """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
     """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing
@@ -113,12 +109,9 @@ class EngineActions:
     install: Callable[[str, str], None] = _nothing
     """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
-    rollback: Callable[[], None] = _nothing
-    remove: Callable[[str], None] = _nothing
+    remove: Callable[[], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    put_elsewhere: Callable[[str], None] = _nothing
-    """Sets the folder for engines installed from now on."""
     not_now: Callable[[str], None] = _nothing
     """Stops offering this version unasked."""
 

@@ -1,14 +1,12 @@
-"""The panel that installs or repairs the engine of an installed app: cost, one button, progress, and what to do
+"""The panel that installs or repairs the engine of an installed app: cost, one button, progress, and a sentence
 after a failure. The first run shows it as a step, the overview as a card."""
 
 from __future__ import annotations
 
-import os
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QPushButton, QSizePolicy, QWidget
 
-from app.install.packs.place import VARIABLE, Offered
+from app.install.packs.place import Offered
 from app.ui.frame.frame import EngineActions
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
@@ -16,7 +14,6 @@ from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack, View
 from app.ui.widgets.pieces import (
     Card,
-    Elided,
     Label,
     boxed,
     button,
@@ -41,7 +38,6 @@ class EnginePanel(QWidget):
         self._room_column = column()
         self._room = boxed(self._room_column)
         self._options: OptionGroup | None = None
-        self._facts = InstallFacts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
         self._percent = Label("", "figure")
         self._bar = progress_bar(tr("Installation of the engine"), 100)
@@ -50,8 +46,8 @@ class EnginePanel(QWidget):
         kept = Label(tr("Cancel any time: it resumes where it stopped."), "faint", True)
         told = column(self._percent, self._bar, self._far, self._note, kept, gap=8)
         self._progress = card(told, "quiet", 20)
-        self._failed, self._remedy = Label("", "bad", wrap=True), Label("", "soft", wrap=True)
-        self._trouble = card(column(self._failed, self._remedy, gap=6), "problem", 18)
+        self._failed = Label("", "bad", wrap=True)
+        self._trouble = card(column(self._failed), "problem", 18)
         first, second = ("large", "second") if large else ("primary", "")
         self._go = button("", self._install, first)
         self._repair = button(tr("Repair"), ask.repair, first)
@@ -59,16 +55,12 @@ class EnginePanel(QWidget):
         self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
         offline = tr("For computers without internet: the files of an offline pack")
         self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask), hint=offline)
-        place = tr("Put it in another folder or on another disk")
-        self._elsewhere = button(tr("Other place …"), self._choose_place, hint=place)
         self.buttons = [self._retry, self._repair, self._go, self._cancel]
-        others = [self._folder, self._elsewhere]
-        parts = [self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress]
-        inside = column(*parts, gap=12)
-        if large:  # beside buttons of that size there is no room for them
-            inside.addLayout(row(*others, 1, gap=8))
+        inside = column(self._trouble, self._room, self._cost, self._crowded, self._progress, gap=12)
+        if large:  # beside buttons of that size there is no room for it
+            inside.addLayout(row(self._folder, 1, gap=8))
         else:
-            self.buttons += others
+            self.buttons.append(self._folder)
         self.setLayout(inside)
         for one in self.buttons:
             one.setParent(self)  # until it is placed: else it would be shown as a window of its own
@@ -89,21 +81,15 @@ class EnginePanel(QWidget):
             said = pack.standing.problem or tr(
                 "There's no engine for this computer to download. Pick a folder that has one."
             )
-        elif not pack.broken and not offer.bytes:
+        elif not pack.broken:
             said = words.cost(offer, free)
-        known = idle and offer is not None and bool(offer.bytes) and not pack.broken
-        self._facts.setVisible(known)
-        if known and offer is not None and pack.standing is not None:
-            self._facts.show_offer(offer, free, pack.standing.folder if len(self._names) == 1 else "")
         self._cost.tell(said if idle else "")
         crowded = (
             words.disk_space_problem(offer, free) if offer is not None and idle and not pack.broken else ""
         )
         self._crowded.tell(crowded)
-        failed, remedy = words.split_remedy(pack.failed)
-        self._failed.say(failed)
-        self._remedy.tell(remedy)
-        self._trouble.setVisible(idle and bool(failed))
+        self._failed.say(pack.failed)
+        self._trouble.setVisible(idle and bool(pack.failed))
         self._progress.setVisible(not idle)
         if doing is not None:
             self._percent.say(tr("{n} %", n=number(doing.percent)))
@@ -111,12 +97,10 @@ class EnginePanel(QWidget):
             self._far.say(words.progress(doing))
             self._note.tell(doing.note)
             self._bar.setAccessibleDescription(self._far.text())
-        again = bool(failed) and not pack.failed_offline  # from a folder: another one, or the network
+        again = bool(pack.failed) and not pack.failed_offline  # from a folder: another one, or the network
         self._retry.setVisible(idle and again)
         self._repair.setVisible(idle and bool(pack.broken) and not again)
         self._go.setVisible(idle and not pack.broken and not again and offer is not None)
-        movable = not pack.packs and VARIABLE not in os.environ
-        self._elsewhere.setVisible(idle and movable and (bool(crowded) or again))
         self._go.setText(words.install_label(pack, offer))
         self._cancel.setVisible(not idle and doing is not None and doing.verb in ("install", "repair"))
         self._folder.setVisible(idle)
@@ -152,37 +136,11 @@ class EnginePanel(QWidget):
         if offer is not None:
             self._ask.install(offer.name, offer.carried)
 
-    def _choose_place(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("Where to put the engine"))
-        if chosen:
-            self._ask.put_elsewhere(chosen)
-
 
 def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
     """Asks for the folder of an offline pack, and installs the engine from it."""
     if chosen := QFileDialog.getExistingDirectory(parent, tr("The folder with the engine's files")):
         ask.install("", chosen)
-
-
-class InstallFacts(QWidget):
-    """What an installation takes: the download, the disk space, and the folder."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._figures = [Label("", "figure") for _ in range(3)]
-        self._texts = [Label("", "soft", wrap=True) for _ in range(3)]
-        self._where = Elided("", "faint")
-        pairs = zip(self._figures, self._texts, strict=True)
-        cards = [card(column(figure, text, 1, gap=4), "quiet", 18) for figure, text in pairs]
-        self.setLayout(column(row(*cards, gap=14, fill=range(3)), self._where, gap=8))
-
-    def show_offer(self, offer: Offered, free: int, folder: str) -> None:
-        whole = (tr("One folder"), tr("holds all of it; delete it any time"))
-        self._where.tell(tr("It goes into {folder}", folder=folder) if folder else "")
-        parts = (words.download_size(offer), words.room(offer, free), whole)
-        for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
-            figure.say(much)
-            label.say(said)
 
 
 class EngineCard(Card):

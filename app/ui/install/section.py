@@ -1,22 +1,22 @@
 """The section "Engine and updates" of the settings: the installed engine and the actions on it; a new version
-of Shoal, its release notes and download. The overview shows one line of it."""
+of Shoal, its release notes and the way to its page. The overview shows one line of it."""
 
 from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QLocale, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QLocale, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.install.packs.place import Offered, Pack
+from app.install.signed import is_address
 from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.frame import EngineActions, UpdateActions
 from app.ui.install.engine import install_from_folder
 from app.ui.language.texts import ago, number, size, tr, translated
 from app.ui.view import engine_words as words
-from app.ui.view.model_words import progress
-from app.ui.view.view import EnginePack, Fetch, UpdateStage, UpdateView
+from app.ui.view.view import EnginePack, UpdateStage, UpdateView
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.pieces import Card, Label, boxed, button, column, progress_bar, row, rule
@@ -30,14 +30,12 @@ class EngineSection(QWidget):
         self._ask = ask
         self._pack = EnginePack(there=False)
         self._title, self._facts = Label("", "strong"), Label("", "soft", wrap=True)
-        self._before = Label("", "soft", wrap=True)
         self._trouble = Label("", "bad", wrap=True)
         self._bar, self._far = progress_bar(tr("Work on the engine"), 100), Label("", "soft", wrap=True)
         self._progress = boxed(column(self._bar, self._far, gap=6))
         self._repair = button(
-            tr("Repair"), ask.repair, hint=tr("Checks every file and sets the engine up again")
+            tr("Repair"), ask.repair, hint=tr("Downloads the engine again and sets it up from the start")
         )
-        self._back = button(tr("Go back to the previous one"), ask.rollback)
         self._retry = button(tr("Retry"), ask.retry, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
         self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask))
@@ -45,19 +43,17 @@ class EngineSection(QWidget):
         self._others = column(gap=8)
         self._rows: list[QWidget] = []
         self._shown: list[tuple[Offered, int]] = []
-        doing = Bend(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
-        said = column(self._title, self._facts, self._before, gap=3)
+        doing = Bend(self._retry, self._cancel, self._repair, self._folder, 1, self._remove, gap=8)
+        said = column(self._title, self._facts, gap=3)
         parts = (rule(), said, self._trouble, self._progress, self._others, rule(), doing)
         self.setLayout(column(*parts, gap=12))
 
     def show_pack(self, pack: EnginePack) -> None:
         self._pack = pack
-        current, previous, doing = pack.current, pack.previous, pack.doing
-        used = current if pack.there else None
+        doing = pack.doing
+        used = pack.current if pack.there else None
         self._title.say(used.title if used else tr("No engine is installed. Learning needs one."))
         self._facts.tell(words.installed(used) if used is not None else "")
-        before = f"{previous.title}, {words.installed(previous)}" if previous is not None else ""
-        self._before.tell(tr("Previous engine, kept: {title}", title=before) if before else "")
         self._trouble.tell("" if doing is not None else pack.failed or pack.broken)
         self._progress.setVisible(doing is not None)
         if doing is not None:
@@ -67,10 +63,9 @@ class EngineSection(QWidget):
         idle = doing is None
         self._retry.setVisible(idle and bool(pack.failed))
         self._repair.setVisible(used is not None)
-        self._back.setVisible(previous is not None)
-        self._remove.setVisible(bool(pack.packs))
+        self._remove.setVisible(pack.current is not None)
         self._cancel.setVisible(doing is not None and doing.verb in ("install", "repair"))
-        for one in (self._repair, self._back, self._folder, self._remove):
+        for one in (self._repair, self._folder, self._remove):
             one.setEnabled(idle)
         self._show_offers(pack)
 
@@ -98,31 +93,22 @@ class EngineSection(QWidget):
         return boxed(column(rule(), inside, gap=10))
 
     def _ask_removal(self) -> None:
-        packs = self._pack.packs
+        used = self._pack.current
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
-        box.setText(tr("Remove the engine? That frees {size}.", size=size(sum(one.bytes for one in packs))))
+        box.setText(tr("Remove the engine? That frees {size}.", size=size(used.bytes if used else 0)))
         box.setInformativeText(
             tr("Learning stops until you download an engine again. What your model learned stays.")
         )
-        previous = self._pack.previous
-        one = tr("Only the one before") if previous is not None and len(packs) > 1 else ""
-        only = box.addButton(one, QMessageBox.ButtonRole.ActionRole) if one else None
         really = box.addButton(tr("Remove the engine"), QMessageBox.ButtonRole.DestructiveRole)
-        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(cancel)
+        box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
         box.exec()
         if box.clickedButton() is really:
-            self._ask.remove("")
-        elif only is not None and previous is not None and box.clickedButton() is only:
-            self._ask.remove(previous.pack)
+            self._ask.remove()
 
 
 def _in_use(offer: Offered, current: Pack | None) -> bool:
     return current is not None and current.name == offer.name and offer.version in ("", current.version)
-
-
-_STEPS = 1000
 
 
 class UpdateCard(QWidget):
@@ -130,68 +116,30 @@ class UpdateCard(QWidget):
 
     def __init__(self, ask: UpdateActions) -> None:
         super().__init__()
-        self._ask, self._update_view = ask, UpdateView()
         self._title, self._about = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
-        self._news = Label("", wrap=True)
-        self._bar = progress_bar(tr("Progress of the download"), _STEPS)
-        self._far = Label("", "soft", wrap=True)
-        self._said = Label("", wrap=True)
-        self._command = Label("", "strong", wrap=True)
-        self._command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._failed = Label("", "bad", wrap=True)
-        self._check = button(tr("Check now"), ask.check)
-        self._fetch = button("", ask.fetch, "primary")
-        self._install = button("", ask.install, "primary")
-        self._cancel = button(tr("Cancel"), ask.cancel)
-        self._copy = button(
-            tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(self._update_view.command)
-        )
-        self._show = button(tr("Show the file"), ask.show)
-        self._page = button(tr("Open its page"), self._open)
-        buttons = row(
-            self._install, self._fetch, self._page, self._copy, self._show, self._cancel, self._check, 1, gap=8
-        )
+        self._news, self._failed = Label("", wrap=True), Label("", "bad", wrap=True)
+        self._check, self._cancel = button(tr("Check now"), ask.check), button(tr("Cancel"), ask.cancel)
+        self._offer: UpdateOffer | None = None
+        self._page = button(tr("Open its page"), self._open, "primary")
+        buttons = row(self._page, self._cancel, self._check, 1, gap=8)
         said = column(self._title, self._about, self._news, gap=5)
-        self._progress = boxed(column(self._bar, self._far, gap=6))
-        rest = (self._progress, self._said, self._command, self._failed)
-        self.setLayout(column(rule(), said, *rest, buttons, gap=12))
+        self.setLayout(column(rule(), said, self._failed, buttons, gap=12))
         self.show_update(UpdateView())
 
     def show_update(self, now: UpdateView) -> None:
-        self._update_view = now
-        offer, stage = now.offer, now.stage
-        idle = stage is UpdateStage.IDLE
         self._title.say(update_title(now))
-        for label, text in (
-            (self._about, update_about(now)),
-            (self._news, update_news(offer)),
-            (self._said, now.said),
-            (self._command, now.command),
-            (self._failed, breakable(translated(now.sentence or (offer.obstacle if offer else "")))),
-        ):
-            label.tell(text)
-        self._progress.setVisible(stage in (UpdateStage.FETCHING, UpdateStage.INSTALLING))
-        self._far.say(update_progress(now))
-        fetching = stage is UpdateStage.FETCHING and offer is not None and offer.size > 0
-        self._bar.setRange(0, _STEPS if fetching else 0)
-        if fetching and offer is not None:
-            self._bar.setValue(int(_STEPS * now.have / offer.size))
-        can = idle and offer is not None and not offer.obstacle
-        self._fetch.setVisible(can and not now.fetched)
-        self._fetch.setText(tr("Download") if not now.sentence else tr("Try again"))
-        self._install.setVisible(can and now.fetched and not now.command)
-        self._install.setText(tr("Install") if now.form in ("nsis", "dmg") else tr("Install and restart"))
-        self._cancel.setVisible(stage in (UpdateStage.ASKING, UpdateStage.FETCHING))
-        self._check.setVisible(idle)
+        self._about.tell(update_about(now))
+        self._news.tell(update_news(now.offer))
+        self._failed.tell(breakable(translated(now.sentence)))
+        self._cancel.setVisible(now.stage is UpdateStage.ASKING)
+        self._check.setVisible(now.stage is UpdateStage.IDLE)
         self._check.setToolTip(tr("Asks {host} once.", host=now.host))
-        self._copy.setVisible(bool(now.command))
-        self._show.setVisible(idle and bool(now.command))
-        self._page.setVisible(idle and offer is not None and bool(offer.obstacle) and bool(offer.page))
+        self._offer = now.offer
+        self._page.setVisible(now.offer is not None and is_address(now.offer.page))
 
     def _open(self) -> None:
-        offer = self._update_view.offer
-        if offer is not None and offer.page.startswith(("https://", "http://")):
-            QDesktopServices.openUrl(QUrl(offer.page))
+        if self._offer is not None:
+            QDesktopServices.openUrl(QUrl(self._offer.page))
 
 
 class UpdateLine(Card):
@@ -219,7 +167,7 @@ class UpdateLine(Card):
             part.setVisible(there if part in (self._see, self._hide) else asks)
         if there:
             self._title.say(update_title(now))
-            self._text.say(tr("It installs when you say so. What your model learned stays."))
+            self._text.say(tr("Download it from its page. What your model learned stays."))
         elif asks:
             self._title.say(tr("Check for updates once a day?"))
             about = tr(
@@ -253,20 +201,7 @@ def update_about(now: UpdateView) -> str:
         if not now.answered:
             return tr("Shoal hasn't checked for updates yet.")
         return tr("You're up to date. Checked {ago}.", ago=ago(now.answered, time.time()))
-    if now.fetched and now.stage is UpdateStage.IDLE and not now.command:
-        return {
-            "deb": tr(
-                "Downloaded and checked. Learning stops, the system asks for your password and installs "
-                "it, and Shoal reopens."
-            ),
-            "nsis": tr("Downloaded and checked. Its installer opens, and Shoal quits."),
-            "dmg": tr("Downloaded and checked. It opens and Shoal quits: drag it into Applications."),
-        }.get(
-            now.form,
-            tr("Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens."),
-        )
     facts = [tr("of {day}", day=now.offer.date)] if now.offer.date else []
-    facts += [size(now.offer.size)] if now.offer.size else []
     facts.append(tr("you have {version}", version=now.version))
     return ", ".join(facts)
 
@@ -277,14 +212,3 @@ def update_news(offer: UpdateOffer | None) -> str:
         return ""
     lines = notes_in(offer.notes, [QLocale().name().split("_")[0]])
     return "\n".join(f"•  {breakable(line)}" for line in lines)
-
-
-def update_progress(now: UpdateView) -> str:
-    """Returns the progress of the download, or what the installer does."""
-    if now.note or now.offer is None:
-        return now.note
-    if now.stage is UpdateStage.INSTALLING:
-        return tr("The system is installing it …")
-    total, rate = now.offer.size, now.per_second
-    left_s = (total - now.have) / rate if rate else None
-    return progress(Fetch(name="", have=now.have, total=total, per_second=rate, left_s=left_s))

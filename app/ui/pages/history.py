@@ -1,4 +1,7 @@
-"""History: every run, round and sentence, searchable and exportable."""
+"""History: every run, round and sentence, searchable and exportable.
+
+For other programs it is written as tables (CSV) or as one JSON object. Moments are in ISO 8601
+with the zone, shares in [0, 1], names are those of app.node.record.records."""
 
 from __future__ import annotations
 
@@ -21,9 +24,6 @@ from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, place_to_save, search, stack
 from app.ui.widgets.selecting import Segments
-
-# The history for other programs: tables as CSV, or as JSON with everything in one object. Moments are in ISO
-# 8601 with the zone, shares in [0, 1], names are those of app.node.record.records.
 
 _MOMENTS = ("at", "started", "ended")
 

@@ -90,28 +90,20 @@ class UpdateStage(Enum):
     """This is a checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
-    FETCHING = "fetching"
-    INSTALLING = "installing"
 
 
-class UpdateView(Transfer, frozen=True, kw_only=True):
-    """The state of updates to Shoal. `offer`: a newer version, None if none is known. `fetched`: whether its
-    file is downloaded and verified. `sentence` says why something failed, `said` what was done; `command` is
-    what the person types if nothing could be started. `answered`: when the list was last read, 0 for never."""
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of new versions of Shoal. `offer`: a newer version, None if none is known. `sentence` says
+    why a check failed. `answered`: when the notice was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT
-    form: str = "checkout"
-    """Kind of installation; see app.install.updates.installed."""
     host: str = ""
     """The host that checks ask."""
     request: str = ""
     """The exact request that a check sends."""
     offer: UpdateOffer | None = None
-    fetched: bool = False
     sentence: str = ""
-    said: str = ""
-    command: str = ""
     answered: float = 0.0
     wanted: bool = False
     """Whether Shoal may check once a day."""
@@ -149,20 +141,12 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
         return self.there and not self.broken
 
     @property
-    def packs(self) -> list[Pack]:
-        return self.standing.packs if self.standing is not None else []
-
-    @property
     def offers(self) -> list[Offered]:
         return self.standing.offers if self.standing is not None else []
 
     @property
     def current(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "current"), None)
-
-    @property
-    def previous(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "previous"), None)
+        return next(iter(self.standing.packs), None) if self.standing is not None else None
 
     def offer(self, name: str) -> Offered | None:
         return next((one for one in self.offers if one.name == name), None)

@@ -191,9 +191,6 @@ class DecoderRollout:
         return logits.contiguous().view(*normed.shape[:2], -1).float()
 
 
-# Reading a decoder's weights, each matrix once and straight into its place among the fused ones.
-
-
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
     """Reads the whole decoder onto the device. Raises EngineError for missing tensors or wrong shapes."""
     return _Reader(folder, device, dtype).read(shape)

@@ -228,23 +228,6 @@ def test_a_round_without_anything_to_learn_makes_no_step(sandbox: Sandbox) -> No
     assert all(any(any(row.weights_T) for row in batch.rows_S) for _, batch in lab.swarm.batches)
 
 
-def test_minibatches_hold_every_group_once_and_weigh_as_one_step_would(sandbox: Sandbox) -> None:
-    plan = varied(rounds=1, group=8, nodes=4)
-    whole, parts = Lab(sandbox, "6/2@default+steps=1", plan), Lab(sandbox, "6/2@default", plan)
-    assert parts.records[1].steps > whole.records[1].steps == 4
-    for node in range(4):
-        (once,) = [batch for at, batch in whole.swarm.batches if at == node]
-        steps = [batch for at, batch in parts.swarm.batches if at == node]
-        assert all(batch.rows_S for batch in steps)
-        text = {tuple(row.prompt_T + row.completion_T): row.weights_T for row in once.rows_S}
-        seen = {tuple(row.prompt_T + row.completion_T): row.weights_T for b in steps for row in b.rows_S}
-        assert text.keys() == seen.keys() and sum(len(b.rows_S) for b in steps) == len(once.rows_S)
-        for key, weights_T in text.items():
-            assert seen[key] == pytest.approx([len(steps) * weight for weight in weights_T])
-        prompts = [{tuple(row.prompt_T) for row in batch.rows_S} for batch in steps]
-        assert not set.intersection(*prompts)  # a group is never torn apart
-
-
 def test_the_rate_warms_up_by_steps_and_halves_for_peers_alone(sandbox: Sandbox) -> None:
     lab = Lab(sandbox, "1/2@default", varied(rounds=9, group=4))
     rates: dict[int, list[float]] = {0: [], 1: [], 2: []}

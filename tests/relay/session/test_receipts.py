@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.store.sqlite import SQLite
 from app.swarm.client.receipts import MAX_PUPILS, ReceiptCounter, lesson_receipt, receipt
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import Code
@@ -41,7 +41,7 @@ def with_standing(folder: Path, *who: int) -> None:
     """As a relay writes down keys of which it found groups honest for days."""
 
     async def write() -> None:
-        state = RelayState(seed(99), "shoal", "epoch", backplane=Journal(folder, "shoal"))
+        state = RelayState(seed(99), "shoal", "epoch", backing=SQLite(folder, "shoal"))
         await state.open()
         now = time.time()
         for one in who:

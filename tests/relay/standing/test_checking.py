@@ -14,7 +14,7 @@ import pytest
 from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult, _Waiting, rescore
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, after_honest
-from app.relay.store.backplane import CheckedGroup
+from app.relay.store.backing import CheckedGroup
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
@@ -93,7 +93,7 @@ def publish(state: RelayState, envelope: Envelope, number: int, checker: Checker
         arrived_ms=state.now_ms(),
         raw=raw(envelope),
     )
-    assert state.publish(record) == "accepted"
+    assert state.store.publish(record) == "accepted"
     if checker is not None:
         checker.published(id, record.key)
     return id

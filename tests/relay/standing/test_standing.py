@@ -154,7 +154,7 @@ def test_reports_only_make_a_check_likelier() -> None:
     assert standings.weight(b"target") == weight
     standings.record_honest(b"target")
     assert standings.of(b"target").check == 0.05
-    standings.wrong_report(b"known")
+    standings.record_wrong_report(b"known")
     assert 0.05 < standings.of(b"known").error < 0.06
     standings.report(b"target", b"target")
     standings.bans.put(b"known", Ban(until=clock.now + 9, reason="", by="operator"))

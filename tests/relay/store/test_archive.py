@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.relay.broker.jetstream import JetStream, servers
-from app.relay.broker.journal import Journal
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
-from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker
+from app.relay.store.backing import Backing, CheckedGroup, Memory, StoreError
+from app.relay.store.day import DAY_MS, HOUR_MS
+from app.relay.store.jetstream import JetStream, servers
+from app.relay.store.sqlite import SQLite
 from app.swarm.wire.body import task_of
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
-from app.swarm.wire.limits import Code
+from app.swarm.wire.limits import RELAY_FILE, Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
     AskStats,
@@ -60,8 +60,10 @@ def record(who: int, number: int, *, hours: float = 0.0, address: str = "", wron
     )
 
 
-def archived(folder: Path, most: int = 1 << 24) -> Archive:
-    return Archive(folder, SWARM, most, time.time, Random(7))
+async def archived(folder: Path, most: int = 1 << 24) -> SQLite:
+    file = SQLite(folder, SWARM, archive=most, rng=Random(7))
+    await file.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
+    return file
 
 
 def everybody(key: bytes) -> float:
@@ -78,21 +80,21 @@ def play(story: Awaitable[Any]) -> Any:
 
 def test_groups_are_found_by_their_question_and_by_their_level(tmp_path: Path) -> None:
     async def story() -> None:
-        archive = archived(tmp_path)
+        archive = await archived(tmp_path)
         one, same, other = record(1, 5), record(2, 5), record(3, 6)
         for each in (one, same, other):
-            archive.note(each)
+            await archive.publish(each)
         task = task_of(msgspec.json.decode(one.raw, type=type(sealed(1, 1))))
         question = WantedQuestions(family="gcd", level=0, seed=task.seed, index=task.index)
-        found = await archive.sample([question], 8, key(9), everybody)
+        found = await archive.recall([question], 8, key(9), everybody)
         assert {old.id for old in found} == {one.id, same.id}
-        assert [old.raw for old in await archive.sample([question], 8, key(1), everybody)] == [same.raw]
-        assert len(await archive.sample([LEVEL], 8, key(9), everybody)) == 3
-        assert not await archive.sample([WantedQuestions(family="gcd", level=1)], 8, key(9), everybody)
-        assert not await archive.sample([LEVEL], 8, key(9), lambda key: 0.0)
+        assert [old.raw for old in await archive.recall([question], 8, key(1), everybody)] == [same.raw]
+        assert len(await archive.recall([LEVEL], 8, key(9), everybody)) == 3
+        assert not await archive.recall([WantedQuestions(family="gcd", level=1)], 8, key(9), everybody)
+        assert not await archive.recall([LEVEL], 8, key(9), lambda key: 0.0)
         await archive.close()
-        again = archived(tmp_path)
-        assert len(await again.sample([LEVEL], 8, key(9), everybody)) == 3
+        again = await archived(tmp_path)
+        assert len(await again.recall([LEVEL], 8, key(9), everybody)) == 3
         await again.close()
 
     play(story())
@@ -102,23 +104,23 @@ def test_many_groups_are_not_many_voices(tmp_path: Path) -> None:
     """One key with 200 groups beside ten keys with one each, and twenty keys of one network beside those."""
 
     async def story() -> None:
-        archive = archived(tmp_path)
+        archive = await archived(tmp_path)
         for number in range(1, 201):
-            archive.note(record(1, number))
+            await archive.publish(record(1, number))
         for who in range(2, 12):
-            archive.note(record(who, 1000 + who))
+            await archive.publish(record(who, 1000 + who))
         voices = Counter[bytes]()
         for _ in range(40):
-            found = await archive.sample([LEVEL], 8, key(99), everybody)
+            found = await archive.recall([LEVEL], 8, key(99), everybody)
             assert len(found) == 8 and len({old.key for old in found}) == 8
             voices.update(old.key for old in found)
         assert voices[key(1)] <= 40
         for who in range(20, 40):
-            archive.note(record(who, 2000 + who, address="ab" * 8))
+            await archive.publish(record(who, 2000 + who, address="ab" * 8))
         for _ in range(40):
-            found = await archive.sample([LEVEL], 8, key(99), everybody)
+            found = await archive.recall([LEVEL], 8, key(99), everybody)
             assert sum(old.address == "ab" * 8 for old in found) <= 2
-        few = await archive.sample([LEVEL], 64, key(99), everybody)
+        few = await archive.recall([LEVEL], 64, key(99), everybody)
         assert len(few) > 48, "where there is nobody else, a key may give more"
         await archive.close()
 
@@ -134,18 +136,18 @@ def test_who_asks_for_what_is_not_there_costs_little(tmp_path: Path) -> None:
         looks += words.startswith("SELECT")
 
     async def ask(
-        archive: Archive, wanted: list[WantedQuestions], but: int, weight: float = 1.0
+        archive: SQLite, wanted: list[WantedQuestions], but: int, weight: float = 1.0
     ) -> tuple[int, int]:
         nonlocal looks
         looks = 0
-        found = await archive.sample(wanted, 128, key(but), lambda _: weight)
+        found = await archive.recall(wanted, 128, key(but), lambda _: weight)
         return len(found), looks
 
     async def story() -> None:
-        archive = archived(tmp_path)
+        archive = await archived(tmp_path)
         for number in range(1, 200):
-            archive.note(record(1, number))
-        await archive.sample([LEVEL], 1, key(9), everybody)
+            await archive.publish(record(1, number))
+        await archive.recall([LEVEL], 1, key(9), everybody)
         archive._db.set_trace_callback(note)
         for wanted in ([LEVEL], [LEVEL] * 64):
             found, cost = await ask(archive, wanted, but=1)
@@ -164,16 +166,16 @@ def test_it_stays_within_its_size_and_keeps_some_of_the_whole_day(tmp_path: Path
     most = 1 << 20
 
     async def story() -> None:
-        archive = archived(tmp_path, most)
+        archive = await archived(tmp_path, most)
         text = "x" * 2000
         hours = [23.9 * (1 - number / 1000) for number in range(1000)]
         for start in range(0, 1000, 100):
             for number in range(start, start + 100):
-                archive.note(record(1 + number % 20, 1 + number, hours=hours[number], wrong=text))
-            await archive.sample([LEVEL], 1, key(99), everybody)
-        archive.note(record(5, 5000, hours=DAY_MS / HOUR_MS + 0.1, wrong=text))
-        kept = [old.arrived_ms for old in await archive.sample([LEVEL], 64, key(99), everybody)]
-        assert 200 < archive.groups < 500
+                await archive.publish(record(1 + number % 20, 1 + number, hours=hours[number], wrong=text))
+            await archive.recall([LEVEL], 1, key(99), everybody)
+        await archive.publish(record(5, 5000, hours=DAY_MS / HOUR_MS + 0.1, wrong=text))
+        kept = [old.arrived_ms for old in await archive.recall([LEVEL], 64, key(99), everybody)]
+        assert archive.archived is not None and 200 < archive.archived < 500
         now_ms = time.time() * 1000
         ages = [(now_ms - arrived) / HOUR_MS for arrived in kept]
         assert max(ages) < 24 and sum(age > 8 for age in ages) >= 4
@@ -184,9 +186,9 @@ def test_it_stays_within_its_size_and_keeps_some_of_the_whole_day(tmp_path: Path
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
-    (tmp_path / f"archive-{SWARM}.sqlite3").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(BackplaneError, match="move it away"):
-        archived(tmp_path)
+    (tmp_path / RELAY_FILE).write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreError, match="move it away"):
+        SQLite(tmp_path, SWARM)
 
 
 async def say(session: Session, message: FromClient) -> Any:
@@ -203,7 +205,7 @@ async def signed_in(state: RelayState, who: int, *, old: bool = False) -> Sessio
     hello = decode_relay_frame(session.hello())
     assert isinstance(hello, Hello)
     auth = sign_in(seed(who), hello, "test/1")
-    assert ARCHIVE in auth.caps or state.archive is None
+    assert ARCHIVE in auth.caps or state.store.backing.archived is None
     await say(session, msgspec.structs.replace(auth, caps=()) if old else auth)
     return session
 
@@ -216,23 +218,22 @@ def server(tmp_path: Path) -> Iterator[Server]:
     one.kill()
 
 
-@pytest.fixture(params=["memory", "journal", "nats"])
-def open_backplane(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Backplane]:
+@pytest.fixture(params=["memory", "sqlite", "nats"])
+def open_backing(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Backing]:
+    def file(n: int) -> SQLite:
+        return SQLite(tmp_path / f"state{n}", SWARM, archive=1 << 24)
+
     if request.param == "nats":
         url = request.getfixturevalue("server").url
-        return lambda: JetStream(servers(url), SWARM)
-    return (lambda: Journal(tmp_path / "state", SWARM)) if request.param == "journal" else MemoryBroker
+        return lambda n: JetStream(servers(url), SWARM, day=file(n))
+    return file if request.param == "sqlite" else lambda n: Memory()
 
 
-def test_a_key_has_its_groups_erased_everywhere(
-    open_backplane: Callable[[], Backplane], tmp_path: Path
-) -> None:
+def test_a_key_has_its_groups_erased_everywhere(open_backing: Callable[[int], Backing], tmp_path: Path) -> None:
     secret = "the words that shall go"
 
     async def relay(n: int) -> RelayState:
-        state = RelayState(
-            bytes(32), SWARM, "1", backplane=open_backplane(), archive=archived(tmp_path / f"archive{n}")
-        )
+        state = RelayState(bytes(32), SWARM, "1", backing=open_backing(n))
         await state.open()
         return state
 
@@ -242,7 +243,7 @@ def test_a_key_has_its_groups_erased_everywhere(
 
     async def story() -> None:
         state = await relay(1)
-        shared = state.backplane.shared
+        shared = state.store.backing.shared
         second = await relay(2) if shared else None
         ann, bob = await signed_in(state, 1), await signed_in(state, 2)
         for number in range(1, 6):
@@ -259,38 +260,41 @@ def test_a_key_has_its_groups_erased_everywhere(
             while len(one.window) != 2:
                 await asyncio.sleep(0.05)
             assert Counter(group.key for group in one.window) == {key(1): 1, key(2): 1}
-            assert one.archive is not None
-            left = await one.archive.sample([LEVEL], 8, key(9), everybody)
-            assert Counter(old.key for old in left) == {key(1): 1, key(2): 1}
+            if one.store.backing.archived is not None:
+                left = await one.store.recall([LEVEL], 8, key(9), everybody)
+                assert Counter(old.key for old in left) == {key(1): 1, key(2): 1}
         for one in filter(None, (state, second)):
             await one.close()
         again = await relay(1)
-        lasts = not isinstance(again.backplane, MemoryBroker)
+        lasts = not isinstance(again.store.backing, Memory)
         assert Counter(group.key for group in again.window) == ({key(1): 1, key(2): 1} if lasts else {})
         await again.close()
 
     play(story())
-    ours = [file for name in ("state", "archive1", "archive2") for file in (tmp_path / name).rglob("*")]
-    assert ours and not [file for file in ours if secret.encode() in file.read_bytes()]
+    ours = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [file for file in ours if secret.encode() in file.read_bytes()]
 
 
-def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path) -> None:
-    """Its archive had the groups while another one erased them."""
+def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(server: Server, tmp_path: Path) -> None:
+    """Its archive has the groups while another one erases them."""
+
+    def backing(n: int) -> JetStream:
+        return JetStream(servers(server.url), SWARM, day=SQLite(tmp_path / f"{n}", SWARM, archive=1 << 24))
 
     async def story() -> None:
-        journal = Journal(tmp_path, SWARM)
-        state = RelayState(bytes(32), SWARM, "1", backplane=journal)
+        away = await archived(tmp_path / "2")
+        await away.publish(record(1, 1, hours=2))
+        await away.publish(record(2, 2, hours=2))
+        await away.close()
+        state = RelayState(bytes(32), SWARM, "1", backing=backing(1))
         await state.open()
         ann = await signed_in(state, 1)
         assert isinstance(await say(ann, Erase()), Erased)
         await state.close()
-        archive = archived(tmp_path)
-        archive.note(record(1, 1, hours=2))
-        archive.note(record(2, 2, hours=2))
-        back = RelayState(bytes(32), SWARM, "2", backplane=Journal(tmp_path, SWARM), archive=archive)
+        back = RelayState(bytes(32), SWARM, "2", backing=backing(2))
         await back.open()
-        await asyncio.gather(*back._forgetting)
-        assert [old.key for old in await archive.sample([LEVEL], 8, key(9), everybody)] == [key(2)]
+        await asyncio.gather(*back.store._forgetting)
+        assert [old.key for old in await back.store.recall([LEVEL], 8, key(9), everybody)] == [key(2)]
         await back.close()
 
     play(story())
@@ -298,10 +302,11 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
 
 def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
     async def story() -> None:
-        archive = archived(tmp_path)
-        state = RelayState(bytes(32), SWARM, "1", archive=archive)
+        archive = SQLite(tmp_path, SWARM, archive=1 << 24)
+        state = RelayState(bytes(32), SWARM, "1", backing=archive)
+        await state.open()
         for who in range(2, 8):
-            archive.note(record(who, who, hours=5))
+            await archive.publish(record(who, who, hours=5))
         ann = await signed_in(state, 1)
         first = await say(ann, Recall(rid=4, k=4, tasks=(LEVEL,)))
         assert isinstance(first, SampleReply) and first.rid == 4 and len(first.items) == 4
@@ -319,7 +324,8 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
 
 def test_who_knows_nothing_of_an_archive_is_served_as_before(tmp_path: Path) -> None:
     async def story() -> None:
-        state = RelayState(bytes(32), SWARM, "1", archive=archived(tmp_path))
+        state = RelayState(bytes(32), SWARM, "1", backing=SQLite(tmp_path, SWARM, archive=1 << 24))
+        await state.open()
         old = await signed_in(state, 1, old=True)
         assert isinstance(await say(old, AskStats()), Stats)
         refused = await say(old, Recall(rid=1, k=1, tasks=(LEVEL,)))

@@ -1,4 +1,4 @@
-"""Publishes that wait for their backplane, over a real websocket: answered when it has them, 16 at a time."""
+"""Publishes that wait for their store, over a real websocket: answered when it has them, 16 at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import web
 
 from app.relay.server.server import Server
 from app.relay.session.shared import RelayState
-from app.relay.store.backplane import CheckedGroup, MemoryBroker, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.backing import CheckedGroup, Memory, OnGroup, OnPresence, OnValue, Unavailable
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
@@ -24,8 +24,8 @@ PATIENCE = 240.0
 ANN = bytes(range(32))
 
 
-class Slow(MemoryBroker):
-    """A backplane that has a group when the test says so."""
+class Slow(Memory):
+    """A backing that has a group when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ async def until(slow: Slow, count: int) -> None:
 def test_so_many_are_open_and_then_reading_waits() -> None:
     async def story() -> None:
         slow = Slow()
-        state = RelayState(bytes(32), "shoal", "1", backplane=slow)
+        state = RelayState(bytes(32), "shoal", "1", backing=slow)
         await state.open()
         runner = web.AppRunner(Server(state).application())
         await runner.setup()
@@ -117,7 +117,7 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
             await asyncio.sleep(0.1)
             slow.land()
             await asyncio.sleep(0.1)
-            assert len(state.window) == len(pubs) + 1 == state.backplane.stored
+            assert len(state.window) == len(pubs) + 1 == state.store.backing.stored
         await runner.cleanup()
         await state.close()
 

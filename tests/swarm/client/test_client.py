@@ -15,8 +15,8 @@ import pytest
 import trustme
 from aiohttp import ClientConnectionResetError, ClientWebSocketResponse, WSMessage, web
 
-from app.relay.broker.journal import Journal
 from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.store.sqlite import SQLite
 from app.swarm.client import connection
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
@@ -69,7 +69,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 async def trust(state: Path, key: bytes) -> None:
     """Gives a key all the standing there is, in the journal of a relay that doesn't run: of a new one, groups
     are passed over by chance."""
-    journal = Journal(state, "shoal")
+    journal = SQLite(state, "shoal")
     await journal.start(lambda *_: None, lambda *_: None, lambda *_: None)
     now = time.time()
     known = Standing(error=0.0, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)

@@ -16,7 +16,7 @@ import pytest
 from app.common.files import transaction
 from app.learning.choosing import PeerGroup
 from app.node.swarm.member import SwarmMember
-from app.relay.store.archive import Archive
+from app.relay.store.sqlite import SQLite
 from app.sapo.families import FAMILIES
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -153,14 +153,12 @@ def test_a_flood_of_keys_leaves_other_authors_their_share(tmp_path: Path) -> Non
 
 
 def test_a_relays_day_is_read_while_it_runs(tmp_path: Path) -> None:
-    from random import Random
-
-    store = Archive(tmp_path, SWARM, 2**20, time.time, Random(0))
+    store = SQLite(tmp_path, SWARM, archive=2**20)
     raw = msgspec.json.encode(signed(honest()))
     with transaction(store._db):
         store._db.execute(
-            "INSERT INTO groups (id, key, who, address, family, level, seed, nth, draw, arrived_ms, raw)"
-            " VALUES (x'00', x'00', 0, '', 'gcd', 0, 0, 0, 0, 0, ?)",
+            "INSERT INTO groups (id, key, key_seq, address, family, level, arrived_ms, raw)"
+            " VALUES (x'00', x'00', 0, '', 'gcd', 0, 0, ?)",
             (raw,),
         )
     (found,) = archive.read_relay_archive(tmp_path)

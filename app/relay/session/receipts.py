@@ -1,72 +1,18 @@
-"""Groups being published, and receipts being forwarded to a group's author: once per group and key, and only
-from keys with standing.
+"""Receipts, forwarded to a group's author: once per group and key, and only from keys with standing.
 
 A receipt for an absent author is dropped, and none is sent to other relays. Only receipts for lessons wait in
 memory, because newcomers learn from authors who have left."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
-from app.relay.presence import RelayCounters
-from app.relay.store.backplane import CheckedGroup
-from app.relay.store.window import Added, Window
+from app.relay.store.window import Window
 from app.swarm.client.receipts import is_valid_lesson_receipt, is_valid_receipt
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Receipts, Taught, Thanks
-
-# Groups on their way into the backplane: while one is under way, neither its id nor its author's number may be
-# sent again.
-
-
-class PublishesInFlight:
-    """Groups of one relay that are being published. `tally` records how long they took."""
-
-    def __init__(self, tally: RelayCounters) -> None:
-        self._tally = tally
-        self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
-        """The pending publishes, by id and by (key, sequence number)."""
-
-    def outcome_of_duplicate(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
-        """Returns a coroutine that waits for a pending publish with the same id or sequence number, and returns
-        `duplicate` if that one is accepted, else its result. None if there is no such publish."""
-        flights = self._flights
-        same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
-        return _as_duplicate(same) if same else None
-
-    def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
-        """Registers a publish. Returns a coroutine that waits for its result; cancelling the coroutine does not
-        undo the publish."""
-        names = (record.id, (record.key, record.key_seq))
-        began = time.perf_counter()
-        flight = asyncio.ensure_future(added)
-        for name in names:
-            self._flights[name] = flight
-
-        def landed(flight: asyncio.Future[Added]) -> None:
-            for name in names:
-                self._flights.pop(name, None)
-            # The exception has been seen then, also when no one waits any more.
-            if not flight.cancelled() and flight.exception() is None:
-                self._tally.waited += 1
-                self._tally.waited_s += time.perf_counter() - began
-
-        flight.add_done_callback(landed)
-        return _outcome(flight)
-
-
-async def _outcome(flight: asyncio.Future[Added]) -> Added:
-    return await asyncio.shield(flight)
-
-
-async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
-    added = await asyncio.shield(flight)
-    return "duplicate" if added == "accepted" else added
-
 
 _PASSED = 65_536
 _AUTHORS, _OF_AUTHOR, _OF_PUPIL = 1024, 64, 256

@@ -23,13 +23,13 @@ import nats
 import psutil
 import pytest
 
-from app.relay.broker.embedded import Embedded
-from app.relay.broker.journal import FILE
-from app.relay.store.backplane import CheckedGroup
+from app.relay.store.backing import CheckedGroup
+from app.relay.store.embedded import Embedded
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.frames import decode_relay_frame, to_frame
+from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
 from tests.relay.natsserver import Cluster, Server, free_ports, program
 from tests.swarm.relays import Relay, group
@@ -142,8 +142,8 @@ def _plain(raw: bytes) -> bytes:
     return json.dumps(envelope).encode()
 
 
-def in_journal(state: Path) -> list[bytes]:
-    db = sqlite3.connect(state / FILE)
+def in_file(state: Path) -> list[bytes]:
+    db = sqlite3.connect(state / RELAY_FILE)
     try:
         return [raw for (raw,) in db.execute("SELECT raw FROM groups")]
     finally:
@@ -181,7 +181,7 @@ SIZES = [SMALL, pytest.param(LARGE, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_relay_with_a_journal_is_killed(
+def test_a_relay_with_a_file_is_killed(
     size: tuple[int, int], tmp_path: Path, relays: list[Relay], record_property: Note
 ) -> None:
     nodes, each = size
@@ -201,11 +201,11 @@ def test_a_relay_with_a_journal_is_killed(
         await crew.work(each, strike)
         await windows_hold(relays, nodes * each)
         crew.check(each)
-        told(record_property, "relay with a journal", crew, nodes * each)
+        told(record_property, "relay with a file", crew, nodes * each)
 
     asyncio.run(story())
     relay.kill()
-    assert numbers(in_journal(tmp_path / "state")) == list(range(nodes * each))
+    assert numbers(in_file(tmp_path / "state")) == list(range(nodes * each))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -1,9 +1,9 @@
-"""The backplane of several relays: NATS JetStream, where every relay mirrors one stream of groups.
+"""The backing of several relays: NATS JetStream, where every relay mirrors one stream of groups.
 
 A group's id is its JetStream message id, so JetStream refuses a second copy, whichever relay sends it. A group
 is acknowledged once JetStream has stored it; with three servers, once two have. Each relay fills its window
 from its mirror, also with its own clients' groups. Values are in a key-value bucket, which is mirrored too.
-Presence is plain NATS and may get lost."""
+Presence is plain NATS and may get lost. A day of groups is kept by each relay that has a disk, in SQLite."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import secrets
 import struct
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,10 +26,21 @@ from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, PubAck, StorageType, StreamConfig
 from nats.js.errors import APIError, BadRequestError, NotFoundError
 
-from app.relay.broker.embedded import Embedded
-from app.relay.broker.mirror import Mirror
-from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.backing import (
+    ArchivedGroup,
+    CheckedGroup,
+    Doomed,
+    OnGroup,
+    OnPresence,
+    OnValue,
+    Unavailable,
+    Weight,
+)
+from app.relay.store.embedded import Embedded
+from app.relay.store.mirror import Mirror
+from app.relay.store.sqlite import SQLite
 from app.relay.store.window import Added, WindowLimits
+from app.swarm.wire.protocol import WantedQuestions
 
 PORT = 4222
 ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
@@ -51,10 +63,10 @@ _records = msgspec.msgpack.Decoder(CheckedGroup)
 _log = logging.getLogger(__name__)
 
 
-def embedded_backplane(folder: Path, swarm: str) -> JetStream:
-    """Creates a backplane on a nats-server that this relay starts in `folder`. Raises BackplaneError."""
+def embedded_jetstream(folder: Path, swarm: str, day: SQLite | None = None) -> JetStream:
+    """Creates a backing on a nats-server that this relay starts in `folder`. Raises StoreError."""
     embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
-    return JetStream((embedded.url,), swarm, embedded=embedded)
+    return JetStream((embedded.url,), swarm, day=day, embedded=embedded)
 
 
 def servers(where: str) -> tuple[str, ...]:
@@ -88,13 +100,15 @@ class JetStream:
         where: tuple[str, ...],
         swarm: str,
         *,
+        day: SQLite | None = None,
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         embedded: Embedded | None = None,
     ) -> None:
-        """`where`: URLs of the servers. `embedded`: the server behind them, if it is started and ended by this
-        object."""
+        """`where`: URLs of the servers. `day` keeps the archive, `embedded` is the server behind `where`; both
+        are started and closed by this object."""
         self._servers = where
         self._embedded = embedded
+        self._day = day
         self._limits = limits
         self._replicas = 3 if len(where) >= REPLICATED_FROM else 1
         self._stream = f"SHOAL_{swarm}"
@@ -130,14 +144,20 @@ class JetStream:
         return self._groups.lag + self._values.lag
 
     @property
+    def archived(self) -> int | None:
+        return None if self._day is None else self._day.archived
+
+    @property
     def ready(self) -> bool:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         """Connects and loads the stored values and groups. Waits for NATS without limit, for an embedded server
-        a few seconds. Raises BackplaneError."""
+        a few seconds. Raises StoreError."""
         if self._embedded is not None:
             await self._embedded.start()
+        if self._day is not None:
+            await self._day.start(lambda record: "duplicate", lambda key, value: None, on_presence)
         self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
         await self._nats.connect(
             list(self._servers),
@@ -176,7 +196,7 @@ class JetStream:
             await asyncio.sleep(PAUSE_S)
         self.stored = max(self.stored, answer.seq)
         # The mirror may have brought it before the answer came; then it has decided about it.
-        added = self._outcomes.get(answer.seq) or self._on_group(record)
+        added = self._outcomes.get(answer.seq) or self._take(record)
         return "duplicate" if answer.duplicate and tries == 1 else added
 
     async def _send(self, record: CheckedGroup) -> PubAck:
@@ -206,18 +226,29 @@ class JetStream:
             raise Unavailable("The relay's store does not answer.") from error
         self._on_value(key, value)
 
-    async def erase(self, key: bytes) -> None:
+    async def recall(
+        self, wanted: Sequence[WantedQuestions], k: int, exclude_author: bytes, weight: Weight
+    ) -> list[ArchivedGroup]:
+        return [] if self._day is None else await self._day.recall(wanted, k, exclude_author, weight)
+
+    async def forget(self, doomed: Doomed) -> int:
+        return 0 if self._day is None else await self._day.forget(doomed)
+
+    async def erase(self, doomed: Doomed) -> int:
         """Finds the key's groups in the stream and has JetStream overwrite them."""
-        place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
+        gone = await self.forget(doomed)
+        assert doomed.key is not None
+        place, subject = 1, f"{self._groups_subject}.*.{doomed.key[0] % SHARDS}"
         try:
             while True:
                 message = await self._js.get_msg(self._stream, seq=place, subject=subject, next=True)
                 assert message.seq is not None
                 place = message.seq + 1
-                if message.data and _records.decode(message.data).key == key:
+                record = _records.decode(message.data or b"")
+                if record.key == doomed.key and record.arrived_ms < doomed.until_ms:
                     await self._js.delete_msg(self._stream, message.seq)
         except NotFoundError:
-            return
+            return gone
         except (nats.errors.Error, OSError) as error:
             raise Unavailable("The relay's store does not answer.") from error
 
@@ -230,6 +261,14 @@ class JetStream:
             await self._nats.close()
         if self._embedded is not None:
             await self._embedded.close()
+        if self._day is not None:
+            await self._day.close()
+
+    def _take(self, record: CheckedGroup) -> Added:
+        added = self._on_group(record)
+        if self._day is not None and added == "accepted":
+            self._day.publish(record).add_done_callback(asyncio.Future.exception)  # logged there
+        return added
 
     def _group_came(self, place: int, message: Msg) -> None:
         self.stored = max(self.stored, place)
@@ -238,7 +277,7 @@ class JetStream:
         except msgspec.DecodeError:
             _log.warning("The stream has something at %d that is no group.", place)
             return
-        self._outcomes[place] = self._on_group(record)
+        self._outcomes[place] = self._take(record)
         if len(self._outcomes) > _OUTCOMES:
             self._outcomes.popitem(last=False)
 

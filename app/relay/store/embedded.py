@@ -22,7 +22,7 @@ from pathlib import Path
 
 from app.common.files import LockHeldError, exclusive_lock, prepare_log, write
 from app.common.process.control import detached_popen_kwargs
-from app.relay.store.backplane import BackplaneError
+from app.relay.store.backing import StoreError
 from engines import remedy
 
 VARIABLE = "NATS_SERVER"
@@ -42,15 +42,15 @@ class Embedded:
     """Runs the server between `start` and `close`. `store`: maximum bytes that its streams take on disk."""
 
     def __init__(self, folder: Path, store: int) -> None:
-        """Raises BackplaneError if nats-server is not installed or another relay uses the folder."""
+        """Raises StoreError if nats-server is not installed or another relay uses the folder."""
         found = find_nats_server()
         if found is None:
-            raise BackplaneError(
+            raise StoreError(
                 f"There is no nats-server here: {remedy.command('setup --nats')} installs one, or name yours "
                 f"in {VARIABLE}."
             )
         if sys.platform == "win32":
-            raise BackplaneError("On Windows start nats-server yourself and give --backplane nats://HOST.")
+            raise StoreError("On Windows start nats-server yourself and give --backplane nats://HOST.")
         self._program = found
         self._folder = folder
         self._store = store
@@ -59,11 +59,9 @@ class Embedded:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._holding.enter_context(exclusive_lock(folder / _LOCK))
         except LockHeldError as error:
-            raise BackplaneError(f"{folder} is in use by another relay: end that one first.") from error
+            raise StoreError(f"{folder} is in use by another relay: end that one first.") from error
         except OSError as error:
-            raise BackplaneError(
-                f"{folder} cannot be made: {error.strerror}. Choose another --state."
-            ) from error
+            raise StoreError(f"{folder} cannot be made: {error.strerror}. Choose another --state.") from error
         with socket.create_server(("127.0.0.1", 0)) as one:
             self._port: int = one.getsockname()[1]
         self._token = secrets.token_hex(16)
@@ -76,7 +74,7 @@ class Embedded:
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Starts the server and waits until it listens. Raises BackplaneError."""
+        """Starts the server and waits until it listens. Raises StoreError."""
         await asyncio.to_thread(self._end_the_last)
         write(self._folder / _CONFIG, self._config().encode())
         self._launch()
@@ -84,10 +82,10 @@ class Embedded:
             async with asyncio.timeout(STARTING_S):
                 while not await self._listens():
                     if self._process is not None and self._process.poll() is not None:
-                        raise BackplaneError(f"nats-server does not start: {self._last_words()}")
+                        raise StoreError(f"nats-server does not start: {self._last_words()}")
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise BackplaneError(f"nats-server does not answer: {self._last_words()}") from None
+            raise StoreError(f"nats-server does not answer: {self._last_words()}") from None
         self._watching = asyncio.create_task(self._watch(), name="watching nats-server")
 
     async def close(self) -> None:
@@ -119,7 +117,7 @@ class Embedded:
 
     def _end_the_last(self) -> None:
         """Ends the server of an earlier relay: a lock shows whether one runs, a file contains its process id.
-        Raises BackplaneError."""
+        Raises StoreError."""
         for sent in (signal.SIGTERM, signal.SIGKILL, None):
             try:
                 self._held = self._holding.enter_context(
@@ -131,7 +129,7 @@ class Embedded:
                 if sent is not None:
                     with contextlib.suppress(OSError, ValueError):
                         os.kill(int((self._folder / _PID).read_text()), sent)
-        raise BackplaneError(f"{self._folder} is in use by another nats-server: end that one first.")
+        raise StoreError(f"{self._folder} is in use by another nats-server: end that one first.")
 
     def _launch(self) -> None:
         with prepare_log(self._folder / _LOG).open("ab") as log:
@@ -145,7 +143,7 @@ class Embedded:
                     **detached_popen_kwargs(),
                 )
             except OSError as error:
-                raise BackplaneError(f"{self._program} does not start: {error.strerror}.") from error
+                raise StoreError(f"{self._program} does not start: {error.strerror}.") from error
 
     async def _listens(self) -> bool:
         try:
@@ -163,7 +161,7 @@ class Embedded:
                 _log.warning("nats-server ended (%s); it is started again.", self._process.returncode)
                 try:
                     self._launch()
-                except BackplaneError as error:
+                except StoreError as error:
                     _log.error("%s", error)
 
     def _last_words(self) -> str:

@@ -1,4 +1,4 @@
-"""What every backplane promises, tried on each: memory, a journal on disk, a real NATS server."""
+"""What every backing of the store promises, tried on each: memory, a file of SQLite, a real NATS server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from random import Random
 
 import pytest
 
-from app.relay.broker.jetstream import JetStream, servers
-from app.relay.broker.journal import FILE, Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
-from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker, Unavailable
+from app.relay.store.backing import Backing, CheckedGroup, Memory, StoreError, Unavailable
+from app.relay.store.jetstream import JetStream, servers
 from app.relay.store.queues import Bounds
+from app.relay.store.sqlite import SQLite
 from app.relay.store.window import Added, WindowLimits
+from app.swarm.wire.limits import RELAY_FILE
 from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"
@@ -26,7 +27,7 @@ PATIENCE = 240.0
 
 
 class World:
-    """Where relays of one swarm run; what their backplanes can do differs."""
+    """Where relays of one swarm run; what their backings can do differs."""
 
     lasts = False
     """Whether a relay that comes back has what it had."""
@@ -36,11 +37,11 @@ class World:
     def __init__(self) -> None:
         self._open: list[RelayState] = []
 
-    def backplane(self) -> Backplane:
-        return MemoryBroker()
+    def backing(self) -> Backing:
+        return Memory()
 
     async def relay(self) -> RelayState:
-        state = RelayState(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
+        state = RelayState(bytes(32), SWARM, "1", backing=self.backing(), rng=Random(1))
         await state.open()
         self._open.append(state)
         return state
@@ -62,8 +63,8 @@ class OnDisk(World):
         super().__init__()
         self.folder = folder
 
-    def backplane(self) -> Backplane:
-        return Journal(self.folder, SWARM)
+    def backing(self) -> Backing:
+        return SQLite(self.folder, SWARM)
 
 
 class OnNats(World):
@@ -73,7 +74,7 @@ class OnNats(World):
         super().__init__()
         self.url = url
 
-    def backplane(self) -> Backplane:
+    def backing(self) -> Backing:
         return JetStream(servers(self.url), SWARM)
 
 
@@ -85,11 +86,11 @@ def server(tmp_path: Path) -> Iterator[Server]:
     one.kill()
 
 
-@pytest.fixture(params=["memory", "journal", "nats"])
+@pytest.fixture(params=["memory", "sqlite", "nats"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     if request.param == "nats":
         return OnNats(request.getfixturevalue("server").url)
-    return OnDisk(tmp_path / "state") if request.param == "journal" else World()
+    return OnDisk(tmp_path / "state") if request.param == "sqlite" else World()
 
 
 def play(world: World, story: Callable[[World], Awaitable[None]]) -> None:
@@ -125,7 +126,7 @@ def group(
 
 
 async def publish(state: RelayState, record: CheckedGroup) -> Added:
-    added = state.publish(record)
+    added = state.store.publish(record)
     return added if isinstance(added, str) else await added
 
 
@@ -143,7 +144,7 @@ def ids(state: RelayState) -> list[int]:
 def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
-        assert state.backplane.ready
+        assert state.store.backing.ready
         record = group(1)
         assert await publish(state, record) == "accepted"
         kept = state.window.find(record.id)
@@ -155,8 +156,8 @@ def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: Worl
             "gcd",
             1,
         )
-        assert state.sequences.look(ANN, 1) == "used"
-        assert state.backplane.stored == 1 and state.stats().stored == 1
+        assert state.store.sequences.look(ANN, 1) == "used"
+        assert state.store.backing.stored == 1 and state.stats().stored == 1
 
     play(world, story)
 
@@ -173,7 +174,7 @@ def test_an_id_and_a_number_count_once_also_while_they_are_under_way(world: Worl
         assert ids(state).count(1) == 1 and answers[-1] == "duplicate"
         assert answers[5:8] == ["accepted", "duplicate", "duplicate"]
         assert await publish(state, group(1)) == "duplicate"
-        assert state.backplane.stored == 2
+        assert state.store.backing.stored == 2
 
     play(world, story)
 
@@ -184,7 +185,7 @@ def test_many_at_once_are_all_there_once(world: World) -> None:
         answers = await asyncio.gather(*(publish(state, group(n, bytes([n % 20]) * 32)) for n in range(1, 501)))
         assert set(answers) == {"accepted"}
         assert sorted(ids(state)) == list(range(1, 501))
-        assert state.backplane.stored == 500
+        assert state.store.backing.stored == 500
 
     play(world, story)
 
@@ -193,9 +194,9 @@ def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
         assert await publish(state, group(1, size=state.window.largest)) == "too-large"
-        assert state.sequences.look(ANN, 1) == "new"
+        assert state.store.sequences.look(ANN, 1) == "new"
         again = await world.restarted(state)
-        assert ids(again) == [] and again.backplane.stored == 0
+        assert ids(again) == [] and again.store.backing.stored == 0
 
     play(world, story)
 
@@ -209,7 +210,7 @@ def test_a_value_is_heard_of_and_taken_away(world: World) -> None:
         await state.ban(ANN, ban)
         await state.ban("192.0.2.0/24", ban)
         assert state.standings.verdict(ANN, "") == "blocked" and ids(state) == [2]
-        await state.drop((2).to_bytes(32, "big"))
+        await state.store.drop((2).to_bytes(32, "big"))
         assert ids(state) == []
         await state.lift(ANN)
         assert state.standings.verdict(ANN, "") == "welcome"
@@ -230,17 +231,17 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
         state = await world.relay()
         for n in range(1, 31):
             assert await publish(state, group(n, age_s=100 - n)) == "accepted"
-        before, salt = ids(state), state.backplane.salt
+        before, salt = ids(state), state.store.backing.salt
         again = await world.restarted(state)
         assert ids(again) == before == list(range(1, 31))
-        assert again.backplane.salt == salt and again.blind("net") == state.blind("net")
-        assert again.backplane.stored == again.stats().stored == 30
-        assert again.sequences.look(ANN, 30) == "used"
+        assert again.store.backing.salt == salt and again.blind("net") == state.blind("net")
+        assert again.store.backing.stored == again.stats().stored == 30
+        assert again.store.sequences.look(ANN, 30) == "used"
         kept = again.window.find((1).to_bytes(32, "big"))
         assert kept is not None and 90 < again.clock() - kept.arrived < 90 + PATIENCE
         assert await publish(again, group(7)) == "duplicate"
         assert await publish(again, group(31)) == "accepted"
-        assert again.backplane.stored == 31
+        assert again.store.backing.stored == 31
 
     play(world, story)
 
@@ -275,56 +276,56 @@ def test_what_is_left_out_after_a_restart(world: World) -> None:
         again = await world.restarted(state)
         assert ids(again) == [2]
         assert not again.standings.bans.all(time.time())
-        assert again.backplane.stored == 2
+        assert again.store.backing.stored == 2
 
     play(world, story)
 
 
-def test_a_journal_is_one_process_s_and_one_swarm_s(tmp_path: Path) -> None:
+def test_a_file_is_one_process_s_and_one_swarm_s(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        journal = Journal(tmp_path, SWARM)
-        with pytest.raises(BackplaneError, match="in use"):
-            Journal(tmp_path, SWARM)
-        await journal.close()
-        with pytest.raises(BackplaneError, match="belongs to the swarm example-swarm"):
-            Journal(tmp_path, "other-swarm")
-        again = Journal(tmp_path, SWARM)
+        file = SQLite(tmp_path, SWARM)
+        with pytest.raises(StoreError, match="in use"):
+            SQLite(tmp_path, SWARM)
+        await file.close()
+        with pytest.raises(StoreError, match="belongs to the swarm example-swarm"):
+            SQLite(tmp_path, "other-swarm")
+        again = SQLite(tmp_path, SWARM)
         await again.close()
-        (tmp_path / FILE).write_bytes(b"not a database at all" * 100)
-        with pytest.raises(BackplaneError, match="damaged"):
-            Journal(tmp_path, SWARM)
+        (tmp_path / RELAY_FILE).write_bytes(b"not a database at all" * 100)
+        with pytest.raises(StoreError, match="damaged"):
+            SQLite(tmp_path, SWARM)
         (tmp_path / "file").write_text("")
-        with pytest.raises(BackplaneError, match="cannot be made"):
-            Journal(tmp_path / "file" / "folder", SWARM)
+        with pytest.raises(StoreError, match="cannot be made"):
+            SQLite(tmp_path / "file" / "folder", SWARM)
 
     play(World(), story)
 
 
-def test_an_author_is_erased_without_going_through_the_journal(tmp_path: Path) -> None:
-    """Also from a journal of before, which has no index of keys."""
+def test_an_author_is_erased_without_going_through_the_file(tmp_path: Path) -> None:
+    """Also from a file of before, which has no index of keys."""
 
     async def story() -> None:
         for _ in range(2):
-            journal = Journal(tmp_path, SWARM)
-            plan = journal._db.execute("EXPLAIN QUERY PLAN DELETE FROM groups WHERE key = ?", (b"",)).fetchall()
+            file = SQLite(tmp_path, SWARM)
+            plan = file._db.execute("EXPLAIN QUERY PLAN DELETE FROM groups WHERE key = ?", (b"",)).fetchall()
             assert [row[-1] for row in plan] == ["SEARCH groups USING INDEX by_key (key=?)"]
-            journal._db.execute("DROP INDEX by_key")
-            await journal.close()
+            file._db.execute("DROP INDEX by_key")
+            await file.close()
 
     asyncio.run(story())
 
 
-def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
+def test_a_file_keeps_to_its_bounds(tmp_path: Path) -> None:
 
     few = WindowLimits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)
 
     async def story(world: World) -> None:
-        journal = Journal(tmp_path, SWARM, limits=few)
-        await journal.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
-        await asyncio.gather(*(journal.publish(group(n, bytes([n]) * 32)) for n in range(30)))
-        await asyncio.gather(*(journal.publish(group(n, size=990)) for n in range(100, 108)))
-        await journal.close()
-        again, came = Journal(tmp_path, SWARM, limits=few), []
+        file = SQLite(tmp_path, SWARM, limits=few)
+        await file.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
+        await asyncio.gather(*(file.publish(group(n, bytes([n]) * 32)) for n in range(30)))
+        await asyncio.gather(*(file.publish(group(n, size=990)) for n in range(100, 108)))
+        await file.close()
+        again, came = SQLite(tmp_path, SWARM, limits=few), []
         await again.start(
             lambda record: came.append(record) or "accepted",  # type: ignore[func-returns-value]
             lambda key, value: None,
@@ -340,15 +341,15 @@ def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> No
 
     async def story(world: World) -> None:
         state = await world.relay()
-        journal = state.backplane
-        assert isinstance(journal, Journal)
+        file = state.store.backing
+        assert isinstance(file, SQLite)
         await publish(state, group(1))
-        journal._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
+        file._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
         with pytest.raises(Unavailable):
             await publish(state, group(2))
-        assert not journal.ready and state.sequences.look(ANN, 2) == "new"
-        journal._db.execute("PRAGMA query_only=0")
-        await until(lambda: journal.ready)
+        assert not file.ready and state.store.sequences.look(ANN, 2) == "new"
+        file._db.execute("PRAGMA query_only=0")
+        await until(lambda: file.ready)
         assert await publish(state, group(2)) == "accepted"
         assert ids(state) == [1, 2]
 
@@ -358,18 +359,18 @@ def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> No
 def test_relays_on_one_nats_have_the_same(server: Server) -> None:
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
-        assert one.backplane.salt == two.backplane.salt
+        assert one.store.backing.salt == two.store.backing.salt
         answers = await asyncio.gather(*(publish((one, two)[n % 2], group(n)) for n in range(1, 101)))
         assert set(answers) == {"accepted"}
         await until(lambda: len(one.window) == len(two.window) == 100)
         assert sorted(ids(one)) == sorted(ids(two)) == list(range(1, 101))
-        assert one.backplane.stored == two.backplane.stored == 100
-        assert two.sequences.look(ANN, 1) == one.sequences.look(ANN, 2) == "used"
+        assert one.store.backing.stored == two.store.backing.stored == 100
+        assert two.store.sequences.look(ANN, 1) == one.store.sequences.look(ANN, 2) == "used"
         # the same group by both relays at once, and two groups with one number
         both = await asyncio.gather(publish(one, group(200)), publish(two, group(200)))
         assert sorted(both) == ["accepted", "duplicate"]
-        assert isinstance(one.backplane, JetStream)
-        assert (await one.backplane._js.stream_info(one.backplane._stream)).state.messages == 101
+        assert isinstance(one.store.backing, JetStream)
+        assert (await one.store.backing._js.stream_info(one.store.backing._stream)).state.messages == 101
         await asyncio.gather(publish(one, group(300, key_seq=300)), publish(two, group(301, key_seq=300)))
         await publish(one, group(400))
         await until(lambda: 400 in ids(two))
@@ -430,20 +431,20 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
             await publish(first, group(n, bytes([n]) * 32))
         await world.ended()
         server.kill()
-        state = RelayState(bytes(32), SWARM, "2", backplane=world.backplane())
+        state = RelayState(bytes(32), SWARM, "2", backing=world.backing())
         opening = asyncio.create_task(state.open())
         await asyncio.sleep(1.0)
-        assert not opening.done() and not state.backplane.ready
+        assert not opening.done() and not state.store.backing.ready
         await asyncio.to_thread(server.start)
         await opening
-        assert state.backplane.ready and len(state.window) == 200
+        assert state.store.backing.ready and len(state.window) == 200
         await state.close()
 
     play(OnNats(server.url), story)
 
 
 def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.relay.broker.jetstream.TRYING_S", 1.0)
+    monkeypatch.setattr("app.relay.store.jetstream.TRYING_S", 1.0)
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
@@ -451,11 +452,11 @@ def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypat
         server.kill()
         with pytest.raises(Unavailable) as error:
             await publish(one, group(2))
-        assert error.value.retry_after_s > 0 and one.sequences.look(ANN, 2) == "new"
-        await until(lambda: not one.backplane.ready)
+        assert error.value.retry_after_s > 0 and one.store.sequences.look(ANN, 2) == "new"
+        await until(lambda: not one.store.backing.ready)
         assert ids(one) == [1]  # it still gives out what it has
         await asyncio.to_thread(server.start)
-        await until(lambda: one.backplane.ready and two.backplane.ready)
+        await until(lambda: one.store.backing.ready and two.store.backing.ready)
         assert await publish(one, group(2)) == "accepted"
         await until(lambda: sorted(ids(two)) == [1, 2])
 
@@ -470,8 +471,8 @@ def test_a_short_restart_of_nats_is_bridged(server: Server) -> None:
         await asyncio.sleep(0.5)
         await asyncio.to_thread(server.start)
         assert await asyncio.gather(*publishing) == ["accepted"] * 5
-        await until(lambda: state.backplane.ready)
-        assert sorted(ids(state)) == [1, 2, 3, 4, 5] and state.backplane.stored == 5
+        await until(lambda: state.store.backing.ready)
+        assert sorted(ids(state)) == [1, 2, 3, 4, 5] and state.store.backing.stored == 5
 
     play(OnNats(server.url), story)
 
@@ -479,18 +480,18 @@ def test_a_short_restart_of_nats_is_bridged(server: Server) -> None:
 def test_a_mirror_whose_consumer_has_disappeared_begins_anew(server: Server) -> None:
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
-        backplane = two.backplane
-        assert isinstance(backplane, JetStream)
+        backing = two.store.backing
+        assert isinstance(backing, JetStream)
         await publish(one, group(1))
         await until(lambda: ids(two) == [1])
-        js = backplane._js
-        for consumer in await js.consumers_info(backplane._stream):
-            await js.delete_consumer(backplane._stream, consumer.name)
+        js = backing._js
+        for consumer in await js.consumers_info(backing._stream):
+            await js.delete_consumer(backing._stream, consumer.name)
         for n in range(2, 30):
             await publish(one, group(n))
-        await until(lambda: backplane.mirror_lag_messages > 0)
-        await until(lambda: len(two.window) == 29 and backplane.mirror_lag_messages == 0)
-        assert backplane.mirror_resets > 0
+        await until(lambda: backing.mirror_lag_messages > 0)
+        await until(lambda: len(two.window) == 29 and backing.mirror_lag_messages == 0)
+        assert backing.mirror_resets > 0
         assert sorted(ids(two)) == list(range(1, 30))
 
     play(OnNats(server.url), story)
@@ -499,8 +500,8 @@ def test_a_mirror_whose_consumer_has_disappeared_begins_anew(server: Server) -> 
 def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again(server: Server) -> None:
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
-        backplane = one.backplane
-        assert isinstance(backplane, JetStream) and isinstance(two.backplane, JetStream)
+        backing = one.store.backing
+        assert isinstance(backing, JetStream) and isinstance(two.store.backing, JetStream)
         done = 0
         ending = time.monotonic() + 2.2  # the watchdog asks every second
         while time.monotonic() < ending:
@@ -508,10 +509,10 @@ def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again
             await asyncio.gather(*(publish(one, each) for each in burst))
             done += 32
         await until(lambda: len(two.window) == len(one.window) == done)
-        assert backplane.mirror_resets == two.backplane.mirror_resets == 0
-        await until(lambda: two.backplane.mirror_lag_messages == backplane.mirror_lag_messages == 0)
-        assert one.tally.waited == done and 0 < one.tally.waited_s < done * PATIENCE
-        await backplane._js.delete_stream(backplane._stream)
+        assert backing.mirror_resets == two.store.backing.mirror_resets == 0
+        await until(lambda: two.store.backing.mirror_lag_messages == backing.mirror_lag_messages == 0)
+        assert one.store.waited == done and 0 < one.store.waited_s < done * PATIENCE
+        await backing._js.delete_stream(backing._stream)
         new, added = group(100_000), None
         async with asyncio.timeout(PATIENCE):
             while added != "accepted":
@@ -525,20 +526,20 @@ def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again
 
 
 def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.relay.broker.jetstream.PRUNE_EVERY_S", 0.1)
+    monkeypatch.setattr("app.relay.store.jetstream.PRUNE_EVERY_S", 0.1)
 
     async def story(world: World) -> None:
         state = await world.relay()
-        backplane = state.backplane
-        assert isinstance(backplane, JetStream)
+        backing = state.store.backing
+        assert isinstance(backing, JetStream)
         for n in range(5):
-            await backplane.kv_put(f"drop.{n:064x}", b"", time.time() + 0.1)
-        stream = f"KV_{backplane._bucket}"
+            await backing.kv_put(f"drop.{n:064x}", b"", time.time() + 0.1)
+        stream = f"KV_{backing._bucket}"
         async with asyncio.timeout(PATIENCE):
-            while (await backplane._js.stream_info(stream)).state.messages > 1:  # the salt stays
+            while (await backing._js.stream_info(stream)).state.messages > 1:  # the salt stays
                 await asyncio.sleep(0.05)
         again = await world.relay()  # what was removed is not waited for
-        assert again.backplane.ready
+        assert again.store.backing.ready
 
     play(OnNats(server.url), story)
 
@@ -563,10 +564,10 @@ def test_a_nats_that_hangs_is_noticed(server: Server) -> None:
         try:
             with pytest.raises(Unavailable):
                 await publish(state, group(1))
-            await until(lambda: not state.backplane.ready)
+            await until(lambda: not state.store.backing.ready)
         finally:
             server.process.send_signal(signal.SIGCONT)
-        await until(lambda: state.backplane.ready)
+        await until(lambda: state.store.backing.ready)
         assert await publish(state, group(1)) in ("accepted", "duplicate")
         await until(lambda: ids(state) == [1])
 
