@@ -24,9 +24,8 @@ from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, machine_description
 from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import bounded_integer
-from app.relay.store import embedded
 from app.swarm.wire.frames import to_frame
-from tests.relay.natsserver import Cluster
+from tests.relay.natsserver import Cluster, find_nats_server
 
 SUMMARY = "two relays on three NATS servers: waiting times, a killed server, bytes between them"
 _SETTLED_S = 5.0
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    if embedded.find_nats_server() is None:
+    if find_nats_server() is None:
         raise BenchError("There is no nats-server: ./shoal setup --nats installs one.")
     connections = 2 * (min(args.connections, raise_file_limit() - SPARE_DESCRIPTORS) // 2)
     program, load = compile_generator(home(args.home) / "cache"), warn_if_busy(tell)

@@ -22,15 +22,15 @@ check and repair the installation.
                       measure against
   --avx2              also build llama.cpp for AVX2 alone, with which
                       SHOAL_BENCH_ISA=avx2 measures
-  --nats              also install a nats-server, which ./shoal relay
-                      --backplane nats runs
+  --nats              also install a nats-server, for tests of relays on
+                      NATS
   --ray               also install Ray, which ./shoal lab --on ray deals its
                       runs with"""
 
 NEEDS = {
     "bench": "the benchmarks need",
     "avx2": "a measurement with SHOAL_BENCH_ISA=avx2 needs",
-    "nats": "a relay on NATS needs",
+    "nats": "tests of relays on NATS need",
     "ray": "a lab on Ray needs",
 }
 
