@@ -55,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", type=int, help="longest completion (default: the model's)")
     add("--probe-every", type=int, default=10, help="rounds between held-out probes (default: %(default)s)")
     add("--probe-items", type=int, default=256, help="held-out questions (default: %(default)s)")
-    add("--tried", type=int, default=64, help="held-out questions answered for pass@8 (default: %(default)s)")
     add(
         "--window", type=int, help="rounds that a group stays in the pool after its own (default: the recipe's)"
     )
@@ -124,7 +123,6 @@ def _check_numbers(args: argparse.Namespace) -> None:
         "group": 2,
         "probe_every": 1,
         "probe_items": 1,
-        "tried": 1,
         "attempts": 1,
         "rank": 1,
         "max_tokens": 1,
@@ -173,7 +171,6 @@ def _plan(args: argparse.Namespace, folder: Path) -> StudyPlan:
         probe_items=args.probe_items,
         window=args.window,
         attempts=args.attempts,
-        tried=args.tried,
         way=args.way,
     )
 
@@ -219,5 +216,5 @@ def _command(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm]) -> str:
 
 _REPEATED = (
     "arms", "recipe", "seeds", "first_seed", "nodes", "rounds", "model", "levels", "way", "group",
-    "learning_rate", "rank", "max_tokens", "probe_every", "probe_items", "tried", "window", "attempts", "out",
+    "learning_rate", "rank", "max_tokens", "probe_every", "probe_items", "window", "attempts", "out",
 )  # fmt: skip

@@ -59,8 +59,6 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds for which a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
     attempts: int
     """Dynamic sampling: maximum number of times that a round draws questions."""
-    tried: int = 64
-    """Held-out questions answered eight times for pass@8, before the first round and after the last."""
     way: Literal["tagged", "brief"] = "tagged"
     """The prompt format, by its name in `app.sapo.asking`. Training prompts have no examples."""
 
@@ -73,8 +71,6 @@ class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
     """Share solved per family, over all nodes."""
     finished: float
     worked: float
-    pass_at_8_N: tuple[float, ...] | None = None
-    """Share of a part of the questions solved at least once in eight answers."""
     nodes: dict[str, tuple[float, ...]] | None = None
     """Share solved per family, for each node."""
     marked_N: tuple[float, ...] | None = None
@@ -95,8 +91,6 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     generated_tokens: int = 0
     informative_own: float = 0.0
     informative_peer: float = 0.0
-    predicted_own: float | None = None
-    predicted_peer: float | None = None
     own_reward: float = 0.0
     batch_reward: float = 0.0
     finished: float = 0.0
@@ -106,8 +100,6 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     gated_right: int = 0
     gated_wrong: int = 0
     peer_scale: float = 1.0
-    reencoded_same: float | None = None
-    """Share of peer completions whose text, encoded again, gives the sender's tokens."""
     seconds: float = 0.0
     """Wall time of sampling, scoring and learning, without the probe."""
     cpu_seconds: float = 0.0
@@ -118,9 +110,6 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     probe: LabProbe | None = None
     own_nats: float | None = None
     """Mean of -log prob per token of own completions: an estimate of the policy's entropy."""
-    peer_nats: float | None = None
-    """Mean of -log prob per token of the peers' text under its reader's policy, before the step; in rounds with
-    a probe."""
     extra: dict[str, float] | None = None
     """How far attackers came (`app.lab.rounds.hostile`)."""
 
@@ -145,15 +134,13 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Figures of one node's training step. `peer_logprob`: mean log prob per token (nats) of the peers' text
-    under the learner before the step, if requested."""
+    """Figures of one node's training step."""
 
     own: int
     peer: int
     batch_reward: float
     steps: int
     weighed: WeighedGroups
-    peer_logprob: float | None = None
 
 
 def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], model: str) -> Group:

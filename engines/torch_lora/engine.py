@@ -304,10 +304,6 @@ class TorchSwarm(OnBase):
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
 
-    def reset_optimizer(self, node: int) -> None:
-        """Resets a node's optimiser and keeps its adapter."""
-        self._adapters_N[node].reset_optimizer()
-
     def reset(self, seeds_N: Sequence[int]) -> None:
         """Replaces all adapters by fresh ones, for the next run on the same base."""
         self._adapters_N = [self._base.new_adapter(seed) for seed in seeds_N]

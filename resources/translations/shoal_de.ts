@@ -1439,11 +1439,11 @@
   </message>
   <message>
    <source>Own puzzles used</source>
-   <translation>Eigene genutzt</translation>
+   <translation>Eigene</translation>
   </message>
   <message>
    <source>Peers' puzzles</source>
-   <translation>Rätsel anderer</translation>
+   <translation>Von anderen</translation>
   </message>
   <message>
    <source>Took</source>
@@ -3495,14 +3495,14 @@ answer: a*b</translation>
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>about {n} round an hour here</source>
-   <translation>hier etwa {n} Runde pro Stunde</translation>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
   </message>
   <message numerus="yes">
-   <source>about {n} rounds an hour here</source>
+   <source>about {n} rounds an hour</source>
    <translation>
-    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
-    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
    </translation>
   </message>
   <message>
@@ -3545,16 +3545,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>first look {first} to {last}, then a round takes {least} to {most} here</source>
-   <translation>erster Blick {first} bis {last}, danach dauert eine Runde hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>a round takes {least} to {most} here</source>
-   <translation>eine Runde dauert hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>about {n} rounds a minute here</source>
-   <translation>hier etwa {n} Runden pro Minute</translation>
+   <source>about {span} a round</source>
+   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>{n} other kinds are too hard yet.</source>
@@ -3800,6 +3792,18 @@ answer: a*b</translation>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
   </message>
   <message>
+   <source>Other pages that may ask your model</source>
+   <translation>Andere Seiten, die dein Modell fragen dürfen</translation>
+  </message>
+  <message>
+   <source>Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use your model.</source>
+   <translation>Programme, die Webseiten zeigen, zum Beispiel app://obsidian.md. Gilt, sobald du Programmen dein Modell das nächste Mal freigibst.</translation>
+  </message>
+  <message>
+   <source>origin cors extension browser endpoint server docker program</source>
+   <translation>origin cors erweiterung browser schnittstelle server docker programm</translation>
+  </message>
+  <message>
    <source>Window</source>
    <translation>Fenster</translation>
   </message>
@@ -3926,10 +3930,6 @@ answer: a*b</translation>
   <message>
    <source>reading other models' answers</source>
    <translation>liest Antworten anderer Modelle</translation>
-  </message>
-  <message>
-   <source>about {span} a round</source>
-   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>answering your rows</source>
@@ -4124,17 +4124,6 @@ answer: a*b</translation>
    <translation>Schritt {n} von {all}</translation>
   </message>
   <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
   </message>
@@ -4143,36 +4132,16 @@ answer: a*b</translation>
    <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
   </message>
   <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>Progress of the speed test</source>
-   <translation>Fortschritt des Tests</translation>
-  </message>
-  <message>
-   <source>Test again</source>
-   <translation>Noch einmal testen</translation>
-  </message>
-  <message>
    <source>Continue</source>
    <translation>Weiter</translation>
   </message>
   <message>
-   <source>What this computer can do</source>
-   <translation>Was dieser Computer kann</translation>
+   <source>Which model should learn?</source>
+   <translation>Welches Modell soll lernen?</translation>
   </message>
   <message>
-   <source>A quick speed test. No need to wait.</source>
-   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>Starter (recommended)</source>
@@ -4185,18 +4154,6 @@ answer: a*b</translation>
   <message>
    <source>Pick a model first.</source>
    <translation>Wähle zuerst ein Modell.</translation>
-  </message>
-  <message>
-   <source>No estimate</source>
-   <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>{span} so far: a few answers, and one step of learning.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
-  </message>
-  <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
   </message>
   <message>
    <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
@@ -4261,10 +4218,6 @@ answer: a*b</translation>
   <message>
    <source>Learn alone or together?</source>
    <translation>Allein oder zusammen lernen?</translation>
-  </message>
-  <message>
-   <source>You can change this any time.</source>
-   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>What it does</source>
@@ -5014,28 +4967,16 @@ answer: a*b</translation>
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours on weekdays</source>
-   <translation>Zeiten unter der Woche</translation>
+   <source>Hours</source>
+   <translation>Zeiten</translation>
   </message>
   <message>
-   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
-   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
+   <source>When it may learn, every day. A night may end on the next morning.</source>
+   <translation>Wann es lernen darf, jeden Tag. Eine Nacht darf am nächsten Morgen enden.</translation>
   </message>
   <message>
-   <source>schedule hours weekday night day time plan</source>
-   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
-  </message>
-  <message>
-   <source>Hours on weekends</source>
-   <translation>Zeiten am Wochenende</translation>
-  </message>
-  <message>
-   <source>When it may learn on Saturday and Sunday.</source>
-   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
-  </message>
-  <message>
-   <source>schedule hours weekend saturday sunday night day time plan</source>
-   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
+   <source>schedule hours night day time plan</source>
+   <translation>zeitplan stunden nacht tag uhrzeit plan</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -6782,16 +6723,16 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
-   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
+   <source>Learning hours are now the same every day.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
   </message>
   <message>
    <source>Check them in Settings.</source>
    <translation>Sieh sie in den Einstellungen nach.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
   </message>
   <message>
    <source>{label} must be {wanted}.</source>
@@ -9554,8 +9495,8 @@ answer: a*b</translation>
    <translation>installier Shoal neu</translation>
   </message>
   <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
-   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
+   <source>Learning hours are now the same every day. Check them in Settings.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -112,12 +112,8 @@ def _inside(results: Results) -> str:
 
     columns: dict[str, Callable[[ArmResult], str]] = {
         "arm": lambda arm: arm.arm,
-        "informative own, peer": lambda arm: f"{arm.informative.own:.2f} + {arm.informative.peer:.2f}",
-        "counting model": lambda arm: (
-            f"{arm.informative.own_predicted:.2f} + {arm.informative.peer_predicted:.2f}"
-        ),
+        "informative own, peer": lambda arm: f"{arm.informative_own:.2f} + {arm.informative_peer:.2f}",
         "entropy, nats": lambda arm: f"{number(arm.entropy_start)} → {number(arm.entropy_final)}",
-        "peers' text, nats": lambda arm: number(arm.peer_nats),
         "worked answers": lambda arm: (
             f"{100 * arm.worked_start:.0f} → {number(arm.worked_final, '.0f', ' %', 100)}"
         ),

@@ -18,15 +18,6 @@ Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm, by seed."""
 
 
-class InformativeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean number of informative groups per node and round, and the prediction from success rates alone."""
-
-    own: float
-    own_predicted: float
-    peer: float
-    peer_predicted: float
-
-
 class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one arm. Shares in [0, 1]; sums are over all nodes, means over seeds."""
 
@@ -43,8 +34,6 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     area_gain: Estimate | None
     """Relative gain of the area over the baseline's."""
     seeds_ahead: int | None
-    pass_at_8_start: Estimate
-    pass_at_8_final: Estimate
     cumulative_training_batch_reward: float
     """The paper's measure: mean reward of each node's training batch, summed over nodes and rounds."""
     cumulative_own_reward: float
@@ -54,13 +43,13 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float
     worked_start: float
     worked_final: float
-    informative: InformativeCounts
+    informative_own: float
+    """Informative groups trained on, mean per node and round."""
+    informative_peer: float
     entropy_start: float | None
     """Mean -log prob per own token (nats) over the first five rounds (`_start`) and the last five
     (`_final`)."""
     entropy_final: float | None
-    peer_nats: float | None
-    """Mean -log prob per token of peers' text under its reader's policy."""
     families_start: dict[str, float]
     families_final: dict[str, float]
 
@@ -121,8 +110,6 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         )
         if shared
         else None,
-        pass_at_8_start=estimate([probe.pass_at_8_N or () for probe in first]),
-        pass_at_8_final=estimate([probe.pass_at_8_N or () for probe in last]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
@@ -131,10 +118,10 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
         worked_start=average([probe.worked for probe in first]),
         worked_final=average([probe.worked for probe in last]),
-        informative=_counted([record for run in every for record in run[1:]]),
+        informative_own=average([record.informative_own for run in every for record in run[1:]]),
+        informative_peer=average([record.informative_peer for run in every for record in run[1:]]),
         entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
         entropy_final=_known([record.own_nats for run in every for record in run[-5:]]),
-        peer_nats=_known([record.peer_nats for run in every for record in run]),
         families_start=_families(first),
         families_final=_families(last),
     )
@@ -191,15 +178,6 @@ def _families(probes: Sequence[LabProbe]) -> dict[str, float]:
 def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int], float]) -> float:
     """Sum over rounds, mean over seeds."""
     return average([sum(value(record, len(final_scores(run))) for record in run) for run in every])
-
-
-def _counted(records: Sequence[LabRound]) -> InformativeCounts:
-    return InformativeCounts(
-        own=average([record.informative_own for record in records]),
-        own_predicted=average([record.predicted_own or 0.0 for record in records]),
-        peer=average([record.informative_peer for record in records]),
-        peer_predicted=average([record.predicted_peer or 0.0 for record in records]),
-    )
 
 
 def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:

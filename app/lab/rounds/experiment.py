@@ -27,7 +27,6 @@ from app.lab.plan import (
     identity,
     token_mean,
 )
-from app.lab.rounds import probing
 from app.lab.rounds.hostile import HostileNodes
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
@@ -54,7 +53,7 @@ class Experiment:
         self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
-        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, arm.foes)
+        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, arm.foes)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh_state(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]
@@ -62,8 +61,6 @@ class Experiment:
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
-        self.rates: dict[str, float] = {}
-        self.reencoded = [0, 0]
         self.hostile = HostileNodes(self)
 
     def rounds(self, measured: bool = True) -> Iterator[LabRound]:
@@ -76,12 +73,7 @@ class Experiment:
             yield record
 
     def _measure(self, number: int) -> LabProbe:
-        probe = self.prober.probe(self.seeds(number, "probe"))
-        if number in (0, self.plan.rounds):
-            eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike=number == 0)
-            probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
-        self.rates = probe.families
-        return probe
+        return self.prober.probe(self.seeds(number, "probe"))
 
     def seeds(self, number: int, purpose: str) -> list[int]:
         return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
@@ -96,7 +88,6 @@ class Experiment:
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
         self.published = [old for old in self.published if number - old.round <= self.window]
         self.published += self.hostile.join(number, fresh)
-        self.reencoded = [0, 0]
         learning = time.perf_counter()
         chosen_N = {node: self._choose(node, number) for node in nodes}
         learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in nodes]
@@ -104,16 +95,12 @@ class Experiment:
 
         completions = [completion for answered in generated for completion in answered.completions_G]
         nats = token_mean([completion.logprobs_T for completion in completions])
-        peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
-        predicted_own, predicted_peer = self._predicted(number)
         return LabRound(
             round=number,
             generated=len(completions),
             generated_tokens=sum(len(completion.tokens_T) for completion in completions),
             informative_own=average([one.own for one in learnt]),
             informative_peer=average([one.peer for one in learnt]),
-            predicted_own=predicted_own,
-            predicted_peer=predicted_peer,
             own_reward=average([reward for answered in generated for reward in answered.scored.rewards_G]),
             batch_reward=average([one.batch_reward for one in learnt]),
             finished=average([completion.finished for completion in completions]),
@@ -122,26 +109,12 @@ class Experiment:
             gated_right=sum(one.weighed.gated_right for one in learnt),
             gated_wrong=sum(one.weighed.gated_wrong for one in learnt),
             peer_scale=average([one.weighed.peer_scale for one in learnt]),
-            reencoded_same=self.reencoded[0] / self.reencoded[1] if self.reencoded[1] else None,
             seconds=ended - started,
             cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
             own_nats=None if nats is None else -nats,
-            peer_nats=-average(peer_nats) if peer_nats else None,
             extra=self.hostile.measures(),
-        )
-
-    def _predicted(self, number: int) -> tuple[float, float]:
-        """Expected informative own and peer groups per node, from success rates alone."""
-        share = probing.informative_share(self.rates.values(), self.plan.group)
-        attempts = self.plan.attempts if self.arm.dynamic else 1
-        rounds = min(self.window, number - 1) + 1
-        kept = 1.0 - (1.0 - share) ** attempts
-        offered = self.arm.own * (self.plan.nodes - 1) * rounds
-        return (
-            probing.expected_own_groups(self.arm.own, share, attempts),
-            probing.expected_peer_groups(self.arm.peer, offered, kept),
         )
 
     def _answer(self, number: int) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
@@ -224,7 +197,7 @@ class Experiment:
     ) -> TrainingResult:
         """Weighs own and peers' groups and makes the round's steps; none if all weights are 0."""
         sequences_PG = [self.encoded(answered) for answered in peer_P]
-        asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
+        asked = self.recipe.needs_peer_logprobs
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
         before = self.learners[node]
         taught = lesson(
@@ -249,7 +222,6 @@ class Experiment:
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
             steps=steps,
             weighed=weighed,
-            peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
         )
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
@@ -285,10 +257,7 @@ class Experiment:
 
     def encoded(self, answered: AnsweredQuestion) -> list[TokenSequence]:
         """Encodes published text as its receiver does, with the end token if the completion had ended."""
-        sequences_G = [
+        return [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)
             for completion in answered.completions_G
         ]
-        same = [s.completion_T == c.tokens_T for s, c in zip(sequences_G, answered.completions_G, strict=True)]
-        self.reencoded = [self.reencoded[0] + sum(same), self.reencoded[1] + len(same)]
-        return sequences_G

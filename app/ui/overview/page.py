@@ -295,9 +295,6 @@ class Overview(Page):
     def enter(self) -> None:
         self._welcome.enter()
 
-    def close_down(self) -> None:
-        self._welcome.close_down()
-
     def _say_stats(self, view: View, now: float) -> None:
         today, swarm = view.today, view.swarm
         first, second, third, last = self._stats

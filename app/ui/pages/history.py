@@ -215,7 +215,7 @@ def _rounds() -> Table:
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
-    table.set_widths(62, 132, 0, 130, 104, 90)
+    table.set_widths(62, 146, 0, 130, 104, 90)
     return table
 
 

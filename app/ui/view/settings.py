@@ -119,6 +119,18 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("download hub hugging face endpoint proxy"),
     ),
     Setting(
+        key="serve_allows",
+        kind="names",
+        default=[],
+        group=mark("Learning"),
+        label=mark("Other pages that may ask your model"),
+        help=mark(
+            "Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use "
+            "your model."
+        ),
+        words=mark("origin cors extension browser endpoint server docker program"),
+    ),
+    Setting(
         key="close_to_tray",
         kind="switch",
         default=True,

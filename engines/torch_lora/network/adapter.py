@@ -127,13 +127,6 @@ class Adapter:
         self.steps = steps
         self.version += 1
 
-    def reset_optimizer(self) -> None:
-        """Resets the optimiser to its state before the first step, and keeps the values."""
-        self.moments_1.zero_()
-        self.moments_2.zero_()
-        self.clear_gradients()
-        self.steps = 0
-
 
 def _shapes(projection: Projection, rank: int) -> list[tuple[int, int]]:
     return [(len(projection.names) * rank, projection.width_in), (sum(projection.widths_out), rank)]

@@ -349,16 +349,6 @@ class NativeNetwork:
     def plain_rollout(self) -> Rollout:
         return DecoderRollout(PlainWeights(self._weights, self._skinny))
 
-    @torch.inference_mode()
-    def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for llama.cpp's copy of the
-        weights."""
-        linears = [one for layer in self._weights.layers for one in layer.linears]
-        for index, one in enumerate(linears):
-            parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)
-            for name, (rows, delta) in parts:
-                yield name, delta.add_(one.weight[rows])
-
     def row_bytes(self, tokens: int) -> int:
         cache = (
             2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * tokens * self.dtype.itemsize

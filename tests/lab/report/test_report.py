@@ -28,7 +28,6 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
             families={"chain_sum": height},
             finished=1.0,
             worked=0.25 * number,
-            pass_at_8_N=(2 * height,) * 3 if number in (0, 4) else None,
         )
 
     measured = dict(zip((0, 2, 4), heights, strict=True))
@@ -38,7 +37,6 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
             generated=generated if number else 0,
             generated_tokens=10 * generated if number else 0,
             informative_own=1.0,
-            predicted_own=2.0,
             batch_reward=batch if number else 0.0,
             own_reward=own if number else 0.0,
             seconds=1.5 if number else 0.0,
@@ -73,13 +71,12 @@ def test_one_arm_by_hand() -> None:
     assert result.held_out_final.low == pytest.approx(0.3, abs=0.012)
     # area of seed 0: (0.15 * 2 + 0.25 * 2) / 4 = 0.2, then 0.23 and 0.215
     assert result.held_out_area.mean == pytest.approx((0.2 + 0.23 + 0.215) / 3)
-    assert result.pass_at_8_start.mean == pytest.approx(0.2)
     assert (result.worked_start, result.worked_final) == (0.0, 1.0)
     assert result.generated_completions == 200 and result.generated_tokens == 2000 and result.seconds == 6.0
     # the paper's column: 3 nodes, 4 rounds, 0.4 each
     assert result.cumulative_training_batch_reward == pytest.approx(3 * 4 * 0.4)
     assert result.cumulative_own_reward == pytest.approx(3 * 4 * 0.1)
-    assert (result.informative.own, result.informative.own_predicted) == (1.0, 2.0)
+    assert (result.informative_own, result.informative_peer) == (1.0, 0.0)
 
 
 def test_differences_are_paired_by_seed() -> None:
