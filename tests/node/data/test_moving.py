@@ -229,8 +229,8 @@ def test_everything_goes_also_what_points_here(
     ring = Ring()
     asyncio.run(_keep(old, ring))
     assert len(ring.kept) == 1
-    real = storage.delete_keyring_entries
-    monkeypatch.setattr(storage, "delete_keyring_entries", lambda folder: real(folder, find=lambda: ring))  # type: ignore[arg-type,return-value]
+    real = storage.delete_keyring_entry
+    monkeypatch.setattr(storage, "delete_keyring_entry", lambda folder: real(folder, find=lambda: ring))  # type: ignore[arg-type,return-value]
     login = LinuxAutostart(tmp_path / "autostart")
     login.turn_on([sys.executable, "window"])
     to = moving.move(tmp_path / "new")
@@ -252,8 +252,8 @@ def test_a_keyring_that_refuses_is_told_and_the_rest_goes(
     from app.swarm.identity import storage
 
     asyncio.run(_keep(old, Ring()))
-    real = storage.delete_keyring_entries
-    monkeypatch.setattr(storage, "delete_keyring_entries", lambda folder: real(folder, find=lambda: None))
+    real = storage.delete_keyring_entry
+    monkeypatch.setattr(storage, "delete_keyring_entry", lambda folder: real(folder, find=lambda: None))
     done = removal.remove(old, LinuxAutostart(tmp_path / "autostart"))
     assert len(done.failed) == 1 and "still in the keyring" in done.failed[0] and not old.exists()
 
