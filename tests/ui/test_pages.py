@@ -39,7 +39,6 @@ from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
-from app.ui.overview.what_next import plateau_text
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
 from app.ui.privacy.group_list import weight_sentence
@@ -714,13 +713,6 @@ def test_a_tile_says_what_guessing_solves(qtbot: QtBot, light: Theme, actions: A
     page.grab()  # lays it out
     heights = [(tile.height(), tile.minimumSizeHint().height()) for tile in page.findChildren(Tile)]
     assert all(height >= least for height, least in heights), heights
-
-
-def test_a_flat_curve_names_the_puzzles_that_guessing_solves_most_of() -> None:
-    curve = tuple(Probe(round=20 * at, share=0.5, stderr=0.03) for at in range(8))
-    view = views.msgspec.structs.replace(with_families(["lcm", "gcd", "dice"]), curve=curve)
-    assert plateau_text(view).endswith(" Least common multiple: Guessing the product solves up to 23 %.")
-    assert "Guessing" not in plateau_text(views.msgspec.structs.replace(view, families=()))
 
 
 def with_families(names: list[str]) -> View:
