@@ -1386,20 +1386,8 @@
    <translation>Verlauf durchsuchen</translation>
   </message>
   <message>
-   <source>Export the history</source>
-   <translation>Verlauf exportieren</translation>
-  </message>
-  <message>
-   <source>This list as CSV …</source>
-   <translation>Diese Liste als CSV …</translation>
-  </message>
-  <message>
-   <source>This list as JSON …</source>
-   <translation>Diese Liste als JSON …</translation>
-  </message>
-  <message>
-   <source>Everything as JSON …</source>
-   <translation>Alles als JSON …</translation>
+   <source>Export this list as CSV</source>
+   <translation>Diese Liste als CSV exportieren</translation>
   </message>
   <message>
    <source>Save the history</source>
