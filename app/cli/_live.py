@@ -207,8 +207,6 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
                     node.begin()
                 case commands.Skip():
                     node.skip()
-                case commands.Harder():
-                    node.harder()
                 case _ if governor is not None:
                     governor.do(command)
                 case commands.Finish():

@@ -25,13 +25,6 @@ _ENDS, _MARKED = 0.5, 0.25
 _TORN, _ERRORS = 0.05, 3.0
 
 
-CURVE_POINTS = 8
-"""Measurements needed to tell whether a curve still rises; this is 70 rounds at the usual interval."""
-_LITTLE, _FINE = 0.04, 0.01
-"""Rises in shares over CURVE_POINTS. From the first one on, a curve counts as rising despite noise; below the
-second it counts as flat."""
-
-
 class FlatCause(Enum):
     """A cause of missing progress; the value is its name in `--json`."""
 
@@ -42,8 +35,6 @@ class FlatCause(Enum):
     ALIKE = "alike"
     TORN = "torn"
     SPOILED = "spoiled"
-    ASKED = "asked"
-    """Nothing is wrong: the owner wanted harder puzzles."""
 
 
 class RoundFigures(Protocol):
@@ -99,27 +90,6 @@ def has_collapsed(curve: Sequence[Score]) -> bool:
     latest, best = curve[-1], max(curve[:-1], key=lambda one: one.share)
     error = math.hypot(latest.stderr, best.stderr)
     return best.share - latest.share > max(_TORN, _ERRORS * error)
-
-
-def has_plateaued(curve: Sequence[Score]) -> bool:
-    """Whether the curve is flat: the least-squares rise over the last CURVE_POINTS measurements, in shares, is
-    below its standard error (or _FINE, if that is larger) and below _LITTLE.
-
-    >>> has_plateaued([Score(share=0.5, stderr=0.03)] * 8)
-    True
-    >>> has_plateaued([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
-    False
-    """
-    last = curve[-CURVE_POINTS:]
-    if len(last) < CURVE_POINTS:
-        return False
-    middle = (len(last) - 1) / 2
-    weights = [at - middle for at in range(len(last))]
-    spread = sum(weight * weight for weight in weights)
-    slope = sum(weight * one.share for weight, one in zip(weights, last, strict=True)) / spread
-    noise = math.hypot(*(weight * one.stderr for weight, one in zip(weights, last, strict=True))) / spread
-    span = len(last) - 1
-    return span * slope < min(_LITTLE, max(span * noise, _FINE))
 
 
 def one_level_lower(levels: dict[str, int]) -> dict[str, int]:

@@ -53,8 +53,6 @@ class Healer:
         self._told: dict[FlatCause, int] = {}
         self._judged = 0
         self.place_again = False
-        self.harder = False
-        """Whether the owner asked for harder puzzles."""
         self.candidates: Mapping[str, int] = {}
         """Families, with levels, that a placement may try."""
 
@@ -88,10 +86,6 @@ class Healer:
     ) -> Healed | None:
         """Returns the cause of missing progress and the changed state; None if training progresses or the cause
         was reported recently. Raises TrainerDied."""
-        if self.harder:
-            self.harder = False
-            self._rounds.clear()
-            return Healed(FlatCause.ASKED, *_harder(state, "You asked for harder puzzles."))
         if state.vigil.torn:
             return await self._apart(state, curve, link)
         if len(curve) != self._judged:
@@ -152,10 +146,10 @@ class Healer:
             case FlatCause.FAILING:
                 return self._easier(state)
             case FlatCause.PASSING:
-                return _harder(state, "Nearly every answer was right.")
+                return _harder(state)
             case FlatCause.ALIKE:
                 return _more(state, settings)
-            case FlatCause.TORN | FlatCause.SPOILED | FlatCause.ASKED:
+            case FlatCause.TORN | FlatCause.SPOILED:
                 raise ValueError("A model that got worse is found by its measurements.")
 
     def _easier(self, state: NodeState) -> tuple[NodeState, str]:
@@ -183,7 +177,7 @@ def _longer(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     return msgspec.structs.replace(state, max_tokens=more), sentence
 
 
-def _harder(state: NodeState, why: str) -> tuple[NodeState, str]:
+def _harder(state: NodeState) -> tuple[NodeState, str]:
     higher = {
         family: min(level + 1, len(FAMILIES[family].levels) - 1)
         for family, level in state.curriculum.levels.items()
@@ -194,7 +188,7 @@ def _harder(state: NodeState, why: str) -> tuple[NodeState, str]:
             "Every kind of puzzle is at its highest level. Pick other puzzles, so it keeps learning.",
         )
     changed = msgspec.structs.replace(state, curriculum=curriculum.start(higher))
-    return changed, f"{why} It gets harder puzzles, a level up."
+    return changed, "Nearly every answer was right. It gets harder puzzles, a level up."
 
 
 def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:

@@ -141,10 +141,6 @@ class Node:
         """Ends the first look once the questions in flight are answered, and starts training."""
         self._training.skip()
 
-    def harder(self) -> None:
-        """Moves every family up a level, from the next round on."""
-        self._training.healer.harder = True
-
     def stop_after_round(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`; other skills get no turn."""
         self._training.finish()

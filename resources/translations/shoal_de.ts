@@ -1287,54 +1287,6 @@
    <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
-   <source>The curve has been flat for {n} rounds.</source>
-   <translation>Die Kurve ist seit {n} Runden flach.</translation>
-  </message>
-  <message>
-   <source>{title} fits here.</source>
-   <translation>{title} passt hierher.</translation>
-  </message>
-  <message>
-   <source>{title} fits here: {pace}.</source>
-   <translation>{title} passt hierher: {pace}.</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
-   <source>Harder puzzles</source>
-   <translation>Schwerere Rätsel</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
-  </message>
-  <message>
-   <source>Let it rest</source>
-   <translation>Ausruhen lassen</translation>
-  </message>
-  <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
-   <source>What next?</source>
-   <translation>Wie weiter?</translation>
-  </message>
-  <message>
-   <source>From the next round on, every kind of puzzle is a level harder.</source>
-   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
-  </message>
-  <message>
-   <source>{family}: {sentence}</source>
-   <translation>{family}: {sentence}</translation>
-  </message>
-  <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1398,20 +1350,8 @@
    <translation>Verlauf durchsuchen</translation>
   </message>
   <message>
-   <source>Export the history</source>
-   <translation>Verlauf exportieren</translation>
-  </message>
-  <message>
-   <source>This list as CSV …</source>
-   <translation>Diese Liste als CSV …</translation>
-  </message>
-  <message>
-   <source>This list as JSON …</source>
-   <translation>Diese Liste als JSON …</translation>
-  </message>
-  <message>
-   <source>Everything as JSON …</source>
-   <translation>Alles als JSON …</translation>
+   <source>Export this list as CSV</source>
+   <translation>Diese Liste als CSV exportieren</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1862,6 +1802,10 @@
   <message>
    <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
    <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
   </message>
   <message>
    <source>What leaves this computer</source>
@@ -4148,6 +4092,10 @@ answer: a*b</translation>
    <translation>Startmodell (empfohlen)</translation>
   </message>
   <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
    <source>Back</source>
    <translation>Zurück</translation>
   </message>
@@ -6307,6 +6255,10 @@ answer: a*b</translation>
    <translation>Mit den Antworten anderer wurde es schlechter.</translation>
   </message>
   <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
    <source>It gets harder puzzles, a level up.</source>
    <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
   </message>
@@ -6419,16 +6371,8 @@ answer: a*b</translation>
    <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
   </message>
   <message>
-   <source>Nearly every answer was right.</source>
-   <translation>Fast jede Antwort war richtig.</translation>
-  </message>
-  <message>
    <source>A model that got worse is found by its measurements.</source>
    <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
-  </message>
-  <message>
-   <source>You asked for harder puzzles.</source>
-   <translation>Du wolltest schwerere Rätsel.</translation>
   </message>
   <message>
    <source>{STATE_FILE} can't be read: {error}</source>

@@ -140,26 +140,6 @@ def test_the_same_seed_gives_the_same_rounds_also_across_a_restart(bench: Bench,
     assert rows(bench, query) == rows(other, query)
 
 
-def test_an_owner_gets_harder_puzzles_when_asked_for_and_once(bench: Bench) -> None:
-    def ask(event: events.Event) -> bool:
-        if isinstance(event, Round) and event.round == 2:
-            assert bench.node is not None
-            bench.node.harder()
-        return False
-
-    seen = bench.run(rounds=4, stop_when=ask)
-    before, after = (
-        {family: counts[0] for family, counts in one.families.items()}
-        for one in (of(Round, seen)[1], of(Round, seen)[3])
-    )
-    assert after and all(after[family] == before.get(family, 0) + 1 for family in after), (before, after)
-    (told,) = of(events.ProgressStalled, seen)
-    assert (told.cause, told.sentence) == (
-        "asked",
-        "You asked for harder puzzles. It gets harder puzzles, a level up.",
-    )
-
-
 def test_stopping_loses_only_the_round_in_flight(bench: Bench) -> None:
     seen = bench.run(
         rounds=None, stop_when=lambda event: isinstance(event, events.CheckpointSaved) and event.round == 2

@@ -1,4 +1,4 @@
-"""What makes a person keep the window open: the fish, what next, exports; words and units of settings."""
+"""What makes a person keep the window open: the fish, exports; words and units of settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,32 +14,20 @@ from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
 from PySide6.QtWidgets import QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.learning.flat import CURVE_POINTS
 from app.node.record.reasons import Reason
-from app.node.record.records import LogEntry, Probe
 from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.control import export_message
-from app.ui.overview import what_next
 from app.ui.overview.fish import Fish, describe, make_fish
-from app.ui.overview.what_next import NextCard
 from app.ui.settings.editors import editor
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
 from tests.ui import views
-from tests.ui.chat.test_tryit import press, texts
 
 NOW = time.time()
 change = msgspec.structs.replace
-
-
-def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
-    return tuple(
-        Probe(round=10 * at, share=0.5 + rise * at / CURVE_POINTS, stderr=0.03, at=NOW)
-        for at in range(CURVE_POINTS)
-    )
 
 
 @pytest.fixture
@@ -92,62 +79,6 @@ def test_a_model_that_can_more_is_drawn_larger(light: Theme, qtbot: QtBot) -> No
 
     young = change(views.learning(), curve=views.learning().curve[:1])
     assert inked(views.learning()) > 1.1 * inked(young) > 100
-
-
-# ---- what next
-
-
-def test_what_next_comes_when_the_curve_is_flat_and_not_before(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
-) -> None:
-    asks: list[str] = []
-    actions = change_actions(actions, harder=lambda: asks.append("harder"))
-    made = NextCard(light, actions)
-    qtbot.addWidget(made)
-    view = change(views.learning(models=views.holdings()), curve=flat_curve(rise=0.3))
-    made.show_view(view)
-    assert made.isHidden(), "it still rises"
-    sentence = "Nearly every answer was right. It gets harder puzzles, a level up."
-    told = (LogEntry(at=NOW, round=60, kind="flat", sentence=sentence),)
-    flat = change(view, curve=flat_curve(), happenings=told)
-    made.show_view(flat)
-    assert not made.isHidden()
-    said = texts(made)
-    assert "flat for 70 rounds" in said and "Nearly every answer was right." in said
-    assert "SmolLM2 135M fits here: " in said
-    made.resize(700, made.sizeHint().height())
-    made.show()
-    made.grab()
-    assert made._larger.toolTip() == "", "in a small window all of it is read"
-    press(qtbot, made, "Harder puzzles")
-    made.show_view(flat)
-    assert asks == ["harder"] and "a level harder" in texts(made)
-    assert not made._harder.isVisible(), "said, and not asked again"
-    made.show_view(change(flat, safe_round=flat.safe_round + 1))
-    assert made.isHidden(), "the next round has harder ones"
-    later = tuple(change(one, round=one.round + what_next.AGAIN) for one in flat_curve())
-    made.show_view(change(flat, curve=later))
-    assert not made.isHidden()
-    press(qtbot, made, "Let it rest")
-    assert asked[-1] == "pause"
-
-
-def change_actions(actions: Actions, **more: Any) -> Actions:
-    from dataclasses import replace
-
-    return replace(actions, **more)
-
-
-def test_what_next_offers_others_only_to_one_that_is_alone(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
-) -> None:
-    made = NextCard(light, actions)
-    qtbot.addWidget(made)
-    made.show_view(change(views.learning(), curve=flat_curve(), solo=False))
-    assert made._others.isHidden()
-    made.show_view(change(views.learning(), curve=flat_curve(), solo=True))
-    made._others.click()
-    assert asked[-1] == ("learn", "others")
 
 
 # ---- export

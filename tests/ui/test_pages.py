@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -39,7 +38,6 @@ from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
-from app.ui.overview.what_next import plateau_text
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
 from app.ui.privacy.group_list import weight_sentence
@@ -466,24 +464,16 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
     page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
-    rows = list(csv.DictReader(io.StringIO(page.exported("csv"))))
+    rows = list(csv.DictReader(io.StringIO(page.exported())))
     assert len(rows) == 160 and (rows[0]["round"], rows[0]["run"]) == ("160", "1")
     assert abs(datetime.fromisoformat(rows[0]["at"]).timestamp() - views.NOW) < 10
     page._which.choose("events")
     page._choose("events")
     page._find.setText("memory ran")
-    (event,) = csv.DictReader(io.StringIO(page.exported("csv")))
+    (event,) = csv.DictReader(io.StringIO(page.exported()))
     assert event["kind"] == "trainer_restarted" and "memory ran" in event["sentence"]
-    assert json.loads(page.exported("json")) == {"events": [{**event, "round": int(event["round"])}]}
-    everything = json.loads(page.exported("json", everything=True))
-    assert {name: len(found) for name, found in everything.items()} == {
-        "runs": 1,
-        "rounds": 160,
-        "probes": 17,
-        "events": 2,
-    }
     page.show_view(View())
-    assert page.exported("csv") == "at,round,kind,sentence\n"
+    assert page.exported() == "at,round,kind,sentence\n"
 
 
 def test_history_names_what_a_lesson_taught_and_from_whom(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -513,7 +503,7 @@ def test_a_history_that_cannot_be_written_says_so(
     for name, said in (("no/such/folder.csv", "can't be written"), ("rounds.csv", "Saved as")):
         chosen = str(tmp_path / name)
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, chosen=chosen: (chosen, ""))
-        page._save("csv")
+        page._save()
         assert said in texts(page) and name in texts(page)
     assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 161
 
@@ -714,13 +704,6 @@ def test_a_tile_says_what_guessing_solves(qtbot: QtBot, light: Theme, actions: A
     page.grab()  # lays it out
     heights = [(tile.height(), tile.minimumSizeHint().height()) for tile in page.findChildren(Tile)]
     assert all(height >= least for height, least in heights), heights
-
-
-def test_a_flat_curve_names_the_puzzles_that_guessing_solves_most_of() -> None:
-    curve = tuple(Probe(round=20 * at, share=0.5, stderr=0.03) for at in range(8))
-    view = views.msgspec.structs.replace(with_families(["lcm", "gcd", "dice"]), curve=curve)
-    assert plateau_text(view).endswith(" Least common multiple: Guessing the product solves up to 23 %.")
-    assert "Guessing" not in plateau_text(views.msgspec.structs.replace(view, families=()))
 
 
 def with_families(names: list[str]) -> View:

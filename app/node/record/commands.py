@@ -6,7 +6,6 @@
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it
 {"command":"begin"}                                with --hold: the first round may begin
 {"command":"skip"}                                 starts to learn without the rest of the first look
-{"command":"harder"}                               from the next round on: every family a level up
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
 {"command":"snooze","tomorrow":true}
@@ -55,10 +54,6 @@ class Skip(_Command, frozen=True, tag="skip"):
     pass
 
 
-class Harder(_Command, frozen=True, tag="harder"):
-    pass
-
-
 class Pause(_Command, frozen=True, tag="pause"):
     pass
 
@@ -102,7 +97,6 @@ Command = (
     | Finish
     | Begin
     | Skip
-    | Harder
     | Pause
     | Resume
     | SnoozeFor

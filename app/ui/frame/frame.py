@@ -182,8 +182,6 @@ class Actions:
     choices: Choices
     skip: Callable[[], None] = lambda: None
     """Skips the rest of the placement and starts learning."""
-    harder: Callable[[], None] = lambda: None
-    """Asks harder puzzles from the next round on."""
     learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None
     """Learns these question sets (hashes of their contents) from now on, in turns; puzzles if there are
     none."""

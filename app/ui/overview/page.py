@@ -18,7 +18,6 @@ from app.ui.install.engine import EngineCard
 from app.ui.install.updates import UpdateLine
 from app.ui.language.texts import ago, counted, number, percent, span, tr, translated
 from app.ui.overview.fish import Fish
-from app.ui.overview.what_next import NextCard
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
@@ -205,8 +204,6 @@ SETTLED_S = 2 * 3600.0
 _FISH_FROM = 880
 """Minimum width of the page in pixels that shows the fish; on a narrower page it would push the figures
 aside."""
-_HIGH = 780
-"""Minimum height of the page in pixels that shows the day's figures below "what next"."""
 _LONGEST = 40
 """Maximum characters of a model's name beside the title."""
 
@@ -223,7 +220,6 @@ class Overview(Page):
         self._welcome = WelcomePanel(theme, actions)
         self._engine = EngineCard(theme, actions.engine)
         self._now = Now(theme, actions)
-        self._next = NextCard(theme, actions)
         self._curve = Curve(theme, actions.models.result)
         self._fish = Fish(theme, lambda: actions.go("skills"))
         self._curve.put_beside(self._fish)
@@ -233,7 +229,7 @@ class Overview(Page):
             Elided("", "faint"),
             Label("", "faint"),
         )  # wrapped, it would push the figures down
-        asks = (self._notice, self._update, self._welcome, self._engine, self._now, self._next)
+        asks = (self._notice, self._update, self._welcome, self._engine, self._now)
         for one in asks:
             self.add(one)
         self.add(self._curve, 1)
@@ -261,9 +257,7 @@ class Overview(Page):
         self._model.setToolTip(view.model)
         self._power.tell("" if fresh else words.power(view))
         if fresh:
-            self._next.hide()
             return
-        self._next.show_view(view)
         self._fish.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
@@ -271,18 +265,10 @@ class Overview(Page):
         self._foot.say(translated(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
-        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Shows optional parts only if they fit: fish, and the day's figures beside a question."""
         self._fish.setVisible(self.width() >= _FISH_FROM)
-        if self._fresh:
-            return
-        self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Shows, in an installed app, what prevents learning, or the engine of a newer Shoal."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from PySide6.QtWidgets import QMenu, QToolButton
 
 from app.node.record.records import LogEntry, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
@@ -29,7 +28,8 @@ _MOMENTS = ("at", "started", "ended")
 
 
 def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """Returns CSV: a header of field names, even without rows, and one line per row."""
+    """Returns CSV: a header of field names (app.node.record.records), even without rows, and one line per row.
+    Moments are in ISO 8601 with the zone, shares in [0, 1]."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
@@ -38,12 +38,6 @@ def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
         plain = _plain(one)
         write(_cell(plain[name]) for name in names)
     return text.getvalue()
-
-
-def as_json(lists: Mapping[str, Sequence[msgspec.Struct]]) -> str:
-    """Returns the lists as one JSON object, with their names as keys."""
-    plain = {name: [_plain(one) for one in rows] for name, rows in lists.items()}
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
 
 
 def _plain(one: msgspec.Struct) -> dict[str, Any]:
@@ -79,13 +73,8 @@ class HistoryPage(Page):
         )
         self._which.chosen.connect(self._choose)
         self._find = search(tr("Search"), self._search, tr("Search the history"), 200)
-        export = IconButton(theme, "export", tr("Export the history"), tr("Export"))
-        menu = QMenu(export)
-        menu.addAction(tr("This list as CSV …"), lambda: self._save("csv"))
-        menu.addAction(tr("This list as JSON …"), lambda: self._save("json"))
-        menu.addAction(tr("Everything as JSON …"), lambda: self._save("json", everything=True))
-        export.setMenu(menu)
-        export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        export = IconButton(theme, "export", tr("Export this list as CSV"), tr("Export"))
+        export.clicked.connect(self._save)
         self._tools = (self._which, self._find, export)
         for part in self._tools:
             self.header.addWidget(part)
@@ -153,28 +142,16 @@ class HistoryPage(Page):
     def _table(self) -> Table:
         return self._tables[str(self._which.value)]
 
-    def exported(self, kind: str, everything: bool = False) -> str:
-        """Returns an export as text: the list shown, filtered and sorted, as "csv" or "json"; or everything,
-        always as JSON."""
-        if everything:
-            return as_json(
-                {
-                    "runs": self._view.runs,
-                    "rounds": self._view.rounds,
-                    "probes": self._view.curve,
-                    "events": self._view.happenings,
-                }
-            )
-        name, rows = str(self._which.value), self._table.rows.shown
-        return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
+    def exported(self) -> str:
+        """Returns the list shown, filtered and sorted, as CSV."""
+        return as_csv(_KINDS[str(self._which.value)], self._table.rows.shown)
 
-    def _save(self, kind: str, everything: bool = False) -> None:
-        name = "history" if everything else self._which.value
-        path = place_to_save(self, tr("Save the history"), f"shoal-{name}.{kind}")
+    def _save(self) -> None:
+        path = place_to_save(self, tr("Save the history"), f"shoal-{self._which.value}.csv")
         if path is None:
             return
         try:
-            path.write_text(self.exported(kind, everything), encoding="utf-8")
+            path.write_text(self.exported(), encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
             self._count.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))

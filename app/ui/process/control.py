@@ -183,10 +183,6 @@ class Control(QObject):
         """Skips the rest of the placement and starts learning."""
         self._link.tell(command="skip")
 
-    def harder(self) -> None:
-        """Asks harder puzzles, now or as soon as it learns again."""
-        self._link.tell(command="harder")
-
     def set_rule(self, key: str, value: object) -> None:
         """Changes a setting of app.node.rules.preferences. Raises PreferenceError, and OSError if it cannot be
         saved."""

@@ -112,12 +112,12 @@ class NodeProcess(QObject):
     def tell(self, **command: object) -> None:
         """Sends the node a command, or keeps it for the next one if none is running. A node that is shutting
         down may end before it reads a command, so the next one gets it too; but "finish" goes only to the old
-        node, and "harder" only to the next."""
+        node."""
         line = json.dumps(command).encode() + b"\n"
         there, name = self.running and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):
             self._later.append(line)
-        if there and not (self._leaving and name == "harder"):
+        if there:
             self._job.write(line)
 
     def stop(self) -> None:

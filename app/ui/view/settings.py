@@ -189,9 +189,6 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version that the overview no longer mentions."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
-    next_of: str = ""
-    next_at: int = 0
-    """The model's training and the round at which "what next" was put away."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
     page: str = "overview"

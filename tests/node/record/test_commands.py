@@ -14,7 +14,6 @@ COMMANDS = {
     b'{"command":"finish"}': commands.Finish(),
     b'{"command":"begin"}': commands.Begin(),
     b'{"command":"skip"}': commands.Skip(),
-    b'{"command":"harder"}': commands.Harder(),
     b'{"command":"pause"}': commands.Pause(),
     b' {"command" : "resume"} ': commands.Resume(),
     b'{"command":"snooze","seconds":3600}': commands.SnoozeFor(seconds=3600.0),

@@ -334,15 +334,22 @@ def test_it_insists_until_there_is_a_point_above_zero(
     qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2 and bool(control.view.curve), timeout=PATIENCE_MS)
     for _ in range(15):
         control._new_minute()
-    control.harder()
-    qtbot.waitUntil(lambda: heard(tmp_path)[-1]["command"] == "harder", timeout=PATIENCE_MS)
+    control.skip()
+    qtbot.waitUntil(lambda: heard(tmp_path)[-1]["command"] == "skip", timeout=PATIENCE_MS)
     orders = [one["command"] for one in heard(tmp_path)]
-    assert orders == ["resume", *["insist"] * (told - 1), "harder"]
+    assert orders == ["resume", *["insist"] * (told - 1), "skip"]
     control.pause()
     for _ in range(15):
         control._new_minute()
     control.close()
     assert [one["command"] for one in heard(tmp_path)][len(orders) :] == ["pause"], "a pause ends it"
+
+
+def tell_the_next(qtbot: QtBot, control: Control) -> None:
+    """Gives a node an order once it has taken the place of one that leaves."""
+    link = control._link
+    qtbot.waitUntil(lambda: link.running and not (link._leaving or link._later), timeout=PATIENCE_MS)
+    control.skip()
 
 
 @pytest.mark.parametrize("order", [Reason.PAUSED, Reason.SNOOZED, Reason.CLASS, Reason.OUTSIDE_HOURS, None])
@@ -356,10 +363,10 @@ def test_another_model_insists_but_ends_nobody_s_pause(
     if order is not None:
         control._change(state=NodeStatus.WAITING, ruling=views.ruling(order, until="05:00"))
     control.change_model()
-    control.harder()
-    qtbot.waitUntil(lambda: {"command": "harder"} in heard(tmp_path), timeout=PATIENCE_MS)
+    tell_the_next(qtbot, control)
+    qtbot.waitUntil(lambda: {"command": "skip"} in heard(tmp_path), timeout=PATIENCE_MS)
     told = [one["command"] for one in heard(tmp_path)]
-    assert told == ["resume", *["insist"] * (order is None), "harder"]
+    assert told == ["resume", *["insist"] * (order is None), "skip"]
     control.close()
 
 
@@ -376,8 +383,8 @@ def test_joining_and_leaving_a_swarm_end_no_pause(
     dict(alone=control.leave, join=lambda: control.join("ws://r"), words=lambda: control.join_private(words))[
         change
     ]()
-    control.harder()
-    qtbot.waitUntil(lambda: '{"command": "harder"}' in spoken(tmp_path), timeout=PATIENCE_MS)
+    tell_the_next(qtbot, control)
+    qtbot.waitUntil(lambda: '{"command": "skip"}' in spoken(tmp_path), timeout=PATIENCE_MS)
     assert spoken(tmp_path).count('{"command": "resume"}') == 1, "the first start's"
     assert control.view.solo is (change == "alone")
     control.close()
