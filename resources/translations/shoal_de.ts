@@ -471,8 +471,16 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Downloads the engine again and replaces it</source>
+   <translation>Lädt die Engine noch einmal herunter und ersetzt sie</translation>
+  </message>
+  <message>
    <source>For computers without internet: the files of an offline pack</source>
    <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
+  </message>
+  <message>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -503,20 +511,20 @@
    <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Looking for the right engine.</source>
-   <translation>Sucht die passende Engine.</translation>
+   <source>Remove …</source>
+   <translation>Entfernen …</translation>
   </message>
   <message>
-   <source>Engine</source>
-   <translation>Engine</translation>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
   </message>
   <message>
-   <source>The folder with the engine's files</source>
-   <translation>Der Ordner mit den Dateien der Engine</translation>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Install it</source>
-   <translation>Installieren</translation>
+   <source>Remove the engine</source>
+   <translation>Engine entfernen</translation>
   </message>
   <message>
    <source>Not now</source>
@@ -527,16 +535,12 @@
    <translation>{n} %</translation>
   </message>
   <message>
-   <source>{what}: {line}</source>
-   <translation>{what}: {line}</translation>
+   <source>Engine</source>
+   <translation>Engine</translation>
   </message>
   <message>
-   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
-   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
-  </message>
-  <message>
-   <source>A newer engine is available: {version}.</source>
-   <translation>Es gibt eine neuere Engine: {version}.</translation>
+   <source>The folder with the engine's files</source>
+   <translation>Der Ordner mit den Dateien der Engine</translation>
   </message>
   <message>
    <source>It stopped halfway. Nothing is lost: try again.</source>
@@ -553,6 +557,10 @@
   <message>
    <source>Install it. What your model learned is safe.</source>
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>This is version {version}</source>
@@ -581,30 +589,6 @@
   <message>
    <source>you have {version}</source>
    <translation>du hast {version}</translation>
-  </message>
-  <message>
-   <source>Remove …</source>
-   <translation>Entfernen …</translation>
-  </message>
-  <message>
-   <source>Install</source>
-   <translation>Installieren</translation>
-  </message>
-  <message>
-   <source>Install: {title}</source>
-   <translation>Installieren: {title}</translation>
-  </message>
-  <message>
-   <source>Remove the engine? That frees {size}.</source>
-   <translation>Engine entfernen? Das macht {size} frei.</translation>
-  </message>
-  <message>
-   <source>Learning stops until you download an engine again. What your model learned stays.</source>
-   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Remove the engine</source>
-   <translation>Engine entfernen</translation>
   </message>
   <message>
    <source>Open its page</source>
@@ -639,22 +623,6 @@
    <translation>vom {day}</translation>
   </message>
   <message>
-   <source>Work on the engine</source>
-   <translation>Arbeit an der Engine</translation>
-  </message>
-  <message>
-   <source>Downloads the engine again and sets it up anew</source>
-   <translation>Lädt die Engine noch einmal herunter und richtet sie neu ein</translation>
-  </message>
-  <message>
-   <source>No engine is installed. Learning needs one.</source>
-   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
-  </message>
-  <message>
-   <source>{n} %  ·  {line}</source>
-   <translation>{n} %  ·  {line}</translation>
-  </message>
-  <message>
    <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
   </message>
@@ -669,10 +637,6 @@
   <message>
    <source>Check for updates once a day?</source>
    <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -1475,11 +1439,11 @@
   </message>
   <message>
    <source>Own puzzles used</source>
-   <translation>Eigene genutzt</translation>
+   <translation>Eigene</translation>
   </message>
   <message>
    <source>Peers' puzzles</source>
-   <translation>Rätsel anderer</translation>
+   <translation>Von anderen</translation>
   </message>
   <message>
    <source>Took</source>
@@ -2275,8 +2239,8 @@
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
   </message>
   <message>
-   <source>engine pack install repair remove go back pytorch</source>
-   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
+   <source>engine pack install repair remove pytorch</source>
+   <translation>engine paket installieren reparieren entfernen pytorch</translation>
   </message>
   <message>
    <source>Open the folder of the logs</source>
@@ -3435,6 +3399,10 @@ answer: a*b</translation>
    <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
+   <source>Looking for the right engine.</source>
+   <translation>Sucht die passende Engine.</translation>
+  </message>
+  <message>
    <source>Shoal asks for its size first, and downloads only if it fits.</source>
    <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
   </message>
@@ -3457,6 +3425,10 @@ answer: a*b</translation>
   <message>
    <source>The engine doesn't work any more</source>
    <translation>Die Engine funktioniert nicht mehr</translation>
+  </message>
+  <message>
+   <source>A newer engine is available: {version}.</source>
+   <translation>Es gibt eine neuere Engine: {version}.</translation>
   </message>
   <message>
    <source>The engine is missing</source>
@@ -3491,6 +3463,10 @@ answer: a*b</translation>
    <translation>Python {version}</translation>
   </message>
   <message>
+   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
+   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
+  </message>
+  <message>
    <source>{size} to download; {have} already here.</source>
    <translation>{size} herunterzuladen; {have} sind schon da.</translation>
   </message>
@@ -3519,14 +3495,14 @@ answer: a*b</translation>
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>about {n} round an hour here</source>
-   <translation>hier etwa {n} Runde pro Stunde</translation>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
   </message>
   <message numerus="yes">
-   <source>about {n} rounds an hour here</source>
+   <source>about {n} rounds an hour</source>
    <translation>
-    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
-    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
    </translation>
   </message>
   <message>
@@ -3569,16 +3545,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>first look {first} to {last}, then a round takes {least} to {most} here</source>
-   <translation>erster Blick {first} bis {last}, danach dauert eine Runde hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>a round takes {least} to {most} here</source>
-   <translation>eine Runde dauert hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>about {n} rounds a minute here</source>
-   <translation>hier etwa {n} Runden pro Minute</translation>
+   <source>about {span} a round</source>
+   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>{n} other kinds are too hard yet.</source>
@@ -3824,6 +3792,18 @@ answer: a*b</translation>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
   </message>
   <message>
+   <source>Other pages that may ask your model</source>
+   <translation>Andere Seiten, die dein Modell fragen dürfen</translation>
+  </message>
+  <message>
+   <source>Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use your model.</source>
+   <translation>Programme, die Webseiten zeigen, zum Beispiel app://obsidian.md. Gilt, sobald du Programmen dein Modell das nächste Mal freigibst.</translation>
+  </message>
+  <message>
+   <source>origin cors extension browser endpoint server docker program</source>
+   <translation>origin cors erweiterung browser schnittstelle server docker programm</translation>
+  </message>
+  <message>
    <source>Window</source>
    <translation>Fenster</translation>
   </message>
@@ -3924,6 +3904,10 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
+   <source>{what}: {line}</source>
+   <translation>{what}: {line}</translation>
+  </message>
+  <message>
    <source>d MMM yyyy</source>
    <translation>d. MMM yyyy</translation>
   </message>
@@ -3946,10 +3930,6 @@ answer: a*b</translation>
   <message>
    <source>reading other models' answers</source>
    <translation>liest Antworten anderer Modelle</translation>
-  </message>
-  <message>
-   <source>about {span} a round</source>
-   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>answering your rows</source>
@@ -4144,17 +4124,6 @@ answer: a*b</translation>
    <translation>Schritt {n} von {all}</translation>
   </message>
   <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
   </message>
@@ -4163,36 +4132,16 @@ answer: a*b</translation>
    <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
   </message>
   <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>Progress of the speed test</source>
-   <translation>Fortschritt des Tests</translation>
-  </message>
-  <message>
-   <source>Test again</source>
-   <translation>Noch einmal testen</translation>
-  </message>
-  <message>
    <source>Continue</source>
    <translation>Weiter</translation>
   </message>
   <message>
-   <source>What this computer can do</source>
-   <translation>Was dieser Computer kann</translation>
+   <source>Which model should learn?</source>
+   <translation>Welches Modell soll lernen?</translation>
   </message>
   <message>
-   <source>A quick speed test. No need to wait.</source>
-   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>Starter (recommended)</source>
@@ -4205,18 +4154,6 @@ answer: a*b</translation>
   <message>
    <source>Pick a model first.</source>
    <translation>Wähle zuerst ein Modell.</translation>
-  </message>
-  <message>
-   <source>No estimate</source>
-   <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>{span} so far: a few answers, and one step of learning.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
-  </message>
-  <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
   </message>
   <message>
    <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
@@ -4281,10 +4218,6 @@ answer: a*b</translation>
   <message>
    <source>Learn alone or together?</source>
    <translation>Allein oder zusammen lernen?</translation>
-  </message>
-  <message>
-   <source>You can change this any time.</source>
-   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>What it does</source>
@@ -5034,28 +4967,16 @@ answer: a*b</translation>
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours on weekdays</source>
-   <translation>Zeiten unter der Woche</translation>
+   <source>Hours</source>
+   <translation>Zeiten</translation>
   </message>
   <message>
-   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
-   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
+   <source>When it may learn, every day. A night may end on the next morning.</source>
+   <translation>Wann es lernen darf, jeden Tag. Eine Nacht darf am nächsten Morgen enden.</translation>
   </message>
   <message>
-   <source>schedule hours weekday night day time plan</source>
-   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
-  </message>
-  <message>
-   <source>Hours on weekends</source>
-   <translation>Zeiten am Wochenende</translation>
-  </message>
-  <message>
-   <source>When it may learn on Saturday and Sunday.</source>
-   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
-  </message>
-  <message>
-   <source>schedule hours weekend saturday sunday night day time plan</source>
-   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
+   <source>schedule hours night day time plan</source>
+   <translation>zeitplan stunden nacht tag uhrzeit plan</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -6802,16 +6723,16 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
-   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
+   <source>Learning hours are now the same every day.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
   </message>
   <message>
    <source>Check them in Settings.</source>
    <translation>Sieh sie in den Einstellungen nach.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
   </message>
   <message>
    <source>{label} must be {wanted}.</source>
@@ -7790,8 +7711,8 @@ answer: a*b</translation>
    <translation>nenne den Ordner, den --state genannt hat.</translation>
   </message>
   <message>
-   <source>{name} can't be read ({error}):</source>
-   <translation>{name} lässt sich nicht lesen ({error}):</translation>
+   <source>{RELAY_FILE} can't be read ({error}):</source>
+   <translation>{RELAY_FILE} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
@@ -9574,8 +9495,8 @@ answer: a*b</translation>
    <translation>installier Shoal neu</translation>
   </message>
   <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
-   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
+   <source>Learning hours are now the same every day. Check them in Settings.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -199,7 +199,7 @@ def test_a_manifest_comes_from_an_address_or_a_file(
     assert found.base == address
     folder = write_out(host.files, tmp_path / "a folder, größer")
     assert offered.load_manifest(str(folder / "cpu.json"), KEYS) == SignedManifest(
-        manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
+        manifest=found.manifest, content=found.content, base=str(folder)
     )
     with pytest.raises(InstallError, match="can't be read"):
         offered.load_manifest(str(folder / "other.json"), KEYS)

@@ -116,10 +116,8 @@ def encoded(content: object, key: nacl.signing.SigningKey = KEY) -> tuple[bytes,
 
 
 def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> SignedManifest:
-    raw, signature = encoded(plain(files, **changed))
-    return SignedManifest(
-        manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, signature=signature, base=base
-    )
+    raw = encoded(plain(files, **changed))[0]
+    return SignedManifest(manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, base=base)
 
 
 def wheel_of(files: dict[str, bytes], name: str) -> Wheel:

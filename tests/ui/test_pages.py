@@ -324,21 +324,19 @@ def test_hours_are_any_time_never_or_from_to(
     page = SettingsPage(light, actions)
     qtbot.addWidget(page)
     page.show()
-    editor = next(line for line in page.findChildren(SettingRow) if line.key == "weekday_hours").findChild(
-        HoursEditor
-    )
+    editor = next(line for line in page.findChildren(SettingRow) if line.key == "hours").findChild(HoursEditor)
     start, end = editor.start, editor.end
     assert start.currentText() == "Any time" and end.isHidden()
     start.setCurrentIndex(start.findText("22:00"))
-    assert asked == [("weekday_hours", "22:00-06:00")] and end.currentText() == "06:00" and not end.isHidden()
+    assert asked == [("hours", "22:00-06:00")] and end.currentText() == "06:00" and not end.isHidden()
     end.setCurrentIndex(end.findText("24:00"))
-    assert asked[-1] == ("weekday_hours", "22:00-24:00")
+    assert asked[-1] == ("hours", "22:00-24:00")
     end.setCurrentIndex(end.findText("22:00"))
-    assert asked[-1] == ("weekday_hours", "22:00-06:00"), "no hours at all are chosen as never"
+    assert asked[-1] == ("hours", "22:00-06:00"), "no hours at all are chosen as never"
     qtbot.keyClicks(start, "Never")
-    assert asked[-1] == ("weekday_hours", "never") and end.isHidden()
+    assert asked[-1] == ("hours", "never") and end.isHidden()
     count = len(asked)
-    page.show_view(views.learning(rules={**views.DEFAULTS, "weekday_hours": "17:45-00:00"}))
+    page.show_view(views.learning(rules={**views.DEFAULTS, "hours": "17:45-00:00"}))
     assert (start.currentText(), end.currentText()) == ("17:45", "00:00") and len(asked) == count
 
 

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sysconfig
 import tempfile
@@ -270,9 +271,7 @@ def _ours(home: Path, model: str, environment: Mapping[str, str]) -> Iterator[Se
 def _theirs(
     python: Path, file: Path, threads: int, environment: Mapping[str, str], place: Path
 ) -> Iterator[Server]:
-    from app.serve.server import bind
-
-    with contextlib.closing(bind(0)) as free:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     settings = {
         "model": file,

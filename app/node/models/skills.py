@@ -107,6 +107,7 @@ def as_sure(measured: MeasuredAnswers | None, sure: float) -> tuple[int, int]:
     """Returns how many of the ALIKE held-out rows whose certainty was nearest to `sure` were right, and of how
     many.
 
+    >>> from app.node.history.measured import AnsweredQuestion
     >>> one = AnsweredQuestion(question="", answer="", solved=True, content=0)
     >>> rows = [msgspec.structs.replace(one, sure=n / 30, solved=n > 5) for n in range(30)]
     >>> made = MeasuredAnswers(round=1, answers=tuple(rows))
@@ -139,6 +140,7 @@ def left_blank(measured: MeasuredAnswers | None, at_least: float) -> LeftBlank |
     """Returns what leaving blank every answer with a probability below `at_least` costs and brings; None if the
     skill hasn't been measured.
 
+    >>> from app.node.history.measured import AnsweredQuestion
     >>> one = AnsweredQuestion(question="", answer="", solved=True, content=0)
     >>> rows = [msgspec.structs.replace(one, sure=n / 10, solved=n > 3) for n in range(10)]
     >>> left_blank(MeasuredAnswers(round=1, answers=tuple(rows)), 0.8)

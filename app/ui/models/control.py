@@ -203,8 +203,9 @@ class ModelControl(JobControl[Holdings]):
         self._change(door=None, door_opening=on, door_problem="")
         if on:
             where = ["--home", str(self._home), "--model", model or self.state.chosen]
-            engine = str(self._choices["engine"])
-            self._server.start(["serve", "--json", "--attached", *where, "--engine", engine], self._log)
+            where += ["--engine", str(self._choices["engine"])]
+            allowed = [f"--allow={one}" for one in self._choices["serve_allows"]]
+            self._server.start(["serve", "--json", "--attached", *where, *allowed], self._log)
 
     def _serves(self, line: bytes) -> None:
         told = decoded(line, dict[str, Any]) or {}

@@ -14,8 +14,8 @@ from app.node.rules.causes import ALWAYS_BLOCKING
 from app.node.rules.preferences import RULE_OF
 from app.ui.charts.curve import Curve
 from app.ui.frame.frame import Actions, Page, add_pause_lengths
-from app.ui.install.engine import EngineCard, NewerEngine
-from app.ui.install.section import UpdateLine
+from app.ui.install.engine import EngineCard
+from app.ui.install.updates import UpdateLine
 from app.ui.language.texts import ago, counted, number, percent, span, tr, translated
 from app.ui.overview.fish import Fish
 from app.ui.overview.what_next import NextCard
@@ -222,7 +222,6 @@ class Overview(Page):
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = WelcomePanel(theme, actions)
         self._engine = EngineCard(theme, actions.engine)
-        self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
         self._next = NextCard(theme, actions)
         self._curve = Curve(theme, actions.models.result)
@@ -234,7 +233,7 @@ class Overview(Page):
             Elided("", "faint"),
             Label("", "faint"),
         )  # wrapped, it would push the figures down
-        asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
+        asks = (self._notice, self._update, self._welcome, self._engine, self._now, self._next)
         for one in asks:
             self.add(one)
         self.add(self._curve, 1)
@@ -287,21 +286,14 @@ class Overview(Page):
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Shows, in an installed app, what prevents learning, or the engine of a newer Shoal."""
-        pack = view.pack
-        self._engine.setVisible(lacking)
-        if lacking:
-            self._engine.show_view(view)
-        newer = pack.newer if pack is not None and pack.usable else None
-        hidden = newer is not None and newer.version == self.ask.choices.memory.engine_not_now
-        self._newer.setVisible(newer is not None and not hidden)
-        if pack is not None and newer is not None:
-            self._newer.show_pack(pack)
+        newer = view.pack.newer if view.pack is not None and view.pack.usable else None
+        hidden = newer is None or newer.version == self.ask.choices.memory.engine_not_now
+        self._engine.setVisible(lacking or not hidden)
+        if view.pack is not None and not self._engine.isHidden():
+            self._engine.show_pack(view.pack)
 
     def enter(self) -> None:
         self._welcome.enter()
-
-    def close_down(self) -> None:
-        self._welcome.close_down()
 
     def _say_stats(self, view: View, now: float) -> None:
         today, swarm = view.today, view.swarm

@@ -1,4 +1,7 @@
-"""History: every run, round and sentence, searchable and exportable."""
+"""History: every run, round and sentence, searchable and exportable.
+
+For other programs it is written as tables (CSV) or as one JSON object. Moments are in ISO 8601
+with the zone, shares in [0, 1], names are those of app.node.record.records."""
 
 from __future__ import annotations
 
@@ -21,9 +24,6 @@ from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, place_to_save, search, stack
 from app.ui.widgets.selecting import Segments
-
-# The history for other programs: tables as CSV, or as JSON with everything in one object. Moments are in ISO
-# 8601 with the zone, shares in [0, 1], names are those of app.node.record.records.
 
 _MOMENTS = ("at", "started", "ended")
 
@@ -215,7 +215,7 @@ def _rounds() -> Table:
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
-    table.set_widths(62, 132, 0, 130, 104, 90)
+    table.set_widths(62, 146, 0, 130, 104, 90)
     return table
 
 

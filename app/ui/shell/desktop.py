@@ -46,8 +46,6 @@ from app.ui.view.view import NodeStatus, Problem, View
 from app.ui.widgets.invite import ask_to_join, must_ask
 from app.ui.widgets.pieces import PlainTips
 
-# A window that is opened over what the command line learned goes on with that very model.
-
 
 def choose_last_trained_model(home: Path, choices: Choices) -> None:
     """Chooses the model that learned last, if no window ever started learning or chose a model, and the starter

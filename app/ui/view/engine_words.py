@@ -31,8 +31,26 @@ def about(offer: Offered) -> str:
     return known.get(variant or kind, "")
 
 
-def cost(offer: Offered, free: int) -> str:
-    """Returns a sentence on the download and the disk space that an installation takes."""
+def offers(pack: EnginePack, manage: bool) -> list[Offered]:
+    """Returns the engines to choose from: all while none works; else the newer one or, to `manage`, all but the
+    one in use."""
+    used = pack.current
+    if not pack.usable or used is None:
+        return pack.offers
+    if not manage:
+        return [pack.newer] if pack.newer is not None else []
+    return [one for one in pack.offers if one.name != used.name or one.version not in ("", used.version)]
+
+
+def cost_of(pack: EnginePack, offer: Offered | None) -> str:
+    """Returns a sentence on the download and the disk space that an installation takes, or on why nothing can
+    be installed."""
+    if pack.standing is None:
+        return tr("Looking for the right engine.")
+    if offer is None:
+        return pack.standing.problem or tr(
+            "There's no engine for this computer to download. Pick a folder that has one."
+        )
     if not offer.bytes:
         return tr("Shoal asks for its size first, and downloads only if it fits.")
     if offer.carried:
@@ -42,7 +60,8 @@ def cost(offer: Offered, free: int) -> str:
         come = tr("{size} to download; {have} already here.", size=left, have=size(offer.have))
     else:
         come = tr("{size} to download, once; nothing of yours is sent.", size=size(offer.bytes))
-    room = tr("{size} of disk space needed meanwhile; {free} free.", size=size(offer.disk), free=size(free))
+    free = size(pack.standing.free)
+    room = tr("{size} of disk space needed meanwhile; {free} free.", size=size(offer.disk), free=free)
     return f"{come} {room}"
 
 
@@ -58,7 +77,7 @@ def install_label(pack: EnginePack, offer: Offered | None) -> str:
     """Returns the text of the button that starts the installation."""
     if offer is not None and offer.have:
         return tr("Resume installation")
-    return tr("Reinstall the engine") if pack.named else tr("Install the engine")
+    return tr("Reinstall the engine") if pack.named and not pack.there else tr("Install the engine")
 
 
 def heading(pack: EnginePack) -> str:
@@ -71,6 +90,8 @@ def heading(pack: EnginePack) -> str:
         }[doing.verb]
     if pack.broken:
         return tr("The engine doesn't work any more")
+    if pack.there and pack.newer is not None:
+        return tr("A newer engine is available: {version}.", version=pack.newer.version)
     return tr("The engine is missing") if pack.named else tr("The engine isn't installed")
 
 

@@ -1,6 +1,8 @@
 """The window's settings, each declared once (app.node.rules.setting). Choices are stored in HOME/window.json,
 the window's own memory (its size, the last page) in HOME/window-state.json. Both files are replaced as a whole;
-a damaged one is set aside and the defaults apply."""
+a damaged one is set aside and the defaults apply.
+
+The six words of a private swarm are kept in a file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -117,6 +119,18 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("download hub hugging face endpoint proxy"),
     ),
     Setting(
+        key="serve_allows",
+        kind="names",
+        default=[],
+        group=mark("Learning"),
+        label=mark("Other pages that may ask your model"),
+        help=mark(
+            "Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use "
+            "your model."
+        ),
+        words=mark("origin cors extension browser endpoint server docker program"),
+    ),
+    Setting(
         key="close_to_tray",
         kind="switch",
         default=True,
@@ -218,8 +232,6 @@ class Choices:
             setattr(self.memory, name, value)
         files.write_json(self._state_path, self.memory)
 
-
-# The six words of a private swarm, as the window keeps them: in a file that only its owner may read.
 
 FILE = "private-swarm.secret"
 _LONGEST = 200

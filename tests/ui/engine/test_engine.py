@@ -26,7 +26,6 @@ from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import EnginePack, NodeStatus, Problem, View, missing_engine_sentence
-from app.ui.welcome.machine import TrialRun
 from tests.ui import engine_views, views
 
 
@@ -119,20 +118,16 @@ def test_learning_alone_waits_for_the_engine_and_then_begins(
     assert asked[1:] == [("cancel",), ("learn", "alone")]
 
 
-def test_setting_up_measures_once_the_engine_is_there(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], monkeypatch: pytest.MonkeyPatch
+def test_setting_up_goes_on_once_the_engine_is_there(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(TrialRun, "start", lambda self, home, model, engine: begun.append(model))
     one = page(qtbot, light, asking(actions, asked))
     one.show_view(View(pack=engine_views.first()["carried"]))
     shown(one)["Set it up"].click()
     shown(one)["Install the engine"].click()
-    assert asked == [("install", "cpu", "/opt/shoal/packs")] and not begun, (
-        "from where it lies, without a network"
-    )
+    assert asked == [("install", "cpu", "/opt/shoal/packs")], "from where it lies, without a network"
     one.show_view(View(pack=EnginePack(there=True)))
-    assert begun == ["starter"] and "Step 3 of 4" in texts(one)
+    assert "Step 3 of 4" in texts(one)
 
 
 def test_a_checkout_knows_nothing_of_it(
@@ -209,7 +204,7 @@ def test_a_newer_engine_is_offered_once(
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
     assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
-    shown(one)["Install it"].click()
+    shown(one)["Install the engine"].click()
     shown(one)["Not now"].click()
     assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
     actions.choices.remember_window(engine_not_now="0.2.0")
@@ -227,7 +222,7 @@ def test_settings_say_what_is_installed(
     said = texts(made._engine)
     assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said
     buttons = shown(made._engine)
-    for name in ("Repair", "Install"):
+    for name in ("Repair", "Install the engine"):
         buttons[name].click()
     assert asked == [("repair",), ("install", "cuda", "")]
     made._find.setText("repair")

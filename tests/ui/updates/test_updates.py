@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from app.install.updates.asking import UpdateOffer
 from app.ui.frame.frame import Actions, UpdateActions
-from app.ui.install import section
-from app.ui.install.section import UpdateCard
+from app.ui.install import updates
+from app.ui.install.updates import UpdateCard
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingsPage
@@ -185,7 +185,7 @@ def test_the_page_opens_in_the_browser(
     ask: UpdateActions, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(section.QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    monkeypatch.setattr(updates.QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
     card = UpdateCard(ask)
     qtbot.addWidget(card)
     card.show()
