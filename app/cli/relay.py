@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
 ARCHIVE_MB = 256
-MEMORY, NATS = "memory", "nats"
+MEMORY = "memory"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backplane",
         type=_servers,
         default=MEMORY,
-        metavar="memory|nats|nats://..",
-        help="what carries the groups: memory (default), nats://HOST[:PORT][,..] for several relays, or nats "
-        "for a nats-server of the relay's own under --state",
+        metavar="memory|nats://..",
+        help="what carries the groups: memory (default), or nats://HOST[:PORT][,..] for several relays",
     )
     parser.add_argument(
         "--state",
@@ -94,8 +93,6 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.session.shared import RelayState
     from app.relay.store.backing import StoreError
 
-    if args.backplane == NATS and args.state is None:
-        raise WrongUsage("A nats-server of its own keeps its files under --state DIR: name one.")
     try:
         joining = _joining.read_joining(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
@@ -213,10 +210,8 @@ def _backing(args: argparse.Namespace, swarm: str) -> Backing | None:
         file = SQLite(args.state, swarm, archive=args.archive << 20)
     if not args.backplane:
         return file
-    from app.relay.store.jetstream import JetStream, embedded_jetstream
+    from app.relay.store.jetstream import JetStream
 
-    if args.backplane == NATS:
-        return embedded_jetstream(args.state / NATS, swarm, file)
     return JetStream(args.backplane, swarm, day=file)
 
 
@@ -246,18 +241,16 @@ def _page(socket_url: str) -> str:
     return f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}"
 
 
-def _servers(text: str) -> tuple[str, ...] | str:
-    """NATS server addresses; empty for a relay in memory, or a name if the relay starts its own NATS."""
+def _servers(text: str) -> tuple[str, ...]:
+    """NATS server addresses; empty for a relay of its own."""
     if text == MEMORY:
         return ()
-    if text == NATS:
-        return NATS
     from app.relay.store.jetstream import servers
 
     try:
         return servers(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or {NATS}, or {MEMORY}") from None
+        raise argparse.ArgumentTypeError(f"{error}, or {MEMORY}") from None
 
 
 def _swarm(text: str) -> str:

@@ -60,38 +60,40 @@ class QuotaBuckets:
     def take(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
         """Takes `amount` tokens from both buckets and returns 0, or takes none and returns the seconds to wait.
         `key` is None before sign-in. Raises ValueError for a negative amount."""
+        wait = self.wait(kind, key, address, amount)
+        if wait == 0:
+            now = self._clock()
+            for bucket, source, share in self._buckets(kind, key, address):
+                bucket.take(source, amount * share, now)
+        return wait
+
+    def wait(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
+        """Returns the seconds until `take` would succeed, 0 if it does now. Takes nothing."""
         if amount < 0:
             raise ValueError("Nothing is given back to a bucket.")
+        now, longest = self._clock(), 0.0
+        for bucket, source, share in self._buckets(kind, key, address):
+            longest = max(longest, bucket.wait(source, amount * share, now))
+        return longest
+
+    def _buckets(self, kind: str, key: bytes | None, address: str) -> list[tuple[Buckets, bytes | str, float]]:
+        """The buckets of a request, whose they are, and the share of its amount that each is charged."""
         of_key, of_address = self._kinds[kind]
-        now, wait = self._clock(), 0.0
+        found: list[tuple[Buckets, bytes | str, float]] = []
         if of_key is not None and key is not None:
-            wait = of_key.wait(key, amount, now)
-        whole = wider_network(address) if of_address is not None else None
+            found.append((of_key, key, 1.0))
         if of_address is not None:
-            wait = max(wait, of_address.wait(address, amount, now))
-            if whole is not None:
-                wait = max(wait, of_address.wait(whole, amount / QUOTAS_PER_SITE, now))
-        if wait > 0:
-            return wait
-        if of_key is not None and key is not None:
-            of_key.take(key, amount, now)
-        if of_address is not None:
-            of_address.take(address, amount, now)
-            if whole is not None:
-                of_address.take(whole, amount / QUOTAS_PER_SITE, now)
-        return 0.0
+            found.append((of_address, address, 1.0))
+            if (whole := wider_network(address)) is not None:
+                found.append((of_address, whole, 1 / QUOTAS_PER_SITE))
+        return found
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
         """The amount that `take` would allow now, in the unit of `kind`."""
-        of_key, of_address = self._kinds[kind]
-        now, left = self._clock(), inf
-        if of_key is not None and key is not None:
-            left = of_key.left(key, now)
-        if of_address is not None:
-            left = min(left, of_address.left(address, now))
-            if (whole := wider_network(address)) is not None:
-                left = min(left, QUOTAS_PER_SITE * of_address.left(whole, now))
-        return left
+        now, least = self._clock(), inf
+        for bucket, source, share in self._buckets(kind, key, address):
+            least = min(least, bucket.left(source, now) / share)
+        return least
 
 
 # Connections: sockets, counted before a word is spoken.

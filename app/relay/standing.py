@@ -36,7 +36,7 @@ SPOT_CHECK = 0.05
 """Share of the groups of a known key that is scored again."""
 FALSE_CLAIMS, BAN_S = 3, DAY
 
-Verdict = Literal["welcome", "shadowed", "blocked"]
+Treatment = Literal["welcome", "shadowed", "blocked"]
 """The treatment of a key. `shadowed`: its groups are answered as accepted but given to nobody."""
 Source = bytes | str
 """A key (bytes) or an address (text)."""
@@ -276,7 +276,7 @@ class Standings:
     def record_wrong_report(self, reporter: bytes) -> None:
         self._set(reporter, after_wrong_report(self.of(reporter)))
 
-    def verdict(self, key: bytes, address: str) -> Verdict:
+    def verdict(self, key: bytes, address: str) -> Treatment:
         """Returns the treatment of this key from this address: a block outweighs a shadow ban."""
         perhaps = self.bans.perhaps
         if key not in perhaps and address not in perhaps:

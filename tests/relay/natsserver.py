@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
-from app.relay.store import embedded
-
 PATIENCE = 240.0
 
 
+def find_nats_server() -> str | None:
+    """The path of nats-server: named by NATS_SERVER, beside this Python, or on PATH."""
+    beside = Path(sys.executable).parent
+    named = os.environ.get("NATS_SERVER")
+    return named or shutil.which("nats-server", path=beside) or shutil.which("nats-server")
+
+
 def program() -> str:
-    found = embedded.find_nats_server()
+    found = find_nats_server()
     if found is None:
         raise SkipTest("no nats-server: ./shoal setup --nats installs one")  # pytest's own is not always there
     return found

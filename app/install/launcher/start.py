@@ -22,13 +22,13 @@ check and repair the installation.
                       measure against
   --avx2              also build llama.cpp for AVX2 alone, with which
                       SHOAL_BENCH_ISA=avx2 measures
-  --nats              also install a nats-server, which ./shoal relay
-                      --backplane nats runs"""
+  --nats              also install a nats-server, for tests of relays on
+                      NATS"""
 
 NEEDS = {
     "bench": "the benchmarks need",
     "avx2": "a measurement with SHOAL_BENCH_ISA=avx2 needs",
-    "nats": "a relay on NATS needs",
+    "nats": "tests of relays on NATS need",
 }
 
 BUILDS = ("run", "window")

@@ -1,14 +1,15 @@
 """Publishing: checks a client's group, from the cheapest test to the most expensive, and sends it to the
-store. First the key and its rate, then id and signature; the body is parsed only if the signature is
-valid."""
+store. Key and rate are known to be fine (app.relay.session.admission); first id and signature are checked, and
+the body is parsed only if the signature is valid."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
+from app.relay.session.admission import too_many_new_keys
 from app.relay.session.shared import RelayState
-from app.relay.standing import Verdict
+from app.relay.standing import Treatment
 from app.relay.store.backing import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
@@ -24,33 +25,23 @@ Outcome = tuple[Code, str, float | None]
 _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 
-class SignedInKey:
-    """Publishes the groups of a key that has signed in from `address`. `zlib`: compressed bodies were agreed
-    on."""
+class Publisher:
+    """Publishes groups of a client that has signed in with `key` from `address`."""
 
-    __slots__ = ("_address", "_key", "_source", "_state", "_zlib")
+    __slots__ = ("_address", "_key", "_source", "_state")
 
-    def __init__(self, state: RelayState, key: bytes, address: str, *, zlib: bool) -> None:
+    def __init__(self, state: RelayState, key: bytes, address: str) -> None:
         self._state = state
         self._key = key
         self._address = address
         self._source = state.blind(address)
-        self._zlib = zlib
 
-    def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """Checks a group and publishes it. It may be signed by another key than the one signed in, such as an
-        earlier key of the same node. `written` is the message's exact bytes as `decode_client_frame` returns
-        them."""
+    def publish(self, pub: Pub, written: bytes, treatment: Treatment) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """Checks an admitted group and publishes it. It may be signed by another key than the one signed in,
+        such as an earlier key of the same node. `written` is the message's exact bytes as
+        `decode_client_frame` returns them."""
         state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
-        verdict = self._verdict(author)
-        if verdict == "blocked":
-            return Code.BLOCKED, "This key or address is banned here.", None
-        wait = state.quotas.take("publish", key, self._address)
-        if wait > 0:
-            return Code.RATE_LIMITED, "This key or address publishes too much.", wait
-        if pub.enc == "zlib" and not self._zlib:
-            return Code.UNSUPPORTED, "Compressed bodies were not agreed on.", None
         try:
             body = unseal(pub, state.swarm)
             check_age(body.created_ms, state.now_ms())
@@ -65,13 +56,13 @@ class SignedInKey:
         if author != key:
             wait = state.register_key(author, self._address)
             if wait > 0:
-                return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
+                return Code.RATE_LIMITED, too_many_new_keys(wait).sentence, wait
         seen = state.store.sequences.look(author, body.key_seq)
         if seen != "new":
             # also where another group bears the number: a shadowed key must not tell the cases apart
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
-        if verdict == "shadowed":
+        if treatment == "shadowed":
             if not state.store.backing.ready:
                 return _UNAVAILABLE
             state.store.sequences.use(author, body.key_seq)
@@ -111,15 +102,6 @@ class SignedInKey:
         if state.checker is not None:
             state.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None
-
-    def _verdict(self, author: bytes) -> Verdict:
-        """The harsher verdict of the two on the publishing key and on the key that signed."""
-        standings, key = self._state.standings, self._key
-        verdict = standings.verdict(key, self._address)
-        if author == key or verdict == "blocked":
-            return verdict
-        signed = standings.verdict(author, self._address)
-        return verdict if signed == "welcome" else signed
 
 
 def _no_question(body: Body) -> tuple[Code, str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import blake2b
 from random import Random
 from typing import TYPE_CHECKING
@@ -34,13 +34,23 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire import limits, signin
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, QUESTIONS, VERSIONS, HandedOut, Info, Stats
+from app.swarm.wire.protocol import (
+    ARCHIVE,
+    CAPABILITIES,
+    CLASS,
+    QUESTIONS,
+    RECEIPTS,
+    VERSIONS,
+    HandedOut,
+    Info,
+    Stats,
+)
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
+    from app.relay.session.session import Session
 
 SOFTWARE = "shoal/0.1"
-CONNECTIONS_OF_A_KEY = 2
 CLASS_KEYS = Rate(60, 60)
 """Rate of new keys per address in a class: a whole school joins within minutes."""
 WRITE_EVERY_S = 60.0
@@ -185,6 +195,26 @@ class RelayState:
     def now_ms(self) -> int:
         """The current time in Unix milliseconds."""
         return int(self._wall() * 1000)
+
+    def wait_of_new_key(self, key: bytes, address: str) -> float:
+        """Returns the seconds until `register_key` would record this key, 0 if it does now."""
+        return 0.0 if key in self._met or address == LOOPBACK else self.quotas.wait("new-key", None, address)
+
+    def arrive(self, session: Session, key: bytes, caps: Collection[str]) -> None:
+        """Tells everybody concerned that a client has signed in with `key` and agreed on `caps`."""
+        self.register_key(key, session.address)
+        self.tally.sign_ins["welcome"] += 1
+        self.presence.arrive(session.name, key)
+        if RECEIPTS in caps:
+            self.receipts.arrive(key, session)
+        if self.classroom is not None and CLASS in caps:
+            self.classroom.join(key, session.address)
+
+    def leave(self, session: Session) -> None:
+        """Tells everybody concerned that a client has gone, signed in or not."""
+        self.presence.leave(session.name)
+        if session.key is not None:
+            self.receipts.leave(session.key, session)
 
     def register_key(self, key: bytes, address: str) -> float:
         """Records a key that signs in or publishes from `address`. Returns 0, or the seconds to wait if too

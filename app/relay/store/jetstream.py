@@ -15,7 +15,6 @@ import struct
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import nats
@@ -36,7 +35,6 @@ from app.relay.store.backing import (
     Unavailable,
     Weight,
 )
-from app.relay.store.embedded import Embedded
 from app.relay.store.mirror import Mirror
 from app.relay.store.sqlite import SQLite
 from app.relay.store.window import Added, WindowLimits
@@ -61,12 +59,6 @@ _SALT = "salt"
 
 _records = msgspec.msgpack.Decoder(CheckedGroup)
 _log = logging.getLogger(__name__)
-
-
-def embedded_jetstream(folder: Path, swarm: str, day: SQLite | None = None) -> JetStream:
-    """Creates a backing on a nats-server that this relay starts in `folder`. Raises StoreError."""
-    embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
-    return JetStream((embedded.url,), swarm, day=day, embedded=embedded)
 
 
 def servers(where: str) -> tuple[str, ...]:
@@ -102,12 +94,9 @@ class JetStream:
         *,
         day: SQLite | None = None,
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
-        embedded: Embedded | None = None,
     ) -> None:
-        """`where`: URLs of the servers. `day` keeps the archive, `embedded` is the server behind `where`; both
-        are started and closed by this object."""
+        """`where`: URLs of the servers. `day`: keeps the archive, started and closed by this object."""
         self._servers = where
-        self._embedded = embedded
         self._day = day
         self._limits = limits
         self._replicas = 3 if len(where) >= REPLICATED_FROM else 1
@@ -152,10 +141,7 @@ class JetStream:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Connects and loads the stored values and groups. Waits for NATS without limit, for an embedded server
-        a few seconds. Raises StoreError."""
-        if self._embedded is not None:
-            await self._embedded.start()
+        """Connects and loads the stored values and groups. Waits for NATS without limit."""
         if self._day is not None:
             await self._day.start(lambda record: "duplicate", lambda key, value: None, on_presence)
         self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
@@ -259,8 +245,6 @@ class JetStream:
         await self._values.close()
         with contextlib.suppress(nats.errors.Error, OSError):
             await self._nats.close()
-        if self._embedded is not None:
-            await self._embedded.close()
         if self._day is not None:
             await self._day.close()
 

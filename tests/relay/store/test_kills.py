@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import signal
 import sqlite3
 import sys
 import time
@@ -20,18 +18,16 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import nats
-import psutil
 import pytest
 
 from app.relay.store.backing import CheckedGroup
-from app.relay.store.embedded import Embedded
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
-from tests.relay.natsserver import Cluster, Server, free_ports, program
+from tests.relay.natsserver import Cluster, Server, free_ports
 from tests.swarm.relays import Relay, group
 
 if sys.platform == "win32":
@@ -240,60 +236,6 @@ def test_nats_and_a_relay_on_it_are_killed(
         asyncio.run(story())
     finally:
         server.kill()
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_relay_and_its_own_nats_server_are_killed(
-    size: tuple[int, int], tmp_path: Path, relays: list[Relay], record_property: Note
-) -> None:
-    """First the server under the relay, then the relay, whose server outlives it until the next one comes."""
-    program()
-    nodes, each = size
-    folder = tmp_path / "state" / "nats"
-    relay = Relay("--backplane", "nats", "--state", str(tmp_path / "state"))
-    relays.append(relay)
-    relay.start()
-    served: list[int] = []
-
-    def server() -> int:
-        served.append(int((folder / "server.pid").read_text()))
-        return served[-1]
-
-    async def strike() -> None:
-        os.kill(server(), signal.SIGKILL)
-        await asyncio.sleep(3.0)
-        assert server() != served[0]
-        relay.kill()
-        await asyncio.sleep(0.5)
-        os.kill(served[-1], 0)
-        await asyncio.to_thread(relay.start)
-
-    async def story() -> None:
-        crew = Crew(tmp_path, [relay.url], nodes)
-        await crew.work(each, strike)
-        await windows_hold(relays, nodes * each)
-        crew.check(each)
-        assert server() != served[-2] and ended(served[0]) and ended(served[1])
-        relay.process.terminate()
-        await asyncio.to_thread(relay.process.wait, 30)
-        assert ended(served[-1])
-        again = Embedded(folder, 4 << 30)
-        await again.start()
-        try:
-            assert numbers(await in_stream(again.url, nodes * each)) == list(range(nodes * each))
-        finally:
-            await again.close()
-        told(record_property, "a relay and its own nats-server", crew, nodes * each)
-
-    asyncio.run(story())
-
-
-def ended(pid: int) -> bool:
-    """Whether no such process runs; one that nobody has waited for yet runs no more."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.mark.long
