@@ -129,10 +129,13 @@ def child(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
 
 @contextmanager
 def running(words: Sequence[str | Path], log: Path, **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Runs a program in the background, with its errors in `log`, and ends it."""
+    """Runs a program in the background, with its errors in `log`, and ends it. Raises BenchError."""
     with log.open("ab") as errors:
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "cwd": ROOT, **options}
-        process = subprocess.Popen(list(map(str, words)), stderr=errors, **options)
+        try:
+            process = subprocess.Popen(list(map(str, words)), stderr=errors, **options)
+        except OSError as error:
+            raise BenchError(f"{words[0]} does not start: {error.strerror}.") from error
     try:
         yield process
     finally:

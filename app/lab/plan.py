@@ -108,8 +108,6 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     sampling_seconds: float = 0.0
     learning_seconds: float = 0.0
     probe: LabProbe | None = None
-    own_nats: float | None = None
-    """Mean of -log prob per token of own completions: an estimate of the policy's entropy."""
     extra: dict[str, float] | None = None
     """How far attackers came (`app.lab.rounds.hostile`)."""
 
@@ -151,13 +149,3 @@ def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], mode
         finished_G=tuple(completion.finished for completion in completions_G),
         model=model,
     )
-
-
-def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
-    """Mean over all tokens; None without tokens.
-
-    >>> token_mean([[-1.0], [-2.0, -3.0]])
-    -2.0
-    """
-    tokens = [value for logprobs_T in logprobs for value in logprobs_T]
-    return sum(tokens) / len(tokens) if tokens else None

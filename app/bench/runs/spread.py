@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, tell: Tell) -> Figures:
     ends: dict[str, list[Figures]] = {arm: [] for arm in arms}
     for seed in range(1, args.seeds + 1):
         for number in (seed, seed + 1) if ATTACKED in arms else (seed,):
-            kept(args.out / f"{number}-teachers", "done", partial(_teach, args, number, tell))
+            kept(args.out / f"{number}-teachers", "taught.json", partial(_teach, args, number, tell))
         for arm in arms:
             kept(args.out / f"{seed}-{arm}", "spent.json", partial(_learn, args, seed, arm, tell))
         levels = _union(args, seed, arms)

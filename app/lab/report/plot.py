@@ -26,8 +26,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 """The palette of Okabe and Ito, which colour-blind people can tell apart, without its yellow, and one more
 colour."""
 _FIRST, _CONTROL = "#222222", "#999999"
-_LINES = 5
-"""Maximum lines per panel: more cannot be told apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,45 +43,42 @@ class PlotLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PlotPanel:
-    """Curves over one x-axis. The first panel of a row has the legend."""
+    """Curves over one x-axis. The first panel has the legend."""
 
     lines: Sequence[PlotLine]
     label: str
     title: str = ""
 
 
-def picture(rows: Sequence[Sequence[PlotPanel]], width: float, height: float) -> bytes:
-    """Renders panels in rows as a PNG; sizes in inches. Panels in a column share the x-axis."""
+def picture(panels: Sequence[PlotPanel], width: float, height: float) -> bytes:
+    """Renders panels side by side as a PNG; sizes in inches."""
     figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(len(rows), len(rows[0]), sharex="col", sharey=len(rows[0]) > 2, squeeze=False)
-    for row, panels in zip(axes, rows, strict=True):
-        for axis, panel in zip(row, panels, strict=True):
-            for line in panel.lines:
-                style = (0, (4, 2)) if line.dashed else "solid"
-                axis.plot(line.x, line.y, color=line.colour, linewidth=2, linestyle=style, label=line.name)
-                if line.low:
-                    axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.13, linewidth=0)
-            axis.set_title(panel.title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
-            axis.set_xlabel(panel.label, color=TEXT)
-            axis.spines[["top", "right", "left"]].set_visible(False)
-            axis.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-            axis.tick_params(colors=TEXT, length=0, labelleft=True)
-            axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
-            axis.set_xlim(left=0)
-            axis.set_ylim(bottom=0)
-        named = {line.name: line for line in panels[0].lines}
-        if named:
-            handles = dict(zip(*row[0].get_legend_handles_labels()[::-1], strict=True))
-            row[0].legend(handles.values(), handles.keys(), frameon=False, labelcolor="linecolor")
+    axes = figure.subplots(1, len(panels), sharey=len(panels) > 2, squeeze=False)[0]
+    for axis, panel in zip(axes, panels, strict=True):
+        for line in panel.lines:
+            style = (0, (4, 2)) if line.dashed else "solid"
+            axis.plot(line.x, line.y, color=line.colour, linewidth=2, linestyle=style, label=line.name)
+            if line.low:
+                axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.13, linewidth=0)
+        axis.set_title(panel.title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
+        axis.set_xlabel(panel.label, color=TEXT)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        axis.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+        axis.tick_params(colors=TEXT, length=0, labelleft=True)
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+        axis.set_xlim(left=0)
+        axis.set_ylim(bottom=0)
+    if panels[0].lines:
+        handles = dict(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True))
+        axes[0].legend(handles.values(), handles.keys(), frameon=False, labelcolor="linecolor")
     png = io.BytesIO()
     figure.savefig(png, format="png", facecolor="white")
     return png.getvalue()
 
 
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
-    """Plots all arms with finished runs as a PNG. Bands are 95 % bootstrap intervals over seeds and nodes. Many
-    arms are split over several rows, with the baseline in each."""
+    """Plots all arms with finished runs as a PNG. Bands are 95 % bootstrap intervals over seeds and nodes."""
     ways: dict[str, Callable[[LabRound], float]] = {
         "rounds": lambda record: float(record.round > 0),
         "completions generated, all nodes": lambda record: record.generated,
@@ -108,25 +103,11 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
         )
         sums = [zip(*(cumulative_costs(run, way) for run in every), strict=True) for way in ways.values()]
         curves.append([replace(line, x=[average(column) for column in along]) for along in sums])
-    parts = _parts(curves)
-    rows = [
-        [
-            PlotPanel(lines=[lines[k] for lines in part], label=label, title="Held-out pass@1" * (k == 0))
-            for k, label in enumerate(ways)
-        ]
-        for part in parts
+    panels = [
+        PlotPanel(lines=[lines[k] for lines in curves], label=label, title="Held-out pass@1" * (k == 0))
+        for k, label in enumerate(ways)
     ]
-    return picture(rows, 15, 5 if len(rows) < 2 else 3.6 * len(rows))
-
-
-def _parts(curves: Sequence[list[PlotLine]]) -> list[list[list[PlotLine]]]:
-    """Splits curves into rows: the first curve in each, and an equal part of the others in their order."""
-    if len(curves) <= _LINES:
-        return [list(curves)]
-    first, others = curves[0], curves[1:]
-    rows = -(-len(others) // (_LINES - 1))
-    ends = [round(len(others) * k / rows) for k in range(rows + 1)]
-    return [[first, *others[ends[k] : ends[k + 1]]] for k in range(rows)]
+    return picture(panels, 15, 5)
 
 
 # The picture of solo runs: what `./shoal run --json` printed, drawn as held-out pass@1 and the habit behind it.
@@ -207,7 +188,7 @@ def draw_curve(runs: Sequence[SoloRun]) -> bytes:
         worked.append(PlotLine(name=name, colour=colour, x=[at for at, _ in run.worked], y=smooth))
     left = PlotPanel(lines=solved, label="rounds", title="Held-out questions solved")
     right = PlotPanel(lines=worked, label="rounds", title="Answers that show their work")
-    return picture([[left, right]], 10, 4.2)
+    return picture([left, right], 10, 4.2)
 
 
 def _smoothed(values: Sequence[float]) -> list[float]:

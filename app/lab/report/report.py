@@ -113,7 +113,6 @@ def _inside(results: Results) -> str:
     columns: dict[str, Callable[[ArmResult], str]] = {
         "arm": lambda arm: arm.arm,
         "informative own, peer": lambda arm: f"{arm.informative_own:.2f} + {arm.informative_peer:.2f}",
-        "entropy, nats": lambda arm: f"{number(arm.entropy_start)} → {number(arm.entropy_final)}",
         "worked answers": lambda arm: (
             f"{100 * arm.worked_start:.0f} → {number(arm.worked_final, '.0f', ' %', 100)}"
         ),
@@ -123,14 +122,10 @@ def _inside(results: Results) -> str:
 
 
 def _families(results: Results) -> str:
-    before = ("before", results.arms[0].families_start)
-    rows = [before, *((arm.arm, arm.families_final) for arm in results.arms)]
-    columns: dict[str, Callable[[tuple[str, dict[str, float]]], str]] = {
-        "held out, last round": lambda row: row[0]
-    }
+    columns: dict[str, Callable[[ArmResult], str]] = {"held out, last round": lambda arm: arm.arm}
     for name in sorted(results.arms[0].families_final):
-        columns[name] = lambda row, name=name: f"{100 * row[1].get(name, 0.0):.1f}"  # type: ignore[misc]
-    return table(columns, rows)
+        columns[name] = lambda arm, name=name: f"{100 * arm.families_final.get(name, 0.0):.1f}"  # type: ignore[misc]
+    return table(columns, results.arms)
 
 
 def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:

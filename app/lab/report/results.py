@@ -39,18 +39,12 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     cumulative_own_reward: float
     generated_completions: float
     generated_tokens: float
-    seconds: float
     cpu_seconds: float
     worked_start: float
     worked_final: float
     informative_own: float
     """Informative groups trained on, mean per node and round."""
     informative_peer: float
-    entropy_start: float | None
-    """Mean -log prob per own token (nats) over the first five rounds (`_start`) and the last five
-    (`_final`)."""
-    entropy_final: float | None
-    families_start: dict[str, float]
     families_final: dict[str, float]
 
 
@@ -114,15 +108,11 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
         generated_tokens=_summed(every, lambda r, _: r.generated_tokens),
-        seconds=_summed(every, lambda r, _: r.seconds),
         cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
         worked_start=average([probe.worked for probe in first]),
         worked_final=average([probe.worked for probe in last]),
         informative_own=average([record.informative_own for run in every for record in run[1:]]),
         informative_peer=average([record.informative_peer for run in every for record in run[1:]]),
-        entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
-        entropy_final=_known([record.own_nats for run in every for record in run[-5:]]),
-        families_start=_families(first),
         families_final=_families(last),
     )
 
@@ -164,11 +154,6 @@ def cumulative_costs(run: Sequence[LabRound], value: Cost) -> list[float]:
     """The cumulative cost at each probe."""
     sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
-
-
-def _known(values: Sequence[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return average(found) if found else None
 
 
 def _families(probes: Sequence[LabProbe]) -> dict[str, float]:

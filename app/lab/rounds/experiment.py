@@ -25,7 +25,6 @@ from app.lab.plan import (
     TrainingResult,
     group_of,
     identity,
-    token_mean,
 )
 from app.lab.rounds.hostile import HostileNodes
 from app.lab.rounds.probing import Prober
@@ -94,7 +93,6 @@ class Experiment:
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
-        nats = token_mean([completion.logprobs_T for completion in completions])
         return LabRound(
             round=number,
             generated=len(completions),
@@ -113,7 +111,6 @@ class Experiment:
             cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
-            own_nats=None if nats is None else -nats,
             extra=self.hostile.measures(),
         )
 
