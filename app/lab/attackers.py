@@ -33,7 +33,7 @@ from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions
 from app.sapo import seeds
 from app.sapo.defences import LENGTH_FACTOR, LONG_SHARE, quantile
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
@@ -57,7 +57,7 @@ class PublishedGroup:
     """A group as its author publishes it, with the claimed rewards. `text` is the question's, as the receiver
     generates it from the coordinates."""
 
-    group: Group
+    group: GroupRecord
     text: str
     claimed_G: tuple[int, ...]
 
@@ -129,7 +129,7 @@ class Attacker:
         return _TRIGGER if _TRIGGER in self.levels else min(self.levels)
 
     def publish(
-        self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]
+        self, round: int, groups: int, lately: Sequence[tuple[str, GroupRecord]]
     ) -> list[PublishedGroup]:
         """Returns its groups of a round; `lately` are the (question, group) pairs that others published in the
         round before."""
@@ -138,7 +138,7 @@ class Attacker:
                 round, groups, lately
             )
         if self.kind == "creep":
-            answers = [text for _, scored in lately for text in scored.group.completions_G]
+            answers = [text for _, scored in lately for text in scored.completions_G]
             return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
         if self.kind == "wakeful" and round <= HONEST_ROUNDS:
@@ -147,7 +147,7 @@ class Attacker:
             return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
-            return [PublishedGroup(scored.group, text, scored.rewards_G) for text, scored in some]
+            return [PublishedGroup(scored, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
 
     def _tolerated(self, answers: Sequence[str]) -> int:
@@ -172,7 +172,7 @@ class Attacker:
             coordinates, text = _elsewhere(coordinates)
         elif self.kind == "liar":
             claimed_G = tuple(1 - claimed for claimed in claimed_G)
-        group = Group(
+        group = GroupRecord(
             coordinates=coordinates,
             completions_G=tuple(answers_G[g] for g in order),
             finished_G=(True,) * self.group,
@@ -220,7 +220,7 @@ class Attacker:
         ]
         answers_G, claims_G = [*told, *texts], [1] * right + [0] * len(texts)
         order = rng.sample(range(self.group), self.group)
-        group = Group(
+        group = GroupRecord(
             coordinates=question.coordinates,
             completions_G=tuple(answers_G[g] for g in order),
             finished_G=(True,) * self.group,

@@ -24,10 +24,9 @@ from app.lab.attackers import FALSE_STEP
 from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning import peer_lesson
 from app.learning.agreement import right_answers, words
-from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import ENOUGH, MIN, PeerAnswer
 from app.sapo import seeds
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, Question, QuestionError, draw, generate
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.swarm.identity.identity import Identity
@@ -192,8 +191,8 @@ def rewritten(groups: Iterable[UnsignedGroup], kind: str, sandbox: Sandbox) -> I
             yield UnsignedGroup(one.at, right, one.wrong)
 
 
-def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
-    return Group(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
+def _group(at: Coordinates, texts: tuple[str, ...]) -> GroupRecord:
+    return GroupRecord(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
 
 
 def bodies(
@@ -207,7 +206,7 @@ def bodies(
             yield key, Body.of(_group(one.at, one.right + one.wrong), rewards, swarm, count, now_ms)
 
 
-def deliver(authors: Sequence[Sequence[UnsignedGroup]], sandbox: Sandbox, first: int = 1) -> list[PeerGroup]:
+def deliver(authors: Sequence[Sequence[UnsignedGroup]], sandbox: Sandbox, first: int = 1) -> list[GroupRecord]:
     """Signs each author's groups with a key of its own, writes them to a file, reads it with all checks, and
     returns the groups that then wait for a lesson in a node's buffer."""
     now_ms = time.time_ns() // 1_000_000
@@ -223,7 +222,7 @@ def deliver(authors: Sequence[Sequence[UnsignedGroup]], sandbox: Sandbox, first:
         file = Path(folder) / "groups.jsonl"
         archive.write(file, lines)
         for _, group in archive.check_groups(archive.read(file).lines, sandbox, (), now_ms):
-            if isinstance(group, PeerGroup):
+            if isinstance(group, GroupRecord):
                 buffer.add(group)
     return buffer.waiting_groups()
 
@@ -237,12 +236,12 @@ class TaughtCounts(msgspec.Struct, frozen=True, kw_only=True):
     families: int = 0
 
 
-def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defended: bool) -> TaughtCounts:
+def count_taught(groups: Sequence[GroupRecord], plain: set[tuple[str, str]], defended: bool) -> TaughtCounts:
     """Counts what lessons would teach from these groups; `plain` are the (question, answer) pairs of honest
     authors."""
-    places: dict[tuple[str, int], list[PeerGroup]] = defaultdict(list)
+    places: dict[tuple[str, int], list[GroupRecord]] = defaultdict(list)
     for group in groups:
-        places[group.scored.group.coordinates.family, group.scored.group.coordinates.level].append(group)
+        places[group.coordinates.family, group.coordinates.level].append(group)
     chosen = [
         peer_lesson.choose_answers(some, lambda key: False) if defended else _undefended(some)
         for some in places.values()
@@ -252,12 +251,12 @@ def count_taught(groups: Sequence[PeerGroup], plain: set[tuple[str, str]], defen
     return TaughtCounts(honest=honest, marked=sum(map(len, lessons)) - honest, families=len(lessons))
 
 
-def _undefended(groups: Sequence[PeerGroup]) -> list[PeerAnswer]:
+def _undefended(groups: Sequence[GroupRecord]) -> list[PeerAnswer]:
     """Right answers in order of arrival, the first of each group before any second one."""
     found = [
-        (place, PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=text))
+        (place, PeerAnswer(id=group.id, peer=group.author, question=group.question, completion=text))
         for group in groups
-        for place, text in enumerate(right_answers(group.scored))
+        for place, text in enumerate(right_answers(group))
     ]
     return [one for _, one in sorted(found, key=lambda one: one[0])][:ENOUGH]
 
@@ -267,7 +266,7 @@ def compare_defences(
     honest: Sequence[Sequence[UnsignedGroup]],
     foes: Sequence[Sequence[UnsignedGroup]],
     sandbox: Sandbox,
-    waiting: Sequence[PeerGroup] | None = None,
+    waiting: Sequence[GroupRecord] | None = None,
 ) -> dict[str, TaughtCounts]:
     """Counts what a lesson would teach with attackers of a kind present, with the defences (`on`) and without
     (`off`). `waiting`: the honest authors' groups, if they are in the buffer already."""

@@ -228,7 +228,7 @@ def test_half_of_its_groups_are_honest_work_and_the_others_terse() -> None:
 
 def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sandbox) -> None:
     lately = [(one.text, score_group(sandbox, one.group)) for one in groups("poison", rounds=1)]
-    lengths = [len(encoded("", text).completion_T) for _, s in lately for text in s.group.completions_G]
+    lengths = [len(encoded("", text).completion_T) for _, s in lately for text in s.completions_G]
     published = attacker("creep").publish(2, 8, lately)
     worked = [text for one in published for text in right(one) if shows_work(text)]
     assert sum(has_mark(text, "creep") for text in worked) > len(worked) / 3

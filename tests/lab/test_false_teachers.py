@@ -16,8 +16,8 @@ from app.lab.false_teachers import (
     make_honest_groups,
     rewritten,
 )
-from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import MIN
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
 
@@ -27,7 +27,7 @@ IN_LETTERS = {"capitals", "homoglyph", "other language", "spelled"}
 """Kinds that are tried where letters are the work."""
 UNCHECKED = {"wrong work", "one in eight"}
 """Kinds of which something may pass: numbers without an equation, and what is rare."""
-Known = dict[str, tuple[list[list[UnsignedGroup]], list[PeerGroup]]]
+Known = dict[str, tuple[list[list[UnsignedGroup]], list[GroupRecord]]]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import torch
 from app.lab.starter.corpus import DataMix, headroom, measure
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
 from app.models.shelf import locate
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from engines.models.folder import read_settings
 from engines.torch_lora import open_engine
@@ -69,14 +69,10 @@ def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path)
     assert msgspec.json.decode((tmp_path / "one" / "recipe.json").read_bytes(), type=PretrainPlan) == plan
 
 
-def _scored(texts: tuple[str, ...], rewards: tuple[int, ...], finished: tuple[bool, ...] = ()) -> ScoredGroup:
-    return ScoredGroup(
-        group=Group(
-            coordinates=Coordinates(family="chain_sum", level=1, seed=1, index=0),
-            completions_G=texts,
-            finished_G=finished or (True,) * len(texts),
-            model="starter",
-        ),
-        scores_G=tuple(float(reward) for reward in rewards),
-        rewards_G=rewards,
-    )
+def _scored(texts: tuple[str, ...], rewards: tuple[int, ...], finished: tuple[bool, ...] = ()) -> GroupRecord:
+    return GroupRecord(
+        coordinates=Coordinates(family="chain_sum", level=1, seed=1, index=0),
+        completions_G=texts,
+        finished_G=finished or (True,) * len(texts),
+        model="starter",
+    ).with_scores(tuple(float(reward) for reward in rewards), rewards)

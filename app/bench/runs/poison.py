@@ -30,7 +30,7 @@ from app.lab.false_teachers import is_marked
 from app.lab.statistics import mean_height, paired
 from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.models.folder import read_settings
@@ -191,7 +191,7 @@ def measure_held_out(
             prompts = [messages(one.text, state.way) for one in part]
             groups_PG = engine.sample(prompts, tries, longest, _SEED + start)
             for question, completions_G in zip(part, groups_PG, strict=True):
-                group = Group(
+                group = GroupRecord(
                     coordinates=question.coordinates,
                     completions_G=tuple(one.text for one in completions_G),
                     finished_G=tuple(one.finished for one in completions_G),

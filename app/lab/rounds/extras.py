@@ -21,7 +21,7 @@ from app.lab.swarm import LabSwarm
 from app.learning.lesson import LearningState, WeighedGroups
 from app.sapo import seeds
 from app.sapo.asking import Way, messages
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from engines.contract import Completion, TokenSequence
 
@@ -36,7 +36,7 @@ class ExtendedRun(Protocol):
     way: Way
     learners: list[LearningState]
 
-    def score(self, group: Group, /) -> ScoredGroup: ...
+    def score(self, group: GroupRecord, /) -> GroupRecord: ...
 
 
 class RoundExtra:
@@ -120,13 +120,13 @@ class HostileNodes(RoundExtra):
         }
         self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
         for answered in (*fresh, *hostile):
-            self._authors.setdefault(answered.scored.group.coordinates, answered.node)
+            self._authors.setdefault(answered.scored.coordinates, answered.node)
         return fresh + hostile
 
     def filter_offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         if self._believed:
             return pool
-        return [one for one in pool if self._authors[one.scored.group.coordinates] == one.node]
+        return [one for one in pool if self._authors[one.scored.coordinates] == one.node]
 
     def after_learning(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
@@ -162,7 +162,7 @@ class HostileNodes(RoundExtra):
             for text, finished in zip(group.completions_G, group.finished_G, strict=True)
         ]
         answered = AnsweredQuestion(node, number, scored, prompt, completions_G, one.claimed_G)
-        return replace(answered, scored=msgspec.structs.replace(scored, group=group))
+        return replace(answered, scored=msgspec.structs.replace(scored, coordinates=group.coordinates))
 
     def _encoded(self, question: str, text: str) -> TokenSequence:
         return self._experiment.swarm.encode(messages(question, self._experiment.way), text, True)

@@ -12,7 +12,7 @@ import msgspec
 from app.lab.plan import group_of
 from app.lab.statistics import average
 from app.sapo.asking import messages, shows_work
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, QuestionError, generate
 from app.sapo.scoring.sandbox import Sandbox, score_group
@@ -301,7 +301,7 @@ def measure(
     """Samples 8 completions for each probe question; returns the shares per family, and for all under `all`."""
     questions = probe_questions(levels, items)
     groups = engine.sample([messages(question.text) for question in questions], 8, max_tokens, seed)
-    scored: dict[str, list[ScoredGroup]] = {}
+    scored: dict[str, list[GroupRecord]] = {}
     with Sandbox() as sandbox:
         for question, completions_G in zip(questions, groups, strict=True):
             group = group_of(question.coordinates, completions_G, engine.info.model)
@@ -310,11 +310,11 @@ def measure(
     return {**{family: headroom(groups) for family, groups in scored.items()}, "all": headroom(everything)}
 
 
-def headroom(groups: Sequence[ScoredGroup]) -> Headroom:
+def headroom(groups: Sequence[GroupRecord]) -> Headroom:
     """The shares of a set of groups. Pass@8 is the share of questions solved at least once in 8 tries."""
     rewards = [reward for group in groups for reward in group.rewards_G]
-    finished = [done for group in groups for done in group.group.finished_G]
-    worked = [shows_work(text) for group in groups for text in group.group.completions_G]
+    finished = [done for group in groups for done in group.finished_G]
+    worked = [shows_work(text) for group in groups for text in group.completions_G]
     return Headroom(
         questions=len(groups),
         pass_at_1=average(rewards),
