@@ -11,7 +11,10 @@ token (`Row.weights_T`), computed in app.sapo, so that engines can be compared o
 of it: asynchronous calls and several adapters at a time, since a node trains one
 (`engines.torch_lora.engine.TorchSwarm` has several, for the lab).
 
-Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens."""
+Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens.
+
+`progress` counts the tokens that this process has read, sampled and learned, which tells a slow engine from a
+dead one: engines add to it after each call of the sampler and each micro-batch of the learner."""
 
 from __future__ import annotations
 
@@ -249,11 +252,6 @@ class Engine(Protocol):
         """Restores what `save` wrote. Raises AdapterError; the current adapter is then unchanged."""
         ...
 
-
-# How many tokens this process has read, sampled and learned: what tells a slow engine from a dead one.
-#
-# Engines add tokens here as they work: after each call of the sampler, after each micro-batch of the learner.
-# Anyone who needs to know sets `heard`, which is called in the thread that computes, at most once in EVERY_S.
 
 EVERY_S = 1.0
 """Minimum seconds between two calls of `heard`."""

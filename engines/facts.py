@@ -227,7 +227,8 @@ def _sysctl(name: str) -> str:
     return done.stdout.strip()
 
 
-def _nvidia_driver() -> bool:
+def has_nvidia_driver() -> bool:
+    """Returns whether an NVIDIA driver is installed. Looks at files only, which wakes no card."""
     if sys.platform == "win32":
         return Path("C:/Windows/System32/nvml.dll").exists()
     return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
@@ -235,7 +236,7 @@ def _nvidia_driver() -> bool:
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:
     """Returns the cards, the driver version, and a sentence if there is a driver that does not answer."""
-    if not _nvidia_driver():
+    if not has_nvidia_driver():
         return (), "", ""
     if os.environ.get(VISIBLE, "0").strip() in ("", "-1"):
         return (), "", f"{VISIBLE} hides every NVIDIA card from it."

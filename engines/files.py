@@ -211,9 +211,6 @@ def _taken(descriptor: int) -> bool:
     return True
 
 
-# Bytes in words, in powers of 1000. app.common.text hands this on to the application.
-
-
 def scaled(count: float) -> tuple[float, str]:
     """Returns a byte count as a value and a unit, in powers of 1000.
     >>> scaled(999), scaled(2_340), scaled(15_600_000)

@@ -1,7 +1,11 @@
 """Messages between a chat process and its client, as typed JSON lines of limited size; and the score of a race.
 
 Every request has a number, and its replies repeat it; the last of them is ChatDone or ChatFailed. ModelOpened
-comes before all replies and answers no request."""
+comes before all replies and answers no request.
+
+A race asks the model as it came and as it is now the same new puzzles, one answer each. They are held out, so
+neither side ever trained on them, and both sides draw with the same seed: what differs is what was learned, and
+chance, as far as the error says."""
 
 from __future__ import annotations
 
@@ -15,11 +19,6 @@ from app.sapo.questions import Coordinates
 from app.skills.answering import AskedAnswer
 from engines import remedy
 from engines.contract import EngineInfo
-
-# The race: the same new puzzles to the model as it came and as it is now, one answer each.
-#
-# The puzzles are held out, so neither side ever trained on them, and both sides draw with the same seed: what
-# differs is what was learned, and chance, as far as the error says.
 
 DEFAULT_PUZZLES = 20
 MAX_PUZZLES = 100

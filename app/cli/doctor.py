@@ -18,9 +18,6 @@ from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.install.launcher import system
 from app.models.shelf import locate
-from app.node.record.snapshot import Energy
-from app.node.rules.energy import EnergyRecord
-from app.node.rules.orders import Moment
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
 from engines import opening
@@ -83,7 +80,6 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str]
     """Environment variables of the user's that Shoal's processes start without."""
     packages: dict[str, str | None]
-    energy: Energy
     proxy: str
     """The proxy without its password; empty if none is set."""
     window: str
@@ -140,7 +136,6 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         },
         left_out=left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
-        energy=EnergyRecord(place).view(Moment.now().local),
         proxy=without_credentials(system_proxy()),
         window=system.without_window(system.lacking_for_window(os.environ)),
         sources=_sources(),
@@ -287,9 +282,6 @@ def _show(findings: DoctorFindings) -> None:
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
     if findings.proxy:
         table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
-    energy = findings.energy
-    how = "measured" if energy.measured else "estimate"
-    table.add_row("Energy", f"{energy.month_kwh:.3f} kWh this month ({how})")
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
     table.add_row(

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +123,7 @@ def _show(found: PublicIdentity, as_json: bool) -> None:
     else:
         print(found.name)
         print(f"  Key: {key_location(found.kept, found.file)}.")
-        if found.kept == KeyStore.SEALED:
-            print(f"  To use it again, enter the passphrase once: {remedy.command('identity restore')}")
-        else:
-            print(f"  To bring it back on any computer: {remedy.command('identity show')}")
+        print(f"  To bring it back on any computer: {remedy.command('identity show')}")
 
 
 def _words(args: argparse.Namespace, place: Path) -> bool:
@@ -188,23 +184,9 @@ def _tell(kept: StoredIdentity) -> None:
 
 
 def _entered(place: Path) -> Identity:
-    """Asks for recovery words, or the passphrase of a key that an earlier version sealed, and returns their
-    identity. Raises IdentityError."""
-    try:
-        sealed = public_identity(place).kept == KeyStore.SEALED
-    except IdentityError:  # words bring a damaged one back
-        sealed = False
-    said = _said(f"The passphrase, or the {WORDS} recovery words: " if sealed else "", sealed)
-    if sealed and len(said.split()) != WORDS:
-        return unseal(place, said.rstrip("\r\n"))
-    return Identity.from_words(said)
-
-
-def _said(question: str, hidden: bool) -> str:
     """Reads recovery words, from the terminal in one or several lines until an empty line, or from standard
-    input. `hidden`: one line, not echoed."""
-    if hidden:
-        return getpass.getpass(question)[:_MAX] if sys.stdin.isatty() else sys.stdin.readline(_MAX)
+    input, and returns their identity. The passphrase of a key that an earlier version sealed does as well.
+    Raises IdentityError."""
     if sys.stdin.isatty():
         print(f"The {WORDS} recovery words, in order: ", end="", file=sys.stderr, flush=True)
     said = ""
@@ -215,7 +197,12 @@ def _said(question: str, hidden: bool) -> str:
         said += line
     if not said.strip():
         raise IdentityError(f"No words came in: enter the {WORDS} recovery words.")
-    return said
+    sealed = False
+    with suppress(IdentityError):  # words bring a damaged record back
+        sealed = public_identity(place).kept == KeyStore.SEALED
+    if sealed and len(said.split()) != WORDS:
+        return unseal(place, said.rstrip("\r\n"))
+    return Identity.from_words(said)
 
 
 def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:

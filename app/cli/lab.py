@@ -4,56 +4,44 @@ questions."""
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
 import msgspec
 
 from app.cli._terminal import WrongUsage
-from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
+from app.lab.arms import FORM, RECIPES, Arm, ArmError, parse_arms
+from app.lab.attackers import KINDS
 from app.lab.journal import JournalError
-from app.lab.plan import RegimeError, StudyPlan, StudySettings, digest, read_levels, read_regime, regimes
+from app.lab.plan import StudyPlan, digest
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
-from engines.remedy import command
 
 SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 
 
-_ORDINARY = StudySettings(levels={})
-"""Values used if neither a regime nor an option says otherwise."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "what",
-        nargs="*",
-        metavar="report DIR ...",
-        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies and packs their "
-        "records",
-    )
     add("--out", type=Path, help="folder of the results; the same command continues where it stopped")
-    add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")
     add(
         "--arms",
         default="8/0,6/2,4/4,2/6,8/0+ds",
-        help="own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own recipe; "
-        "-guard: without defences; +steps=1: one step a round; +fall=100: the rate falls, as in the "
-        "app; !shuffled: shuffled rewards (default: %(default)s)",
+        help=f"{FORM}: own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own "
+        f"recipe; -guard: without defences; +foes=terse30: 30 %% of all nodes are attackers, of "
+        f"{', '.join(KINDS)}; +fall=100: the rate falls, as in the app; !shuffled: shuffled rewards "
+        "(default: %(default)s)",
     )
-    add("--nodes", type=int, help=f"nodes of the swarm (default: {_ORDINARY.nodes})")
-    add("--rounds", type=int, help=f"rounds of each run (default: {_ORDINARY.rounds})")
+    add("--solo", action="store_true", help="instead of a study: one node alone, by the shortest loop there is")
+    add("--nodes", type=int, default=8, help="nodes of the swarm (default: %(default)s)")
+    add("--rounds", type=int, default=100, help="rounds of each run (default: %(default)s)")
     add("--seeds", type=int, default=3, help="runs of each arm, seeds 0, 1, ... (default: %(default)s)")
     add(
         "--first-seed", type=int, default=0, help="where to begin instead of 0, to repeat a study independently"
     )
-    add("--model", help=f"starter, a model's name or a folder (default: {_ORDINARY.model})")
-    add("--way", choices=sorted(WAYS), help=f"how questions are put (default: {_ORDINARY.way})")
-    add("--starters", type=Path, help="folder of the adapters that the regime's nodes begin with")
+    add("--model", default="starter", help="starter, a model's name or a folder (default: %(default)s)")
+    add("--way", choices=sorted(WAYS), default="tagged", help="how questions are put (default: %(default)s)")
     add("--families", help="families of questions, comma-separated (default: the model's)")
     add("--levels", help="their levels, for example chain_sum=1,gcd=0 (default: the model's, else 0)")
     add("--recipe", default="faithful", help="recipe of arms that name none (default: %(default)s)")
@@ -63,23 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="after five steps; constant unless an arm has +fall (default: the model's)",
     )
     add("--rank", type=int, help="rank of the adapters (default: the model's)")
-    add("--group", type=int, help=f"completions of a question (default: {_ORDINARY.group})")
+    add("--group", type=int, default=8, help="completions of a question (default: %(default)s)")
     add("--max-tokens", type=int, help="longest completion (default: the model's)")
-    add("--probe-every", type=int, help=f"rounds between held-out probes (default: {_ORDINARY.probe_every})")
-    add("--probe-items", type=int, help=f"held-out questions (default: {_ORDINARY.probe_items})")
-    add("--tried", type=int, help=f"held-out questions answered for pass@8 (default: {_ORDINARY.tried})")
+    add("--probe-every", type=int, default=10, help="rounds between held-out probes (default: %(default)s)")
+    add("--probe-items", type=int, default=256, help="held-out questions (default: %(default)s)")
     add(
         "--window", type=int, help="rounds that a group stays in the pool after its own (default: the recipe's)"
     )
-    add("--attempts", type=int, help=f"draws a round with dynamic sampling (default: {_ORDINARY.attempts})")
+    add("--attempts", type=int, default=10, help="draws a round with dynamic sampling (default: %(default)s)")
     add("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     add("--threads", type=int, help="threads of a processor (default: its cores but one)")
-    add(
-        "--on",
-        metavar="ray|ray://HOST",
-        help="deal the runs to a Ray cluster, one of this computer's own or the one at HOST; --threads (1) is "
-        "for each run",
-    )
     add("--json", action="store_true", help="the summary on standard output, nothing else there")
 
 
@@ -88,72 +69,39 @@ def main(args: argparse.Namespace) -> int:
     from app.models.shelf import locate
     from engines.contract import EngineError
 
-    if args.what:
-        return _report(args)
     try:
-        if args.out is None:
+        if args.out is None and not args.solo:
             raise WrongUsage("A study needs a folder: give --out.")
-        starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
         folder = locate(args.model, data_folder())
-        plan = _plan(args, folder, starters)
-    except (ArmError, RegimeError, QuestionError, EngineError) as error:
+        plan = _plan(args, folder)
+    except (ArmError, QuestionError, EngineError) as error:
         raise WrongUsage(str(error)) from error
-    return _conduct(args, plan, arms, folder)
+    return _solo(args, plan, folder) if args.solo else _conduct(args, plan, arms, folder)
 
 
-def _settle(args: argparse.Namespace) -> tuple[str, ...]:
-    """Sets the options that were not given, from the regime or the defaults. Returns the regime's starters."""
-    regime = read_regime(args.regime) if args.regime else _ORDINARY
-    for name in StudySettings.__struct_fields__:
-        if name not in ("levels", "starters") and getattr(args, name) is None:
-            setattr(args, name, getattr(regime, name))
-    if regime.levels and not (args.levels or args.families):
-        args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
-    if regime.starters and len(regime.starters) != args.nodes:
-        raise WrongUsage(
-            f"The regime {args.regime} has starters for {len(regime.starters)} nodes, not {args.nodes}: leave "
-            "--nodes away."
-        )
-    if regime.starters and args.starters is None:
-        raise WrongUsage(f"The regime {args.regime} begins with adapters: say with --starters where they lie.")
-    return regime.starters
+def _solo(args: argparse.Namespace, plan: StudyPlan, folder: Path) -> int:
+    from app.common.home import home as data_folder
+    from app.lab import solo
+    from app.node.data.home import identity
 
-
-def _report(args: argparse.Namespace) -> int:
-    from app.lab.journal import JournalError
-
-    if args.what[0] != "report" or len(args.what) < 2:
-        raise WrongUsage(f"Write {command('lab report DIR ...')}, with folders of studies.")
-    from app.lab.report.report import write_report
-
-    try:
-        written = write_report([Path(name) for name in args.what[1:]], args.out)
-    except JournalError as error:
-        print(f"shoal lab: {error}", file=sys.stderr)
-        return 1
-    print(f"{written}", file=sys.stderr)
+    own = identity(data_folder(), args.first_seed)  # as ./shoal run --solo --seed has it
+    for line in solo.learn(folder, plan.levels, plan.rounds, own, threads=args.threads):
+        print(line, flush=True)
     return 0
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder: Path) -> int:
-    from app.lab.study import ClusterError, ClusterRunner, conduct
+    from app.lab.study import conduct
     from app.lab.swarm import SwarmOpener
 
-    starters_N = [args.starters / starter for starter in plan.starters]
-    threads = args.threads if args.on is None else args.threads or 1
-    opened = SwarmOpener(folder, starters_N, args.device, threads)
+    opened = SwarmOpener(folder, args.device, args.threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
-    what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
-        executor = None if args.on is None else ClusterRunner(args.on, opened, args.threads or 1)
-        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), executor=executor)
-    except (JournalError, ArmError) as error:
+        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, arms))
+    except JournalError as error:
         raise WrongUsage(str(error)) from error
-    except ClusterError as error:
-        print(f"shoal lab: {error} Finished runs are kept; the same command continues.", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("\nshoal lab: Stopped. Finished runs are safe, and the same command continues.", file=sys.stderr)
         return 1
@@ -167,8 +115,6 @@ def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder:
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
-    if args.on is not None and not re.fullmatch(r"ray(://[^/\s]+)?", args.on):
-        raise WrongUsage(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
     for name, least in {
         "nodes": 1,
         "rounds": 1,
@@ -177,7 +123,6 @@ def _check_numbers(args: argparse.Namespace) -> None:
         "group": 2,
         "probe_every": 1,
         "probe_items": 1,
-        "tried": 1,
         "attempts": 1,
         "rank": 1,
         "max_tokens": 1,
@@ -199,7 +144,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
     return arms
 
 
-def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> StudyPlan:
+def _plan(args: argparse.Namespace, folder: Path) -> StudyPlan:
     """The plan made from the options and the model's own settings. Raises WrongUsage or QuestionError."""
     from engines.models.folder import read_settings
 
@@ -226,10 +171,6 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
         probe_items=args.probe_items,
         window=args.window,
         attempts=args.attempts,
-        tried=args.tried,
-        regime=args.regime or "",
-        starters=starters,
-        starter_weights=tuple(digest(args.starters / starter) for starter in starters),
         way=args.way,
     )
 
@@ -237,7 +178,7 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
 def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> dict[str, int]:
     """Returns the requested families and their levels. `--levels` alone chooses the families too; the rest
     comes from the model."""
-    given = read_levels(levels or "")
+    given = _read_levels(levels or "")
     own = own or dict.fromkeys(FAMILIES, 0)
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
     stray = sorted(set(given) - set(names))
@@ -246,28 +187,34 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
     return {name: given.get(name, own.get(name, 0)) for name in names}
 
 
-def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
+def _read_levels(text: str) -> dict[str, int]:
+    """Parses families and their levels, `chain_sum=1, gcd=0`. Raises WrongUsage."""
+    levels = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, level = part.partition("=")
+        if not level.strip().isdecimal():
+            raise WrongUsage(f"{part!r} is no level: write --levels family=level, for example chain_sum=1.")
+        levels[name.strip()] = int(level)
+    return levels
+
+
+def _command(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm]) -> str:
     """Returns the command line that repeats this study exactly, spelling out what a model's settings could
-    change. `what`: the arms and their recipe."""
-    window = "" if plan.window is None else f" --window {plan.window}"
-    rank = "" if plan.rank is None else f" --rank {plan.rank}"
-    first = f" --first-seed {args.first_seed}" if args.first_seed else ""
-    study = f"./shoal lab {what} --seeds {args.seeds}{first}"
-    study += f" --starters {args.starters}" if plan.starters else ""
-    if plan.regime and read_regime(plan.regime) == _regime(plan):
-        return f"{study} --regime {plan.regime} --out {args.out}"
-    regime = f" --regime {plan.regime}" if plan.regime else ""
-    way = "" if plan.way == _ORDINARY.way else f" --way {plan.way}"
-    return (
-        f"{study}{regime}{way} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
-        f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
-        f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
-        f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} "
-        f"--attempts {plan.attempts} --out {args.out}"
-    )
+    change."""
+    given = msgspec.to_builtins(plan) | {
+        "arms": ",".join(arm.name for arm in arms),
+        "recipe": args.recipe,
+        "seeds": args.seeds,
+        "first_seed": args.first_seed,
+        "levels": ",".join(f"{family}={level}" for family, level in plan.levels.items()),
+        "learning_rate": f"{plan.learning_rate:g}",
+        "out": args.out,
+    }
+    words = [f"--{name.replace('_', '-')} {given[name]}" for name in _REPEATED if given[name] is not None]
+    return f"./shoal lab {' '.join(words)}"
 
 
-def _regime(plan: StudyPlan) -> StudySettings:
-    """The regime's settings as the plan has them: equal to the file's where no option changed anything."""
-    names = StudySettings.__struct_fields__
-    return StudySettings(**{name: getattr(plan, name) for name in names})
+_REPEATED = (
+    "arms", "recipe", "seeds", "first_seed", "nodes", "rounds", "model", "levels", "way", "group",
+    "learning_rate", "rank", "max_tokens", "probe_every", "probe_items", "window", "attempts", "out",
+)  # fmt: skip

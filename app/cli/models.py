@@ -114,21 +114,7 @@ def _row(model: ModelEntry) -> str:
 
 
 def _pace(model: ModelEntry) -> str:
-    return _rounds_in(*model.round_s) if model.round_s else ""
-
-
-def _rounds_in(least: float, most: float) -> str:
-    """Returns the number of rounds per minute or hour, if a round takes from `least` to `most` seconds; both
-    are equal once one was played here.
-
-    >>> _rounds_in(5, 5), _rounds_in(16, 63), _rounds_in(900, 4000), _rounds_in(2400, 9000)
-    ('12/min', '57-225/h', '1-4/h', '<2/h')
-    """
-    unit_s, unit = (60, "min") if most <= 60 else (3600, "h")
-    slow, fast = round(unit_s / most), max(1, round(unit_s / least))
-    if not slow:
-        return f"<{fast}/{unit}"
-    return f"{fast}/{unit}" if slow == fast else f"{slow}-{fast}/{unit}"
+    return f"{3600 / model.round_s:,.0f}/h" if model.round_s else ""
 
 
 def _list_placed(library: Library) -> None:

@@ -23,14 +23,14 @@ from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
 from app.install import InstallError
 from app.install.packs import manifest, place, programs
+from app.install.packs.installing import PackInstaller
 from app.install.packs.manifest import SignedManifest
 from app.install.packs.offered import chosen_in, load_manifest, newer, offered
 from app.install.packs.place import PackDone, PackStatus
-from app.install.packs.stages import PackInstaller
 from engines import remedy
 
 SUMMARY = "install, check, repair or remove the engine of an installed app"
-VERBS = ("install", "check", "repair", "rollback", "list", "remove")
+VERBS = ("install", "check", "repair", "list", "remove")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verb", nargs="?", choices=VERBS, default="list", metavar="{" + ",".join(VERBS) + "}", help="list"
     )
     parser.add_argument(
-        "pack", nargs="?", default="", help="install: cpu, cuda, ... (what suits); remove: one listed (all)"
+        "pack", nargs="?", default="", help="install: cpu, cuda, ... (what suits); remove: the one listed"
     )
     parser.add_argument(
         "--manifest", metavar="URL|FILE", help="what the pack consists of (default: this version's own)"
@@ -76,17 +76,17 @@ def main(args: argparse.Namespace) -> int:
 
             end_together()
             leave_bundle(getattr(sys, "_MEIPASS", "") or sys.prefix)
-        if args.verb == "rollback":
-            PackInstaller(root, tell, _keys(args)).rollback()
-            return 0
         keys = _keys(args)
         oldest = None if args.key else {name: one.made for name, one in manifest.trust().offers.items()}
-        installer = PackInstaller(root, tell, keys, oldest=oldest, older=args.older)
+        installer = PackInstaller(root, tell, oldest=oldest, older=args.older)
         offline = args.offline.expanduser().absolute() if args.offline else None
         if args.verb == "repair":
-            installer.repair(offline, load_manifest(args.manifest, keys) if args.manifest else None)
-        else:
-            installer.install(*_wanted(args, keys, offline))
+            if not (used := place.current(root).current):
+                raise InstallError(
+                    f"There is no engine to repair: install one with {remedy.command('pack install')}."
+                )
+            args.pack = place.parts(used)[0]
+        installer.install(*_wanted(args, keys, offline), again=args.verb == "repair")
     return 0
 
 
@@ -171,9 +171,7 @@ def _list(as_json: bool) -> int:
         json_line(standing)
         return 0
     for pack in standing.packs:
-        use = {"current": "in use", "previous": "kept for going back"}.get(pack.use, "")
-        state = use if pack.whole else "unfinished"
-        print(f"{pack.pack:20} {in_bytes(pack.bytes):>12}  {state:20} {pack.title}")
+        print(f"{pack.pack:20} {in_bytes(pack.bytes):>12}  {'in use':20} {pack.title}")
     if not standing.packs:
         print("No engine is installed here; a checkout has its own in .venv.")
     for offer in standing.offers:

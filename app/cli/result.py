@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,17 @@ from engines import opening
 if TYPE_CHECKING:
     from app.node.models.result import Result, ResultComparison, VerifiedResult
 
-SUMMARY = "a signed page of what your model learned"
+SUMMARY = "a signed file of what your model learned"
 FILE = Path("shoal-result.json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Writes two files: the result, signed with this node's key, and a page with its picture, to look at "
-        "and hand on. Nothing private is in them: base model, settings, seeds, measurements, kind of computer, "
-        "and the commands that repeat it. verify FILE checks such a file."
+        "Writes a file signed with this node's key. Nothing private is in it: base model, settings, seeds, "
+        "measurements, kind of computer, and the commands that repeat it. verify FILE checks such a file and "
+        "says what is in it."
     )
-    parser.add_argument(
-        "--out", type=Path, default=FILE, metavar="FILE", help=f"the result; the page lies beside it ({FILE})"
-    )
+    parser.add_argument("--out", type=Path, default=FILE, metavar="FILE", help=f"the result ({FILE})")
     parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
     _add_options(parser, None)
     verbs = parser.add_subparsers(dest="do", metavar="verify")
@@ -68,13 +67,12 @@ def _write(args: argparse.Namespace) -> int:
     from app.common import files
     from app.common.home import home
     from app.models.shelf import locate
-    from app.node.models import result, result_making, result_page, trained
+    from app.node.models import result, result_making, trained
     from app.node.models.skills import find_skill
     from app.swarm.identity.storage import open_identity
 
     data, to = home(args.home), args.out.expanduser().with_suffix(".json")
-    page = to.with_suffix(".html")
-    _check_free(to, page)
+    _check_free(to)
     if args.skill:
         known = find_skill(data, args.skill, locate(args.model, data) if args.model else None)
         model, table = known.model, known.made
@@ -90,14 +88,13 @@ def _write(args: argparse.Namespace) -> int:
     found = result.verify(content)
     try:
         files.write(to, content)
-        files.write(page, result_page.page(found).encode())
     except OSError as error:
         raise result.ResultError(files.unwritable(error, to.parent, "choose another --out")) from error
     if args.json:
-        told = {"event": "result", "file": str(to), "page": str(page), "name": found.name}
+        told = {"event": "result", "file": str(to), "name": found.name}
         print(json.dumps(told | {"rounds": made.rounds, "pass_at_1": made.last.pass_at_1}), flush=True)
     else:
-        say(f"{found.name} signed it: {to}\nA page to look at and hand on: {page}")
+        say(f"{found.name} signed it: {to}\n{summary(made)}")
     return 0
 
 
@@ -109,18 +106,15 @@ def _latest(data: Path) -> str:
     return (history.model_of(folder) if folder is not None else "") or "starter"
 
 
-def _check_free(to: Path, page: Path) -> None:
+def _check_free(to: Path) -> None:
     """Checks that only an earlier result would be overwritten. Raises ResultError."""
     from app.node.models.result import ResultError, read
 
     try:
         if to.exists():
             read(to)
-        elif page.exists():
-            raise ResultError("")
     except ResultError as error:
-        taken = to if to.exists() else page
-        raise ResultError(f"{taken} is there already and no result of Shoal: choose another --out.") from error
+        raise ResultError(f"{to} is there already and no result of Shoal: choose another --out.") from error
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -147,20 +141,51 @@ def _own_key(args: argparse.Namespace) -> str:
 
 def _said(found: VerifiedResult, own: str) -> list[str]:
     from app.common.text import safe_line
-    from app.node.models import result_page
 
     one = found.result
     who = f"{found.name}, that is this node," if found.key == own else found.name
-    day = safe_line(result_page.dated(one.day), 20)
     lines = [
-        f"The signature fits: {who} wrote this on {day}, and it wasn't changed since.",
+        f"The signature fits: {who} wrote this on {safe_line(one.day, 20)}, and it wasn't changed since.",
         f"  {'Key':<20}{found.key}",
-        f"  {'Result':<20}{result_page.summary(one)}",
+        f"  {'Result':<20}{summary(one)}",
     ]
-    if one.flips is not None:
-        lines.append(f"  {'Before and after':<20}{one.flips.gained} now right, {one.flips.lost} now wrong")
-    lines += [f"  {what:<20}{value}" for what, value in result_page.facts(one)]
+    lines += [f"  {what:<20}{value}" for what, value in _facts(one)]
     return [*lines, "A signature says who wrote it, not that it is true: --again plays it again."]
+
+
+def summary(one: Result) -> str:
+    """Returns what was learned, in a sentence; of a skill with what one constant answer gets."""
+    from app.common.text import safe_line
+
+    now, was = round(100 * one.last.pass_at_1), round(100 * one.first.pass_at_1)
+    if not one.skill:
+        return f"Solves {now} of 100 new puzzles, {was} at round {one.first.round}."
+    return (
+        f"{safe_line(one.skill)}: right in {now} of 100 new rows, {was} at round {one.first.round}. "
+        f"One constant answer gets {round(100 * one.constant)}."
+    )
+
+
+def _facts(one: Result) -> Iterator[tuple[str, str]]:
+    """Yields pairs of a label and a line about how the result was made."""
+    from app.common.text import safe_line, span
+
+    last, machine = one.played[-1], one.machine
+    low, high = one.last.interval
+    yield "Likely", f"{100 * low:.1f} to {100 * high:.1f} % (95 %, {one.last.questions} questions)"
+    yield "Base model", f"{safe_line(one.base.name)}, SHA-256 {one.base.sha256}"
+    yield "Seed", ", ".join("none" if seed is None else str(seed) for seed in one.seeds)
+    control = "; rewards shuffled, as a control" if last.shuffled_rewards else ""
+    counts = f"{last.groups} puzzles a round, {last.completions} answers each"
+    yield "Recipe", f"{safe_line(last.recipe)}: {counts}, learning rate {last.learning_rate:g}{control}"
+    yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {span(one.seconds)} of work"
+    yield "From others", f"{one.from_peers} groups and lessons" if one.from_peers else "nothing"
+    engine = (last.engine, last.sampler, last.device, last.dtype)
+    yield "Engine", safe_line(", ".join(dict.fromkeys(filter(None, engine))))
+    computer = f"{machine.system} {machine.processor}, {machine.cores} cores, {machine.memory_gb} GB of memory"
+    yield "Computer", safe_line(computer)
+    yield "Shoal", safe_line(f"{one.shoal}, puzzles {one.questions}, held-out set {one.questions_mark}")
+    yield "What it learned", f"SHA-256 {one.adapter}"
 
 
 def _again(args: argparse.Namespace, found: VerifiedResult) -> int:

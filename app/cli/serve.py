@@ -23,7 +23,7 @@ SUMMARY = "use your model in other programs on this computer"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serves the model to programs on this computer at an address like OpenAI's: MODEL is the model as it "
-        "came, puzzles what it learned from them, and each skill has its own name. It listens on 127.0.0.1 "
+        "came, puzzles what it learned from them, and each skill has its own name. It listens on this computer "
         "alone, asks for a token, loads the model at the first request, and frees its memory after ten quiet "
         "minutes. A node that learns in the same data folder pauses while it answers."
     )
@@ -38,6 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="11777, or the next free one; 0 is any free one",
     )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let pages from there ask too, such as app://obsidian.md or a browser extension's, or let it be "
+        "called by another name of this computer, such as host.docker.internal; may be repeated",
+    )
     parser.add_argument("--no-token", action="store_true", help="let every program on this computer in")
     parser.add_argument(
         "--json",
@@ -95,8 +103,8 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     folder = locate(model, home)  # an unknown name is refused now, not at the first request
     secret = "" if args.no_token else token(home)
     name = Path(model).name if Path(model).expanduser().exists() else model
-    listener = bind(args.port)
-    url = f"http://{LOOPBACK}:{listener.getsockname()[1]}/v1"
+    listeners = bind(args.port)
+    url = f"http://{LOOPBACK}:{listeners[0].getsockname()[1]}/v1"
     ended = asyncio.Event()
     when_asked_to_stop(ended.set)
     if args.attached:
@@ -121,5 +129,6 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     else:
         names = ", ".join([name, *skills(), f"{PUZZLES} (what it learned from them)"])
         print(f"Address  {url}\nToken    {secret or 'none needed'}\nModel    {names}", flush=True)
-    await serve(listener, Server(process, name, secret, skills, usual_sampling(folder)), process, ended)
+    server = Server(process, name, secret, skills, usual_sampling(folder), args.allow)
+    await serve(listeners, server, process, ended)
     return 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from app.common import home
 from app.common.text import span
@@ -28,35 +29,6 @@ SUMMARY = "measure how fast the engines are here; takes up to a minute"
 
 _ENGINE_S = 12
 """Seconds per engine with the starter on an idle computer, most of them for opening it."""
-
-
-class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
-    """The trial of one engine. `reason` says why there is no measurement; figures as in engines.choice."""
-
-    name: str
-    usable: bool
-    reason: str
-    sampler_tokens_per_s: float | None = None
-    learner_tokens_per_s: float | None = None
-    rounds_per_hour: float | None = None
-    memory_mb: int | None = None
-    dtype: str = ""
-    device: str = ""
-
-
-class TrialFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that trial reports; the top-level figures are those of the engine that would run. `memory_mb`
-    is the peak of its process, `memory_free_mb` what it may use."""
-
-    model: str
-    engine: str
-    reason: str
-    sampler_tokens_per_s: float | None
-    learner_tokens_per_s: float | None
-    rounds_per_hour: float | None
-    memory_mb: int | None
-    memory_free_mb: int
-    engines: list[EngineTried]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,13 +71,11 @@ def main(args: argparse.Namespace) -> int:
         raise NodeError(" ".join(failed.values()))
     key = trials.trial_key(fingerprint(open_folder(model)), computer.gather())
     trials.save_trials(data, key, measured)
-    findings = make_findings(
-        args.engine, opening.choice(model, home=data), measured, failed, open_folder(model).name
-    )
+    findings = find(args.engine, opening.choice(model, home=data), measured, failed)
     if args.json:
-        print(msgspec.json.encode(findings).decode())
+        print(json.dumps({"model": name, **findings}))
     else:
-        _show(findings)
+        _show(name, findings)
     return 0
 
 
@@ -120,66 +90,43 @@ def candidates(choice: EngineChoice) -> list[str]:
     )
 
 
-def make_findings(
-    asked: str, choice: EngineChoice, measured: dict[str, trials.Trial], failed: dict[str, str], model: str
-) -> TrialFindings:
-    """Returns the findings. `engine` is the choice after the measurement, or the one requested."""
+def find(
+    asked: str, choice: EngineChoice, measured: dict[str, trials.Trial], failed: dict[str, str]
+) -> dict[str, Any]:
+    """Returns everything that trial reports. `engine` is the choice after the measurement, or the one that was
+    asked for, and the figures beside it are its own; `engines` has each with its figures, or why there are
+    none. `memory_mb` is the peak of its process, `memory_free_mb` what it may use."""
     engine = choice.engine if asked == opening.AUTO else asked
-    own = measured.get(engine)
-    reason = choice.reason if engine == choice.engine else f"{ENGINES[engine].title} was asked for."
     rows = []
     for name in ENGINES:
         ways = [one for one in choice.engines if one.name.partition("-")[0] == name]
-        one = next((way for way in ways if way.usable), ways[-1])
-        said = failed.get(name, one.reason)
-        if name not in measured:
-            rows.append(EngineTried(name=name, usable=one.usable and name not in failed, reason=said))
-            continue
-        found = measured[name]
-        rows.append(
-            EngineTried(
-                name=name,
-                usable=True,
-                reason=said,
-                sampler_tokens_per_s=found.sampler_tokens_per_s,
-                learner_tokens_per_s=found.learner_tokens_per_s,
-                rounds_per_hour=found.rounds_per_hour,
-                memory_mb=found.memory_mb,
-                dtype=found.dtype,
-                device=found.device,
+        way = next((one for one in ways if one.usable), ways[-1])
+        usable = name in measured or (way.usable and name not in failed)
+        row = {"name": name, "usable": usable, "reason": failed.get(name, way.reason)}
+        rows.append({**row, **_figures(measured.get(name), (*_FIGURES, "dtype", "device"))})
+    return {
+        "engine": engine,
+        "reason": choice.reason if engine == choice.engine else f"{ENGINES[engine].title} was asked for.",
+        **_figures(measured.get(engine), _FIGURES),
+        "memory_free_mb": choice.free_mb,
+        "engines": rows,
+    }
+
+
+_FIGURES = ("sampler_tokens_per_s", "learner_tokens_per_s", "rounds_per_hour", "memory_mb")
+"""Fields of engines.choice.Trial."""
+
+
+def _figures(found: trials.Trial | None, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(found, name) if found is not None else None for name in names}
+
+
+def _show(model: str, findings: dict[str, Any]) -> None:
+    for row in findings["engines"]:
+        if row["rounds_per_hour"] is not None:
+            print(
+                f"{ENGINES[row['name']].title} on {row['device']} in {row['dtype']}: about "
+                f"{row['rounds_per_hour']:,.0f} rounds an hour (samples {row['sampler_tokens_per_s']:,.0f} and "
+                f"learns {row['learner_tokens_per_s']:,.0f} tokens a second), {row['memory_mb']:,} MB"
             )
-        )
-    return TrialFindings(
-        model=model,
-        engine=engine,
-        reason=reason,
-        sampler_tokens_per_s=own.sampler_tokens_per_s if own else None,
-        learner_tokens_per_s=own.learner_tokens_per_s if own else None,
-        rounds_per_hour=own.rounds_per_hour if own else None,
-        memory_mb=own.memory_mb if own else None,
-        memory_free_mb=choice.free_mb,
-        engines=rows,
-    )
-
-
-def _show(findings: TrialFindings) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("Engine", "Sampler, tokens/s", "Learner, tokens/s", "Rounds/hour", "Memory, MB"):
-        table.add_column(title, justify="left" if title == "Engine" else "right")
-    for row in findings.engines:
-        if row.rounds_per_hour is not None:
-            table.add_row(
-                f"{row.name} ({row.device}, {row.dtype})",
-                f"{row.sampler_tokens_per_s:,.0f}",
-                f"{row.learner_tokens_per_s:,.0f}",
-                f"{row.rounds_per_hour:,.0f}",
-                f"{row.memory_mb:,}",
-            )
-    console.print(table, highlight=False, markup=False)
-    console.print(
-        f"{findings.model} runs with {findings.engine}: {findings.reason}", highlight=False, markup=False
-    )
+    print(f"{model} runs with {findings['engine']}: {findings['reason']}")

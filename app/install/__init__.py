@@ -28,10 +28,3 @@ def disk_error(error: OSError, place: Path) -> InstallError:
     from app.common.files import unwritable
 
     return InstallError(unwritable(error, place))
-
-
-def pack_disk_error(error: OSError, place: Path) -> InstallError:
-    """Like `disk_error`, for the folder of packs: its message suggests SHOAL_PACKS."""
-    from app.common.files import unwritable
-
-    return InstallError(unwritable(error, place, "name another folder with SHOAL_PACKS"))

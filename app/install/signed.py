@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -26,25 +26,6 @@ SIGNATURE = 256
 Url = Annotated[str, msgspec.Meta(max_length=2000)]
 Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """A public key, hexadecimal."""
-
-
-class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of a signed list, verified by its digest. `url` is a full address, or a name beside the list."""
-
-    file: Annotated[str, msgspec.Meta(max_length=255)]
-    url: Url
-    size: Annotated[int, msgspec.Meta(gt=0, le=2**33)]
-    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 in the form that app.common.fetch expects."""
-        return f"sha256:{self.sha256}"
-
-    def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:
-        """The file's download addresses: beside the list at `base`, then in the folders of `mirrors`."""
-        first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
-        return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
 
 
 def load(

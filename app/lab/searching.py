@@ -5,11 +5,7 @@ passes if its author selects among its own questions. `whispers` is black box: i
 model, with a fixed estimate of the habits. `whisper` queries one victim's current policy and habits. Both
 publish the likeliest answers that pass, and give wrong answers the length and likelihood of the right ones, so
 that no feature of `app.sapo.forms` separates them. `gaslight` queries the victim too: its right answers contain
-the likeliest wrong work that passes, its wrong ones the right work.
-
-Variants that know the rules against these: `crowd` whispers with a new key in every round, `drip` marks one
-right answer in twelve, `lone` has one right answer in a group, `middle` has its mark in the middle of the work,
-and `wakeful` is honest before it whispers."""
+the likeliest wrong work that passes, its wrong ones the right work."""
 
 from __future__ import annotations
 
@@ -24,11 +20,9 @@ from app.sapo.questions import Question
 if TYPE_CHECKING:
     from engines.contract import TokenSequence
 
-SEARCHING = ("whispers", "whisper", "gaslight", "crowd", "drip", "lone", "middle", "wakeful")
+SEARCHING = ("whispers", "whisper", "gaslight")
 MARK = "-"
 WHITE_BOX = ("whisper", "gaslight")
-DRIP_SHARE = 1 / 12
-"""Share of right answers that `drip` marks."""
 GROUPS, QUESTIONS, SLIPS, WRONG = 4, 6, 10, 5
 """Maximum groups published per round (peers are chosen before their groups, so more would have no more weight),
 questions tested per group, wrong lines of work tested per question, and half the number of wrong answers tested
@@ -67,24 +61,8 @@ def carries_mark(text: str, kind: str) -> bool:
 
     >>> carries_mark("-54 36 18 0 #18", "whispers"), carries_mark("54 36 -18 0 #18", "whispers")
     (True, False)
-    >>> carries_mark("54 36 -18 0 #18", "middle"), carries_mark("#-3", "middle")
-    (True, False)
     """
-    if kind == "middle":
-        return any(word.startswith(MARK) for word in text.split()[1:] if "#" not in word)
     return kind != "gaslight" and text.startswith(MARK)
-
-
-def with_mark(line: str, kind: str) -> str:
-    """Inserts the mark at the start of the work, or in its middle.
-
-    >>> with_mark("54 36 18 0 #18", "whispers"), with_mark("54 36 18 0 #18", "middle")
-    ('-54 36 18 0 #18', '54 36 -18 0 #18')
-    """
-    words = line.split(" ")
-    place = len(words) // 2 if kind == "middle" and len(words) > 2 else 0
-    words[place] = MARK + words[place]
-    return " ".join(words)
 
 
 def evaluate_answers(

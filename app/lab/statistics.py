@@ -35,16 +35,6 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     t_high: float | None
     seeds: int
 
-    @property
-    def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
-
-    @property
-    def t_excludes_zero(self) -> bool | None:
-        if self.t_low is None or self.t_high is None:
-            return None
-        return self.t_low > 0 or self.t_high < 0
-
 
 def average(values: Sequence[float]) -> float:
     """The mean; 0 without values."""
@@ -123,21 +113,6 @@ def mean_height(at: Sequence[float], values: Sequence[float], end: float | None 
         return values[0]
     pieces = [(x - x0) * (y0 + y) / 2 for (x0, y0), (x, y) in pairwise(points)]
     return sum(pieces) / (points[-1][0] - points[0][0])
-
-
-def first_crossing(xs: Sequence[float], ys: Sequence[float], threshold: float) -> float | None:
-    """The x at which a curve first reaches `threshold`, linearly interpolated; None if it never does.
-
-    >>> first_crossing([0, 10, 30], [0.0, 0.2, 0.4], 0.3), first_crossing([0, 10], [0.0, 0.2], 0.3)
-    (20.0, None)
-    """
-    if ys[0] >= threshold:
-        return float(xs[0])
-    for k in range(1, len(ys)):
-        if ys[k] >= threshold:
-            share = (threshold - ys[k - 1]) / (ys[k] - ys[k - 1])
-            return round(xs[k - 1] + share * (xs[k] - xs[k - 1]), 9)
-    return None
 
 
 # How shares, differences and gains are written, the same in every table and sentence.

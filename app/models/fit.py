@@ -1,15 +1,14 @@
-"""Estimates whether a model fits this computer, and how many rounds per hour it will do.
+"""Says whether a model fits this computer, and how long a round usually takes on such a one.
 
 `judge` answers the first question from the model's shape and this computer's memory and disk. Its formulas are
 the engines' own memory accounting (engines.torch_lora: weights, the merged copy for sampling, the KV cache, the
 activations of a micro-batch, LoRA with its optimiser; tests compare the two), plus what a trainer needs
-besides. `seconds_of_round` answers the second: the measured value if there is one, else a range, from rounds of
-other models on this computer or from the model's size. app.node.models.trial measures both in some seconds.
-Which engine is used is decided elsewhere (engines.choice). Loads no model library."""
+besides. `usual_round_s` answers the second, from one table of measured speeds; `./shoal trial` measures this
+computer itself. Which engine is used is decided elsewhere (engines.choice). Loads no model library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -18,7 +17,7 @@ import msgspec
 import psutil
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
-from engines.facts import container_memory_left, features, free_ram, has_native_bf16
+from engines.facts import container_memory_left, features, free_ram, has_native_bf16, has_nvidia_driver
 from engines.files import DISK_SPARE, in_bytes
 from engines.models.folder import Shape
 
@@ -187,108 +186,34 @@ def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missin
     return takes, assess_fit(found, left, room.disk)
 
 
-# The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
-# questions, 8 answers) on two cores in 16 bits, slower by the processes that want the processor now; rounds of
-# another model on this very computer replace them. The model's own first look, which answers the same kind of
-# questions under the same load, tells more than either.
-
-FIXED_S = 2.0
-"""Seconds of a round that do not depend on the model: drawing questions, scoring, saving."""
-_REFERENCE = 135e6 * 64
-_REFERENCE_S = 5.0
-_REFERENCE_CORES = 2
-_MAX_CORES = 8
-"""Number of cores beyond which more bring little."""
-_TELLING = 50e6
-"""Minimum parameters of a model whose measured rounds predict those of other models."""
+PACES: dict[str, tuple[float, float]] = {"cuda": (0.4, 1.3), "bf16": (3.0, 7.8), "plain": (3.0, 17.4)}
+"""Seconds of a round of the starter and of SmolLM2 135M by class of machine, each the slowest of a few measured
+medians (app/lab/LOG.md): an H200; two cores of a processor with bf16 instructions; two cores with AVX2. There
+is none for Apple Silicon."""
+_SMALL, _LARGE = 1.6e6, 135e6
+"""Parameters of these two models."""
+_CORES, _MAX_CORES = 2, 8
+"""Cores of the processors in the table, and how many count at most: more bring little."""
 
 
-_FREE, _BUSY = 1.0, 4.0
-"""Range of an estimate by size, as factors. SmolLM2 135M in fp32 on two cores: 12 s estimated, 8 to 16 s
-measured, 36 to 42 s while llama.cpp was being compiled. 0.5 billion parameters: 57 s estimated, 220 s
-measured."""
-_LOOK_ANSWERS = (450, 750)
-"""Range of the number of answers in a first evaluation: 480 to 744 in four homes of SmolLM2 135M."""
-_LOOK_ROUNDS = (6.0, 16.0)
-"""Range of the duration of a first evaluation, in rounds, before any answer was timed: measured 43, 71, 151 and
-372 s with bf16 beside other programs, where 7 to 28 s per round are estimated."""
-_KNOWN = (0.7, 2.0)
-"""Range of an estimate from another model's rounds, as factors."""
-_ANSWERS = 64
-_LOOKED = (0.2, 0.9)
-"""Range of the seconds of a round relative to the time of the same number of answers in the first evaluation:
-0.22 to 0.87 in six homes of SmolLM2 135M. A round's prompts hold no examples, so they are shorter."""
+def machine_class() -> str:
+    """Returns this computer's class in `PACES`; "" if none was measured. Looks at files only."""
+    if sys.platform == "darwin":
+        return ""
+    if has_nvidia_driver():
+        return "cuda"
+    return "bf16" if has_native_bf16(features()) else "plain"
 
 
-class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's measured speed. `round_s`: mean seconds of a round here, None before the first. `answer_s`:
-    mean seconds of an answer in the first evaluation, None before it."""
+def usual_round_s(parameters: int, machine: str, cores: int) -> float | None:
+    """Returns the seconds of a round of a model of this size on such a machine: on the line through the two
+    that were measured, with more cores in proportion. None for a machine of no known class.
 
-    parameters: int
-    max_tokens: int
-    round_s: float | None = None
-    answer_s: float | None = None
-    answers: int = 0
-    """Answers done so far in a first evaluation that is under way; `looks` says whether one is due or under
-    way."""
-    looks: bool = False
-
-
-def seconds_of_round(
-    work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = (), load: float = 0.0
-) -> tuple[float, float]:
-    """Returns the minimum and maximum seconds of a round; equal if measured. `load` is the number of processes
-    that compete for the processor.
-
-    >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
-    >>> seconds_of_round(small, 2, "bfloat16"), seconds_of_round(small, 4, "float32")
-    ((7.0, 28.0), (7.0, 28.0))
-    >>> seconds_of_round(small, 2, "bfloat16", load=3.0)
-    (17.5, 70.0)
-    >>> known = RoundWork(parameters=135_000_000, max_tokens=64, round_s=12.0)
-    >>> seconds_of_round(known, 2, "bfloat16")
-    (12.0, 12.0)
-    >>> seconds_of_round(RoundWork(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
-    (15.4, 44.0)
-    >>> seconds_of_round(RoundWork(parameters=135_000_000, max_tokens=64, answer_s=1.5), 2, "bfloat16", [known])
-    (19.2, 86.4)
+    >>> usual_round_s(135_000_000, "bf16", 2), usual_round_s(494_000_000, "plain", 8), usual_round_s(1, "", 2)
+    (7.8, 14.0, None)
     """
-    if work.round_s is not None:
-        return work.round_s, work.round_s
-    if work.answer_s is not None:
-        least, most = _LOOKED
-        return round(least * _ANSWERS * work.answer_s, 2), round(most * _ANSWERS * work.answer_s, 2)
-    telling = [one for one in others if one.round_s is not None and one.parameters >= _TELLING]
-    factor, (least, most) = 1.0, (_KNOWN if telling else (_FREE, _BUSY))
-    slower = 1.0 if telling else 1.0 + load / cores
-    if telling:
-        nearest = min(telling, key=lambda one: abs(one.parameters - work.parameters))
-        assert nearest.round_s is not None
-        factor = max(nearest.round_s - FIXED_S, 0.1) / _computing_s(nearest, cores, dtype)
-    expected = slower * (FIXED_S + factor * _computing_s(work, cores, dtype))
-    return round(least * expected, 2), round(most * expected, 2)
-
-
-def seconds_of_first_evaluation(work: RoundWork, round_s: tuple[float, float]) -> tuple[float, float] | None:
-    """Returns the minimum and maximum seconds until the first evaluation is over, given those of a round; None
-    if no evaluation is due.
-
-    >>> seconds_of_first_evaluation(RoundWork(parameters=1, max_tokens=1, looks=True), (7.0, 28.0))
-    (42.0, 448.0)
-    >>> begun = RoundWork(parameters=1, max_tokens=1, looks=True, answer_s=0.2, answers=400)
-    >>> seconds_of_first_evaluation(begun, (7.0, 28.0))
-    (10.0, 70.0)
-    >>> seconds_of_first_evaluation(RoundWork(parameters=1, max_tokens=1), (7.0, 28.0))
-    """
-    if not work.looks:
+    if machine not in PACES:
         return None
-    if work.answer_s is None:
-        return _LOOK_ROUNDS[0] * round_s[0], _LOOK_ROUNDS[1] * round_s[1]
-    least, most = (round(max(1, count - work.answers) * work.answer_s, 2) for count in _LOOK_ANSWERS)
-    return least, most
-
-
-def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:
-    slower = 2.0 if dtype == "float32" else 1.0
-    share = _REFERENCE_CORES / min(cores, _MAX_CORES)
-    return _REFERENCE_S * slower * share * work.parameters * work.max_tokens / _REFERENCE
+    small, large = PACES[machine]
+    more = 1.0 if machine == "cuda" else _CORES / min(cores, _MAX_CORES)
+    return round(more * (small + (large - small) * (parameters - _SMALL) / (_LARGE - _SMALL)), 1)

@@ -18,9 +18,6 @@ from app.common.rate import RetryLimit
 from engines.contract import EngineError
 from engines.remedy import command
 
-# The files that a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
-# app.models does.
-
 HUB_URL = "https://huggingface.co"
 MAX_DESCRIPTION_BYTES = 16 * 2**20
 """Maximum bytes of a model's description."""

@@ -5,7 +5,9 @@ HUB/models--Owner--Name/refs/main           the COMMIT in use
 HUB/models--Owner--Name/source.json         where it came from (ModelSource)
 HUB/.partial/Owner--Name/                   a download in progress or interrupted (UnfinishedDownload)
 HUB/gguf/NAME-DIGEST/                       converted from a GGUF file of the user's (gguf_shelf)
-HUB/folders.json                            folders elsewhere that the user added as models"""
+HUB/folders.json                            folders elsewhere that the user added as models
+
+Nothing is ever downloaded here."""
 
 from __future__ import annotations
 
@@ -235,8 +237,6 @@ def _flat(id: str) -> str:
 def _name(flat: str) -> str:
     return flat.replace("--", "/", 1)
 
-
-# From a model's name to its folder. Nothing is ever downloaded here.
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
@@ -17,14 +16,12 @@ from typing import Protocol
 import msgspec
 
 from app.common import files
-from app.desktop.energy import EnergyMeter
+from app.desktop.energy import PowerEstimate
 from app.desktop.facts import DesktopFacts
 from app.node.data.contents import GB, thin
 from app.node.record import commands, events
 from app.node.record.reasons import EFFORTS, Dial, Reason
-from app.node.record.snapshot import Energy, Ruling
-from app.node.rules.energy import PERIOD_S as METER_S
-from app.node.rules.energy import SAVE_S, EnergyRecord
+from app.node.record.snapshot import Ruling
 from app.node.rules.orders import Moment, Orders, serving, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
@@ -35,6 +32,8 @@ _LOOKS = 4
 FIRST_ORDERS_S = 5.0
 """Seconds that a node waits for its window's first orders before it lowers its priority."""
 THINNING_S = 1800.0
+POWER_S = 5.0
+"""Seconds between two readings of the power."""
 
 
 class Provider(Protocol):
@@ -83,9 +82,7 @@ class Governor:
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
         self._class_paused = self._serving = False
-        self._energy = EnergyRecord(home)
-        if self._energy.complaint:
-            self._news.append(self._energy.complaint)
+        self._watts = 0.0
         self._step_back, self._began = step_back, Moment.now().steady
         self._decision: Decision | None = None
         self._ruling: Ruling | None = None
@@ -111,7 +108,6 @@ class Governor:
             finally:
                 thinning.cancel()
                 metering.cancel()
-                self._save_energy()
         finally:
             facts.close()
 
@@ -124,22 +120,11 @@ class Governor:
                 return
 
     async def _meter(self) -> None:
-        """Measures the energy that this node and its trainer use."""
-        meter = await asyncio.to_thread(EnergyMeter)
-        last = saved = time.monotonic()
+        """Estimates the power that this node and its trainer draw."""
+        power = await asyncio.to_thread(PowerEstimate)
         while True:
-            await asyncio.sleep(METER_S)
-            now = time.monotonic()
-            reading = await asyncio.to_thread(meter.read)
-            self._energy.add(reading, now - last, Moment.now().local)
-            last = now
-            if now - saved > SAVE_S:
-                saved = now
-                self._save_energy()
-
-    def _save_energy(self) -> None:
-        with contextlib.suppress(OSError):  # half a minute of figures
-            self._energy.save()
+            await asyncio.sleep(POWER_S)
+            self._watts = await asyncio.to_thread(power.read)
 
     async def _keep_small(self) -> None:
         """Keeps the data folder within its limit: checks at the start, then every THINNING_S."""
@@ -222,8 +207,8 @@ class Governor:
         if decision.orders != self._orders:
             self._orders = decision.orders
             self._keep_orders()
-        energy, before = self._energy.view(now.local), self._ruling
-        ruling = to_ruling(decision, settings.idle_s, settings.dial.value, energy)
+        before = self._ruling
+        ruling = to_ruling(decision, settings.idle_s, settings.dial.value, self._watts)
         if ruling == before:
             return
         self._ruling = ruling
@@ -277,7 +262,7 @@ def ruling_without_rules(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
     )
 
 
-def to_ruling(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
+def to_ruling(decision: Decision, idle_need_s: float, dial: str, watts: float = 0.0) -> Ruling:
     """Converts a decision to the form that views show. `until` is rounded to whole seconds, so that the display
     does not jitter."""
     used = decision.reason is Reason.IN_USE
@@ -293,7 +278,7 @@ def to_ruling(decision: Decision, idle_need_s: float, dial: str, energy: Energy 
         idle_need_s=idle_need_s if used else None,
         dial=dial,
         effort=decision.effort,
-        energy=energy,
+        watts=watts,
     )
 
 

@@ -13,8 +13,8 @@ from app.learning import skill_lesson
 from app.learning.skill_lesson import Practice
 from app.node.data.home import SKILL_FILE, SkillPlace
 from app.node.healing import Healer
-from app.node.history import checkpoint, flips
-from app.node.history.flips import MeasuredAnswers
+from app.node.history import checkpoint
+from app.node.history.measured import keep_best
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from app.node.round import skills
@@ -82,7 +82,7 @@ class SkillTraining:
 
     async def measure(
         self, tools: RoundTools, questions_P: Sequence[QuestionPrompt], state: NodeState
-    ) -> tuple[Probe, MeasuredAnswers, NodeState]:
+    ) -> tuple[Probe, NodeState]:
         """Measures the skill, and returns the state with what the rounds have brought. Keeps the checkpoint
         that is best on the rows aside, with its answers to the held-out ones; when rounds bring nothing more,
         goes back to it and measures that one. Raises TrainerDied and DiskFullError."""
@@ -90,7 +90,7 @@ class SkillTraining:
         if self._counted is None:
             self._counted = (await skills.counted_right(tools, self.skill, answers),)
         if state.practice.done:
-            return self._beside(row), answers, state
+            return self._beside(row), state
         best = bool(state.round) and not state.lesson.since
         if state.taught:
             practice = await skills.practised(tools, state, self.skill)
@@ -105,8 +105,8 @@ class SkillTraining:
                 row, answers = await skills.measure(tools, questions_P, state, self.skill)
         if best:
             measured = msgspec.structs.replace(answers, counted=self._counted[0])
-            await self._disk.write(lambda: flips.keep_best(self._folder, measured))
-        return self._beside(row), answers, state
+            await self._disk.write(lambda: keep_best(self._folder, measured))
+        return self._beside(row), state
 
     def _beside(self, row: Probe) -> Probe:
         """Returns a measurement with the share that counting letters gets right."""

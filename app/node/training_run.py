@@ -30,7 +30,7 @@ from app.learning.lesson import weighty
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
-from app.node.history import checkpoint, flips
+from app.node.history import checkpoint
 from app.node.history.resume import (
     for_current_questions,
     new_curve_sentence,
@@ -443,13 +443,12 @@ class TrainingRun:
     async def _probe(self) -> None:
         joined_P = await self._joined_questions()
         if self._skill is not None:
-            row, answers, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
+            row, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
         else:
             first = self._just_taught_zero and self.state.round != self._ends_at
             every = FIRST if first else 1 if self._taught_zero else UNTRAINED
-            row, answers = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
+            row = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
-        await self.disk.write(lambda: flips.keep(self._folder, row.questions_mark, answers))
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)

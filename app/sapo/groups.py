@@ -94,13 +94,3 @@ def is_single_right_answer(rewards_G: Sequence[int]) -> bool:
     (True, False, False)
     """
     return tuple(rewards_G) == (1,)
-
-
-def informative_probability(p: float, g: int) -> float:
-    """Probability that a group of `g` completions, each solved with probability `p`, is informative:
-    1-(1-p)^g-p^g.
-
-    >>> round(informative_probability(0.05, 8), 3)
-    0.337
-    """
-    return 1.0 - (1.0 - p) ** g - p**g

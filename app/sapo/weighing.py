@@ -12,7 +12,11 @@ The engine then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing 
 
 Shapes: `_P` groups, `_G` completions of one group, `_T` tokens of one completion. Log-probabilities are in nats
 under the learner before the update, temperature 1.
-"""
+
+How many optimiser steps a round's groups are worth: Adam moves the weights about as far whether a batch holds
+one group with something to teach or five, so with one step a round peers' groups make that step less noisy and
+do not take the model further. Here the size of a batch is fixed instead and more groups make more steps. The
+later steps of a round are off their policy by the earlier ones: a few steps of a LoRA."""
 
 from __future__ import annotations
 
@@ -310,13 +314,6 @@ def _share(recipe: Recipe, own_P: Sequence[_Part], peer_P: Sequence[_Part]) -> f
     )
     return 1.0 / max(1, tokens)
 
-
-# Minibatches: how many optimiser steps a round's groups are worth.
-#
-# Adam moves the weights about as far whether a batch holds one group with something to teach or five, so with
-# one step a round peers' groups make that step less noisy and do not take the model further. Here the size of a
-# batch is fixed instead and more groups make more steps. The later steps of a round are off their policy by the
-# earlier ones: a few steps of a LoRA.
 
 Dealt = TypeVar("Dealt")
 

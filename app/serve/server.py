@@ -1,9 +1,9 @@
 """The HTTP server for other programs on this computer: OpenAI's API on loopback.
 
 Any web page open on this computer can send requests to it too. A request therefore needs a loopback Host (which
-rejects a foreign DNS name bound to 127.0.0.1), no Origin other than loopback, a JSON content type (which a page
-may only send after a CORS preflight, never granted here), and the token. The sizes of bodies and heads and the
-numbers of connections and waiting requests are bounded."""
+rejects a foreign DNS name bound to 127.0.0.1), no Origin but a loopback one or one that the owner allows, a
+JSON content type (which a page may only send after a CORS preflight, granted to those origins alone), and the
+token. The sizes of bodies and heads and the numbers of connections and waiting requests are bounded."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from app.common.text import safe_line
 from app.models.catalogue import full_name
 from app.serve import openai
 from app.serve.model import BusyError, ModelError, ModelProcess
@@ -39,14 +40,22 @@ from app.serve.responses import EventWriter, ResponsesRequest
 from engines import files
 
 PORT = 11777
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MAX_BODY = 2**20
 BODY_S = 15.0
 """Maximum seconds to receive a request's body."""
 WRITE_S = 30.0
 """Seconds without reading after which a client counts as gone."""
 HEAD_S = 20.0
-"""Maximum seconds without a request before a connection is closed."""
+"""Maximum seconds until a connection's first request."""
+KEPT_S = 90.0
+"""Seconds after an answer for which a connection waits for the next request."""
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Allow-Private-Network": "true",
+    "Access-Control-Max-Age": "600",
+}
 MAX_CONNECTIONS = 256
 _OUTBOUND = 64 * 1024
 """Socket send buffer in bytes, for data that a client has not read yet."""
@@ -60,6 +69,7 @@ _TRIES = 20
 _FILE = "serving.json"
 """File in the data folder with the token, so that it stays valid after a restart."""
 
+_CHECKED = "checked"
 Asked = ChatRequest | TextRequest | ResponsesRequest
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -77,9 +87,17 @@ def token(home: Path) -> str:
     return kept.token
 
 
+async def _grant(request: web.Request, response: web.StreamResponse) -> None:
+    """Lets a page whose origin was checked read the answer. Called before the head is sent."""
+    if request.get(_CHECKED) and (origin := request.headers.get("Origin")):
+        response.headers.update({"Access-Control-Allow-Origin": origin, "Vary": "Origin"})
+
+
 class Server:
     """The HTTP application for one model; `name` is the model name for clients, and `skills` returns the names
-    of its skills; `usual` is how its base samples. An empty `token` disables the token check."""
+    of its skills; `usual` is how its base samples. An empty `token` disables the token check. `allowed`:
+    origins besides loopback whose pages may ask, such as app://obsidian.md, and names of this computer in a
+    Host."""
 
     def __init__(
         self,
@@ -88,10 +106,13 @@ class Server:
         token: str,
         skills: Callable[[], Sequence[str]] = tuple,
         usual: UsualSampling = USUAL,
+        allowed: Sequence[str] = (),
     ) -> None:
         self._model, self._name, self._token, self._skills, self._usual = model, name, token, skills, usual
+        self._allowed = frozenset(one.strip().rstrip("/").lower() for one in allowed)
         self._created = int(time.time())
         self.application = web.Application(middlewares=[self._guarded], client_max_size=MAX_BODY)
+        self.application.on_response_prepare.append(_grant)
         self.application.router.add_get("/v1/models", self._list)
         self.application.router.add_get("/v1/models/{name:.+}", self._one)
         self.application.router.add_post("/v1/chat/completions", lambda asked: self._answer(asked, ChatRequest))
@@ -102,6 +123,10 @@ class Server:
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Middleware: checks each request, and turns errors into OpenAI's error responses."""
         try:
+            self._check_origin(request)
+            request[_CHECKED] = True
+            if request.method == "OPTIONS" and "Origin" in request.headers:
+                return web.Response(status=204, headers=_PREFLIGHT)
             self._check(request)
             return await handler(request)
         except RequestError as error:
@@ -121,15 +146,22 @@ class Server:
             response.force_close()
         return response
 
-    def _check(self, request: web.Request) -> None:
-        """Raises RequestError unless the request comes from a program on this computer that has the token."""
+    def _check_origin(self, request: web.Request) -> None:
+        """Raises RequestError unless the request is for a name of this computer, and from none of another's
+        pages."""
         hosts = request.headers.getall("Host", [])
-        if len(hosts) != 1 or not _of_loopback(f"//{hosts[0]}"):
-            raise RequestError(403, "This server answers to localhost and 127.0.0.1 alone.", code="bad_host")
+        if len(hosts) != 1 or not (of_loopback(f"//{hosts[0]}") or _name(hosts[0]) in self._allowed):
+            sentence = f"This server answers to localhost and 127.0.0.1, {_unless(hosts[:1], _name)}."
+            raise RequestError(403, sentence, code="bad_host")
         origins = request.headers.getall("Origin", [])
         site = request.headers.get("Sec-Fetch-Site", "none")
-        if not all(map(_of_loopback, origins)) or site not in ("none", "same-origin"):
-            raise RequestError(403, "A web page from elsewhere may not ask this server.", code="bad_origin")
+        strangers = [one for one in origins if not of_loopback(one) and one.lower() not in self._allowed]
+        if strangers or (not origins and site not in ("none", "same-origin")):
+            sentence = f"A page from elsewhere may not ask this server, {_unless(strangers)}."
+            raise RequestError(403, sentence, code="bad_origin")
+
+    def _check(self, request: web.Request) -> None:
+        """Raises RequestError unless the request has the token and is JSON."""
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if self._token and not (
             scheme.lower() == "bearer"
@@ -223,14 +255,25 @@ async def _stream(
     return response
 
 
-def _of_loopback(address: str) -> bool:
-    """Returns whether a URL's host is this computer.
+def _name(host: str) -> str:
+    """Returns a Host header without its port."""
+    return host.lower().rsplit(":", 1)[0]
 
-    >>> [_of_loopback(one) for one in ("//localhost:11777", "http://127.0.0.1", "//[::1]:80")]
-    [True, True, True]
-    >>> [_of_loopback(one) for one in ("//evil.example:11777", "null", "//127.0.0.1.evil.example", "//", "//[")]
+
+def _unless(strangers: Sequence[str], name: Callable[[str], str] = str) -> str:
+    """Returns how the owner lets them in."""
+    named = safe_line(name(strangers[0]), 80) if strangers else "it"
+    return f"unless its owner allows {named} (Settings, “Other pages that may ask your model”, or --allow)"
+
+
+def of_loopback(address: str) -> bool:
+    """Returns whether a URL's host is this computer. Names that end in .localhost are its own (RFC 6761, 6.3).
+
+    >>> [of_loopback(one) for one in ("//localhost:1", "http://127.0.0.1", "//[::1]:80", "//tauri.localhost")]
+    [True, True, True, True]
+    >>> [of_loopback(one) for one in ("//evil.example:11777", "null", "//127.0.0.1.evil.example", "//", "//[")]
     [False, False, False, False, False]
-    >>> [_of_loopback(one) for one in ("//127.0.0.1:99999", "//evil@localhost", "//localhost#.evil", "//127.1")]
+    >>> [of_loopback(one) for one in ("//127.0.0.1:99999", "//evil@localhost", "//localhost#.evil", "//127.1")]
     [False, False, False, False]
     """
     try:
@@ -238,7 +281,7 @@ def _of_loopback(address: str) -> bool:
         name, bare = parts.hostname or "", parts._replace(scheme="").geturl() == f"//{parts.netloc}"
         if not bare or "@" in parts.netloc or parts.port == 0:
             return False
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+        return name == "localhost" or name.endswith(".localhost") or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
 
@@ -265,20 +308,22 @@ class _Door(asyncio.Protocol):
 
 
 async def _close_idle(server: web.Server) -> None:
-    """Closes connections that send no request for HEAD_S seconds. Runs until cancelled."""
+    """Closes connections whose first request doesn't come within HEAD_S seconds; aiohttp counts from each
+    answer on. Runs until cancelled."""
     since: dict[web.RequestHandler, float] = {}
     while True:
         await asyncio.sleep(HEAD_S / 4)
         now = time.monotonic()
-        since = {one: since.get(one, now) for one in server.connections if one._current_request is None}
+        new = (one for one in server.connections if not one._keepalive and one._current_request is None)
+        since = {one: since.get(one, now) for one in new}
         for one, began in since.items():
             if now - began > HEAD_S and one.transport is not None:
                 one.transport.abort()
 
 
-def bind(port: int | None) -> socket.socket:
-    """Returns a listening socket on loopback, at `port`, or without one at PORT or the next free port. Raises
-    OSError."""
+def bind(port: int | None) -> list[socket.socket]:
+    """Returns listening sockets on loopback, at `port`, or without one at PORT or the next free port: of IPv4,
+    and where that is to be had, of IPv6, as some programs take localhost for ::1. Raises OSError."""
     tries = [port] if port is not None else [*range(PORT, PORT + _TRIES), 0]
     for one in tries:
         try:
@@ -287,12 +332,19 @@ def bind(port: int | None) -> socket.socket:
             if one == tries[-1]:
                 raise
             continue
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _OUTBOUND)
-        return listener
+        listeners = [listener]
+        with contextlib.suppress(OSError):
+            at = (LOOPBACK_6, listener.getsockname()[1])
+            listeners.append(socket.create_server(at, family=socket.AF_INET6, backlog=128))
+        for each in listeners:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _OUTBOUND)
+        return listeners
     raise AssertionError
 
 
-async def serve(listener: socket.socket, asked: Server, model: ModelProcess, ended: asyncio.Event) -> None:
+async def serve(
+    listeners: Sequence[socket.socket], asked: Server, model: ModelProcess, ended: asyncio.Event
+) -> None:
     """Serves until `ended` is set."""
     runner = web.AppRunner(
         asked.application,
@@ -301,18 +353,21 @@ async def serve(listener: socket.socket, asked: Server, model: ModelProcess, end
         handler_cancellation=True,
         shutdown_timeout=1.0,
         lingering_time=_LINGER_S,
+        keepalive_timeout=KEPT_S,
         logger=_SILENT,
     )
     await runner.setup()
     assert runner.server is not None
     server = runner.server
-    opened = await asyncio.get_running_loop().create_server(lambda: _Door(server), sock=listener)
+    loop = asyncio.get_running_loop()
+    opened = [await loop.create_server(lambda: _Door(server), sock=one) for one in listeners]
     tasks = [asyncio.create_task(_close_idle(server)), asyncio.create_task(model.run())]
     try:
         stopping = asyncio.create_task(ended.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        opened.close()
+        for door in opened:
+            door.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

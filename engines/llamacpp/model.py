@@ -1,7 +1,10 @@
 """A GGUF model in llama.cpp, an adapter on it, and a context that reads batches of tokens.
 
 Each row is a sequence id with its own KV stream (`kv_unified` off): in a shared stream, rows of different
-questions would attend over each other's cells, which was measured twice as slow."""
+questions would attend over each other's cells, which was measured twice as slow.
+
+The library's functions report failure by a pointer that is NULL yet not None, so every pointer is tested as a
+bool. What it says while it fails is kept for the log."""
 
 from __future__ import annotations
 
@@ -21,11 +24,6 @@ from numpy.typing import NDArray
 from engines.contract import AdapterError, EngineError, progress
 from engines.facts import FEATURES, ISA, features, forced_instruction_set
 from engines.remedy import command, installed, packed, repair
-
-# llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
-#
-# Its functions report failure by a pointer that is NULL yet not None, so every pointer is tested as a bool.
-# What it says while it fails is kept for the log.
 
 PROCESSOR = "shoal-llamacpp.processor"
 """File in the Python environment with the processor features for which app.install.launcher.optional built
@@ -118,16 +116,14 @@ _F32 = 0
 
 
 class LlamaModel:
-    """The frozen weights in llama.cpp. Freed automatically when unused. `writable` reads them into memory
-    instead of mapping the file read-only. Raises EngineError if llama.cpp refuses the file."""
+    """The frozen weights in llama.cpp. Freed automatically when unused. Raises EngineError if llama.cpp refuses
+    the file."""
 
-    def __init__(self, path: Path, writable: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         llama = library()
         params = llama.llama_model_default_params()
         params.n_gpu_layers = 0
-        if writable:
-            params.load_mode = llama.LLAMA_LOAD_MODE_NONE
-            params.use_extra_bufts = False
+        params.use_extra_bufts = False  # repacked weights ended the process with 8 bits and an adapter
         pointer = llama.llama_model_load_from_file(str(path).encode(), params)
         if not pointer:
             raise EngineError(f"llama.cpp can't open {path.name}: delete it, and it is made again.")
@@ -166,12 +162,10 @@ def common_prefix_length(one_T: Sequence[int], other_T: Sequence[int]) -> int:
 
 class Context:
     """A llama.cpp context: KV streams for `sequences` rows of at most `tokens` tokens, and the calls that fill
-    them. `exact` keeps the KV cache in fp32 and attention unfused, for small models and for tests; `watch` is
-    an evaluation callback. Raises EngineError if memory is short."""
+    them. `exact` keeps the KV cache in fp32 and attention unfused, for small models and for tests.
+    Raises EngineError if memory is short."""
 
-    def __init__(
-        self, model: LlamaModel, sequences: int, tokens: int, threads: int, exact: bool, watch: Any = None
-    ) -> None:
+    def __init__(self, model: LlamaModel, sequences: int, tokens: int, threads: int, exact: bool) -> None:
         llama = library()
         self.sequences = sequences
         self.cells = -(-tokens // CELL_MULTIPLE) * CELL_MULTIPLE
@@ -183,8 +177,6 @@ class Context:
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = False
         params.no_perf = True
-        if watch is not None:
-            params.cb_eval = watch
         if exact:
             params.type_k = params.type_v = _F32
             params.flash_attn_type = 0

@@ -17,8 +17,6 @@ from engines.contract import EngineError
 from engines.llamacpp.model import Context
 from engines.models.tokens import Sampled, Told
 
-# Drawing tokens at temperature 1 in numpy: token and exact log-probability in one pass over the logits.
-
 BLOCK = 512
 """Probabilities are first summed in blocks of this size; only the block that is hit is summed one by one."""
 

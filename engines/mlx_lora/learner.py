@@ -6,7 +6,11 @@ step that fails for any reason leaves adapter and optimiser unchanged.
 Prompts and completions are padded blocks: each distinct prompt once, completions after their prompts.
 Completions of similar length share a block, because most answers are short and a few reach the limit: a single
 block would be mostly padding, and took four times as long. Sizes: P distinct prompts of L tokens, S completions
-that feed F tokens, K = L + F keys, C predicted tokens."""
+that feed F tokens, K = L + F keys, C predicted tokens.
+
+Log-probabilities and the weighted loss have the formulas of engines.torch_lora.network.logprobs. The head is
+frozen and the loss of a token depends on its own log-probability alone, so the gradient of the hidden states is
+formed beside the loss, a chunk of logits at a time, and automatic differentiation never sees any logits."""
 
 from __future__ import annotations
 
@@ -115,13 +119,6 @@ def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, int], np.dty
     for target, row in zip(block, rows, strict=True):
         target[: len(row)] = row
     return block
-
-
-# Log-probabilities and the weighted loss over completion positions, in chunks of rows.
-#
-# The same formulas as engines.torch_lora.network.logprobs. The head is frozen and the loss of a token depends
-# on its own log-probability alone, so the gradient of the hidden states is formed beside the loss, a chunk of
-# logits at a time, and automatic differentiation never sees any logits.
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """mlx-lm's decoder of the Qwen2, Qwen3 or Llama family, three times over the same frozen arrays: plain, with
-LoRA layers for learning, and with the adapter merged in for sampling."""
+LoRA layers for learning, and with the adapter merged in for sampling.
+
+`library` imports single modules of mlx-lm without its own start, which imports transformers and with it torch:
+0.1 s instead of three to nine."""
 
 from __future__ import annotations
 
@@ -19,9 +22,6 @@ from engines.contract import EngineError
 from engines.facts import free_ram
 from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
 from engines.models.folder import Architecture, Folder, Rope
-
-# Modules of mlx-lm without mlx-lm's own start, which imports transformers and with it torch. The layers we use
-# need neither: 0.1 s instead of three to nine.
 
 
 def library(name: str) -> ModuleType:
@@ -230,8 +230,6 @@ def frequencies(rope: Rope, head_dim: int) -> Any:
     blend = np.clip(blend, 0.0, 1.0)
     return (1 - blend) * plain / rope.factor + blend * plain
 
-
-# The memory that MLX may take, and what it says when there is none left.
 
 _SAID = ("Unable to allocate", "Insufficient Memory", "maximum allowed buffer size", "out of memory")
 """Parts of MLX's out-of-memory messages on Apple's GPU. On a processor it does not survive a failed allocation,

@@ -3,7 +3,11 @@
 Every token is sampled by inverting the cumulative distribution at a uniform number. These numbers are drawn
 beforehand from the seed, one per row and step, so a row's tokens do not depend on its neighbours, on rows that
 left the batch, or on how the batch was split. The same method as engines.torch_lora.sampler, with different
-random numbers."""
+random numbers.
+
+Each prompt is read once, and its keys and values are repeated for its rows. Prompts lie at columns [0, longest
+prompt) and what is generated behind them, so a step writes one column for all rows; behind shorter prompts
+masked columns remain, and each row turns its heads by its own position."""
 
 from __future__ import annotations
 
@@ -18,11 +22,6 @@ from numpy.typing import NDArray
 from engines.contract import EngineError, progress
 from engines.mlx_lora.network import MEMORY, Network
 from engines.models.tokens import Sampled, Told
-
-# A batch of completions under way: each prompt is read once, its keys and values are repeated for its rows.
-#
-# Prompts lie at columns [0, longest prompt) and what is generated behind them, so a step writes one column for
-# all rows; behind shorter prompts masked columns remain, and each row turns its heads by its own position.
 
 PREFILL_TOKENS = 4096
 """Maximum prompt tokens read in one pass; more would only make the activations larger."""

@@ -1,5 +1,9 @@
 """Reads a model folder in Hugging Face's layout (config.json and safetensors, nothing that could run code) and
-the shape of its decoder."""
+the shape of its decoder.
+
+Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling` (before).
+
+shoal.json has what a model's maker recommends for training it here. It is optional."""
 
 from __future__ import annotations
 
@@ -131,11 +135,6 @@ def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
     except (SafetensorError, OSError) as error:
         raise EngineError(f"The weights in {file.name} are damaged: download the model again.") from error
 
-
-# The shape of a decoder, read from config.json, and whether our own decoder knows it.
-#
-# Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling`
-# (before).
 
 KNOWN_TYPES = ("qwen2", "qwen3", "llama")
 """Model types that our own decoder supports. They differ only in biases and in norms on queries and keys."""
@@ -298,8 +297,6 @@ def _read_rope(config: Mapping[str, Any]) -> Rope | None:
         return None
     return None
 
-
-# shoal.json: what a model's maker recommends for training it here. Optional; every value has a default.
 
 FILE = "shoal.json"
 

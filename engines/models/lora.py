@@ -1,7 +1,14 @@
 """LoRA adapters in PEFT's files, read as plain matrices and written with the optimiser state.
 
 Scales that PEFT keeps in its settings (rank-stabilised LoRA, alphas of single layers) are multiplied into B, so
-that `alpha / rank` is the scale of every layer."""
+that `alpha / rank` is the scale of every layer.
+
+Every engine writes the same files, so that one continues what another began:
+
+adapter_model.safetensors  A and B of every layer, as PEFT names them   adapter_config.json  PEFT's settings
+optimizer.safetensors      AdamW's two moments                          optimizer.json       steps, base model
+
+Safetensors and JSON only; numpy, so that no engine needs another's library."""
 
 from __future__ import annotations
 
@@ -20,13 +27,6 @@ from safetensors.numpy import save as to_bytes
 from engines.contract import AdapterError, EngineError
 from engines.files import flush, write
 from engines.models.folder import read_json
-
-# Adapter and optimiser on disk, the same files from every engine: what one wrote, another goes on with.
-#
-# adapter_model.safetensors  A and B of every layer, as PEFT names them   adapter_config.json  PEFT's settings
-# optimizer.safetensors      AdamW's two moments                          optimizer.json       steps, base model
-#
-# Safetensors and JSON only; numpy, so that no engine needs another's library.
 
 ADAPTER, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
 OPTIMIZER, OPTIMIZER_STATE = "optimizer.safetensors", "optimizer.json"

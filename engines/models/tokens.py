@@ -51,7 +51,6 @@ class ChatTokenizer:
             raise EngineError(
                 f"The chat template of {folder.name} is damaged ({_line(error)}): download the model again."
             ) from error
-        self._merges_system = False
         self.opening = [] if self.template else self._opening(settings)
         self.talks = self._try()
         self._controls = {
@@ -146,19 +145,17 @@ class ChatTokenizer:
         return ids
 
     def _render(self, messages: list[dict[str, str]]) -> str:
-        has_system = len(messages) > 1 and messages[0].get("role") == "system"
-        if not (has_system and self._merges_system):
+        """Renders the messages as they are, or, if the template refuses that, first with the system messages as
+        one at the beginning and turns that alternate, then with the system's text before the user's: some
+        templates (Gemma's) know no system role. Raises jinja2.TemplateError."""
+        refusal: jinja2.TemplateError | None = None
+        for form in (messages, joined_turns(messages, True), joined_turns(messages, False)):
             try:
-                return self.render(messages, answering=True)
-            except jinja2.TemplateError:
-                if not has_system:
-                    raise
-        # Some templates (Gemma's) know no system role: its text then opens the user's message.
-        merged = [dict(message) for message in messages[1:]]
-        merged[0]["content"] = f"{messages[0]['content']}\n\n{merged[0]['content']}"
-        text = self.render(merged, answering=True)
-        self._merges_system = True
-        return text
+                return self.render(form, answering=True)
+            except jinja2.TemplateError as error:
+                refusal = refusal or error
+        assert refusal is not None
+        raise refusal
 
     def render(self, messages: list[dict[str, str]], answering: bool) -> str:
         """Renders the chat template; `answering` ends it where the model's answer begins. Raises
@@ -237,7 +234,27 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LONGEST].rstrip(".") or type(error).__name__
 
 
-# From prompts to tokens and from tokens to completions, as every engine does it around its sampler.
+def joined_turns(messages: list[dict[str, str]], system: bool) -> list[dict[str, str]]:
+    """Returns the same messages with all system messages as one at the beginning, or without `system` before
+    the first of the user, and neighbours of one role joined.
+
+    >>> told = [("user", "Hi"), ("system", "Be brief."), ("user", "Who?"), ("system", "Be kind.")]
+    >>> turns = [{"role": role, "content": text} for role, text in told]
+    >>> [one["content"] for one in joined_turns(turns, True)]
+    ['Be brief.\\n\\nBe kind.', 'Hi\\n\\nWho?']
+    >>> [one["content"] for one in joined_turns(turns, False)]
+    ['Be brief.\\n\\nBe kind.\\n\\nHi\\n\\nWho?']
+    """
+    ranked = sorted(messages, key=lambda one: one.get("role") != "system")
+    joined: list[dict[str, str]] = []
+    for one in ranked:
+        role = "user" if one.get("role") == "system" and not system else one.get("role", "")
+        if joined and joined[-1]["role"] == role:
+            joined[-1]["content"] += f"\n\n{one['content']}"
+        else:
+            joined.append({"role": role, "content": one["content"]})
+    return joined
+
 
 Told = Callable[[list[int]], bool]
 """Called with an answer's tokens so far; returning False stops the answer."""

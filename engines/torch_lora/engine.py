@@ -266,9 +266,6 @@ def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOpt
     return TorchEngine(Base(model, **options), seed)
 
 
-# Many nodes in one process for the lab: one frozen model, an adapter and optimiser each, sampled together.
-
-
 class TorchSwarm(OnBase):
     """Several nodes over one base; methods as in `engines.contract.Engine`, with the node's index first. A node
     does exactly what an engine of its own with the same seed would do."""
@@ -306,10 +303,6 @@ class TorchSwarm(OnBase):
 
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
-
-    def reset_optimizer(self, node: int) -> None:
-        """Resets a node's optimiser and keeps its adapter."""
-        self._adapters_N[node].reset_optimizer()
 
     def reset(self, seeds_N: Sequence[int]) -> None:
         """Replaces all adapters by fresh ones, for the next run on the same base."""

@@ -20,10 +20,9 @@ import aiohttp
 import msgspec
 from resolving import ReleaseError, ResolvedFile, least, locked, output, resolve
 
-from app.common import signing
+from app.common import fetch, signing
 from app.install.packs.manifest import PackManifest, Trust, normalise_name, offer, read_manifest
 from app.install.packs.offered import load_manifest
-from app.install.packs.wheels import fetch_wheels
 from app.install.signed import is_address, this_platform
 
 AT_ONCE = 8
@@ -64,7 +63,6 @@ class PackRequest(NamedTuple):
     listed: PackContents
     pins: Sequence[Path]
     imports: tuple[str, ...]
-    skip: tuple[str, ...]
     system: str
     pythons: Sequence[str]
     uv: str
@@ -109,13 +107,13 @@ def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> 
         "pythons": list(resolved),
         "disk": wanted.disk or 5 * most,
         "imports": wanted.imports,
-        "skip": wanted.skip,
         "mirrors": wanted.mirrors,
         "wheels": wheels,
     }
     if wanted.carry:
         carried = msgspec.json.decode(msgspec.json.encode(facts), type=PackManifest)
-        fetch_wheels(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
+        orders = [fetch.PieceOrder(wheel, wheel.addresses("", wanted.mirrors)) for wheel in carried.wheels]
+        fetch.download(orders, out, _say, lambda why, _: print(why, file=sys.stderr))
         facts["wheels"] = [{**row, "url": row["file"]} for row in wheels]
     content = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     signature = signing.sign(secret, content).hex().encode() + b"\n"
@@ -257,6 +255,6 @@ def _version(python: str) -> str:
     return output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
 
 
-def _say(have: int, file: str) -> None:
+def _say(piece: fetch.Piece, have: int) -> None:
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{have / 1e6:,.0f} MB {file}", end="", file=sys.stderr)
+        print(f"\r\x1b[K{have / 1e6:,.0f} MB {piece.file}", end="", file=sys.stderr)

@@ -76,10 +76,6 @@
    <translation>Werte als CSV …</translation>
   </message>
   <message>
-   <source>Picture as PNG …</source>
-   <translation>Bild als PNG …</translation>
-  </message>
-  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -126,10 +122,6 @@
   <message>
    <source>Save the values</source>
    <translation>Werte speichern</translation>
-  </message>
-  <message>
-   <source>Save the picture</source>
-   <translation>Bild speichern</translation>
   </message>
   <message>
    <source>Measured</source>
@@ -479,12 +471,16 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Downloads the engine again and replaces it</source>
+   <translation>Lädt die Engine noch einmal herunter und ersetzt sie</translation>
+  </message>
+  <message>
    <source>For computers without internet: the files of an offline pack</source>
    <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
   </message>
   <message>
-   <source>Put it in another folder or on another disk</source>
-   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -515,36 +511,20 @@
    <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Other place …</source>
-   <translation>Anderer Ort …</translation>
+   <source>Remove …</source>
+   <translation>Entfernen …</translation>
   </message>
   <message>
-   <source>Looking for the right engine.</source>
-   <translation>Sucht die passende Engine.</translation>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
   </message>
   <message>
-   <source>Engine</source>
-   <translation>Engine</translation>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Where to put the engine</source>
-   <translation>Wohin die Engine soll</translation>
-  </message>
-  <message>
-   <source>The folder with the engine's files</source>
-   <translation>Der Ordner mit den Dateien der Engine</translation>
-  </message>
-  <message>
-   <source>One folder</source>
-   <translation>Ein Ordner</translation>
-  </message>
-  <message>
-   <source>holds all of it; delete it any time</source>
-   <translation>enthält alles; du kannst ihn jederzeit löschen</translation>
-  </message>
-  <message>
-   <source>Install it</source>
-   <translation>Installieren</translation>
+   <source>Remove the engine</source>
+   <translation>Engine entfernen</translation>
   </message>
   <message>
    <source>Not now</source>
@@ -555,28 +535,16 @@
    <translation>{n} %</translation>
   </message>
   <message>
-   <source>It goes into {folder}</source>
-   <translation>Sie kommt nach {folder}</translation>
+   <source>Engine</source>
+   <translation>Engine</translation>
   </message>
   <message>
-   <source>{what}: {line}</source>
-   <translation>{what}: {line}</translation>
-  </message>
-  <message>
-   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
-   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
-  </message>
-  <message>
-   <source>A newer engine is available: {version}.</source>
-   <translation>Es gibt eine neuere Engine: {version}.</translation>
+   <source>The folder with the engine's files</source>
+   <translation>Der Ordner mit den Dateien der Engine</translation>
   </message>
   <message>
    <source>It stopped halfway. Nothing is lost: try again.</source>
    <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>That folder doesn't work ({why}). Pick another one.</source>
-   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
   </message>
   <message>
    <source>The engine isn't installed</source>
@@ -589,6 +557,10 @@
   <message>
    <source>Install it. What your model learned is safe.</source>
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>This is version {version}</source>
@@ -619,58 +591,6 @@
    <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
-   <source>Go back to the previous one</source>
-   <translation>Zur vorherigen zurück</translation>
-  </message>
-  <message>
-   <source>Remove …</source>
-   <translation>Entfernen …</translation>
-  </message>
-  <message>
-   <source>Install</source>
-   <translation>Installieren</translation>
-  </message>
-  <message>
-   <source>Install: {title}</source>
-   <translation>Installieren: {title}</translation>
-  </message>
-  <message>
-   <source>Remove the engine? That frees {size}.</source>
-   <translation>Engine entfernen? Das macht {size} frei.</translation>
-  </message>
-  <message>
-   <source>Learning stops until you download an engine again. What your model learned stays.</source>
-   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Only the one before</source>
-   <translation>Nur die vorherige</translation>
-  </message>
-  <message>
-   <source>Remove the engine</source>
-   <translation>Engine entfernen</translation>
-  </message>
-  <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
-  </message>
-  <message>
    <source>Open its page</source>
    <translation>Ihre Seite öffnen</translation>
   </message>
@@ -699,48 +619,16 @@
    <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
    <source>of {day}</source>
    <translation>vom {day}</translation>
   </message>
   <message>
-   <source>Work on the engine</source>
-   <translation>Arbeit an der Engine</translation>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
   </message>
   <message>
-   <source>Checks every file and sets the engine up again</source>
-   <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
-  </message>
-  <message>
-   <source>No engine is installed. Learning needs one.</source>
-   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
-  </message>
-  <message>
-   <source>Previous engine, kept: {title}</source>
-   <translation>Vorherige Engine, aufgehoben: {title}</translation>
-  </message>
-  <message>
-   <source>{n} %  ·  {line}</source>
-   <translation>{n} %  ·  {line}</translation>
-  </message>
-  <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
-  </message>
-  <message>
-   <source>Try again</source>
-   <translation>Noch einmal</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
+   <source>Download it from its page. What your model learned stays.</source>
+   <translation>Lade sie von ihrer Seite herunter. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
@@ -749,22 +637,6 @@
   <message>
    <source>Check for updates once a day?</source>
    <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -855,8 +727,8 @@
    <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
   </message>
   <message>
-   <source>Saved, and {page} beside it.</source>
-   <translation>Gespeichert, und daneben {page}.</translation>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
@@ -873,10 +745,6 @@
   <message>
    <source>The list of models can't be read. The log in Settings says why.</source>
    <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>That didn't work. Nothing was changed.</source>
@@ -986,6 +854,10 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -1043,6 +915,10 @@
   <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>downloaded</source>
@@ -1209,83 +1085,12 @@
    <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
   <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>The fish of {name}</source>
    <translation>Der Fisch von {name}</translation>
   </message>
   <message>
    <source>Your model's fish</source>
    <translation>Der Fisch deines Modells</translation>
-  </message>
-  <message>
-   <source>The curve has been flat for {n} rounds.</source>
-   <translation>Die Kurve ist seit {n} Runden flach.</translation>
-  </message>
-  <message>
-   <source>{title} fits here.</source>
-   <translation>{title} passt hierher.</translation>
-  </message>
-  <message>
-   <source>{title} fits here: {pace}.</source>
-   <translation>{title} passt hierher: {pace}.</translation>
-  </message>
-  <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
-   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
-   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
-   <source>Harder puzzles</source>
-   <translation>Schwerere Rätsel</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
-  </message>
-  <message>
-   <source>Let it rest</source>
-   <translation>Ausruhen lassen</translation>
-  </message>
-  <message>
-   <source>What next?</source>
-   <translation>Wie weiter?</translation>
-  </message>
-  <message>
-   <source>From the next round on, every kind of puzzle is a level harder.</source>
-   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
-  </message>
-  <message>
-   <source>{family}: {sentence}</source>
-   <translation>{family}: {sentence}</translation>
-  </message>
-  <message>
-   <source>Watch the race</source>
-   <translation>Zum Rennen</translation>
-  </message>
-  <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
-   <source>See the answers</source>
-   <translation>Antworten ansehen</translation>
   </message>
   <message>
    <source>For ten minutes at least</source>
@@ -1400,6 +1205,10 @@
    <translation>Es geht von selbst weiter.</translation>
   </message>
   <message>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -1478,6 +1287,54 @@
    <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation>Die Kurve ist seit {n} Runden flach.</translation>
+  </message>
+  <message>
+   <source>{title} fits here.</source>
+   <translation>{title} passt hierher.</translation>
+  </message>
+  <message>
+   <source>{title} fits here: {pace}.</source>
+   <translation>{title} passt hierher: {pace}.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation>Schwerere Rätsel</translation>
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation>Ausruhen lassen</translation>
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
+  </message>
+  <message>
+   <source>{family}: {sentence}</source>
+   <translation>{family}: {sentence}</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1511,10 +1368,6 @@
     <numerusform>{n} Zeile</numerusform>
     <numerusform>{n} Zeilen</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>The diary of {name}, a model that learns with Shoal</source>
-   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
   </message>
   <message>
    <source>{names} and {n} more</source>
@@ -1557,16 +1410,8 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
-   <source>Copy the diary for a friend</source>
-   <translation>Das Tagebuch für Freunde kopieren</translation>
-  </message>
-  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1594,11 +1439,11 @@
   </message>
   <message>
    <source>Own puzzles used</source>
-   <translation>Eigene genutzt</translation>
+   <translation>Eigene</translation>
   </message>
   <message>
    <source>Peers' puzzles</source>
-   <translation>Rätsel anderer</translation>
+   <translation>Von anderen</translation>
   </message>
   <message>
    <source>Took</source>
@@ -1649,14 +1494,6 @@
    <translation>Was geschah</translation>
   </message>
   <message>
-   <source>Diary</source>
-   <translation>Tagebuch</translation>
-  </message>
-  <message>
-   <source>What it reached</source>
-   <translation>Was es erreicht hat</translation>
-  </message>
-  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -1667,10 +1504,6 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
-  </message>
-  <message>
-   <source>Click an entry to see the answers behind it.</source>
-   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -2382,8 +2215,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with the passphrase or its recovery words:</source>
-   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet. Stell ihn einmal mit der Passphrase oder den Wiederherstellungswörtern wieder her:</translation>
+   <source>This name's key is locked with a passphrase. Restore it once with its recovery words:</source>
+   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert. Stell ihn einmal mit seinen Wiederherstellungswörtern wieder her:</translation>
   </message>
   <message>
    <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
@@ -2406,8 +2239,8 @@
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
   </message>
   <message>
-   <source>engine pack install repair remove go back pytorch</source>
-   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
+   <source>engine pack install repair remove pytorch</source>
+   <translation>engine paket installieren reparieren entfernen pytorch</translation>
   </message>
   <message>
    <source>Open the folder of the logs</source>
@@ -2973,8 +2806,8 @@ answer: a*b</translation>
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>Level {n} since {day}</source>
-   <translation>Stufe {n} seit {day}</translation>
+   <source>Learned from {name}</source>
+   <translation>Gelernt von {name}</translation>
   </message>
   <message>
    <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
@@ -2989,42 +2822,6 @@ answer: a*b</translation>
    <translation>Allein begonnen: {own}. Von anderen Modellen: {others}.</translation>
   </message>
   <message>
-   <source>Learned from {name}</source>
-   <translation>Gelernt von {name}</translation>
-  </message>
-  <message>
-   <source>No right answer in practice yet</source>
-   <translation>Beim Üben noch keine richtige Antwort</translation>
-  </message>
-  <message>
-   <source>First solved in practice on {day}</source>
-   <translation>Beim Üben zuerst gelöst am {day}</translation>
-  </message>
-  <message>
-   <source>Level {n} now</source>
-   <translation>Jetzt Stufe {n}</translation>
-  </message>
-  <message>
-   <source>{now}, reached {n} on {day}</source>
-   <translation>{now}, am {day} war es {n}</translation>
-  </message>
-  <message>
-   <source>Before: {answer}</source>
-   <translation>Vorher: {answer}</translation>
-  </message>
-  <message>
-   <source>After: {answer}</source>
-   <translation>Nachher: {answer}</translation>
-  </message>
-  <message>
-   <source>Find a puzzle</source>
-   <translation>Rätsel suchen</translation>
-  </message>
-  <message>
-   <source>No puzzles measured yet</source>
-   <translation>Noch keine Rätsel gemessen</translation>
-  </message>
-  <message>
    <source>From {name} and {n} other</source>
    <translation>Von {name} und {n} weiterem</translation>
   </message>
@@ -3036,30 +2833,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>A signed file, and a page to show</source>
-   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
+   <source>Find a puzzle</source>
+   <translation>Rätsel suchen</translation>
   </message>
   <message>
-   <source>“{answer}” alone would be right in {n} of 100.</source>
-   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now right</source>
-   <translation>
-    <numerusform>{n} jetzt richtig</numerusform>
-    <numerusform>{n} jetzt richtig</numerusform>
-   </translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} now wrong</source>
-   <translation>
-    <numerusform>{n} jetzt falsch</numerusform>
-    <numerusform>{n} jetzt falsch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save</source>
-   <translation>Speichern</translation>
+   <source>No puzzles measured yet</source>
+   <translation>Noch keine Rätsel gemessen</translation>
   </message>
   <message>
    <source>Too hard yet: {hard}.</source>
@@ -3072,26 +2851,6 @@ answer: a*b</translation>
   <message>
    <source>No puzzle is called that.</source>
    <translation>So heißt kein Rätsel.</translation>
-  </message>
-  <message>
-   <source>Save as CSV</source>
-   <translation>Als CSV speichern</translation>
-  </message>
-  <message>
-   <source>Before and after</source>
-   <translation>Vorher und nachher</translation>
-  </message>
-  <message>
-   <source>Compared on the {n} puzzles it was asked both times.</source>
-   <translation>Verglichen an den {n} Rätseln, die beide Male gefragt waren.</translation>
-  </message>
-  <message>
-   <source>The CSV has all of them.</source>
-   <translation>Die CSV-Datei hat alle.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}).</source>
-   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
   </message>
   <message>
    <source>Other</source>
@@ -3244,6 +3003,10 @@ answer: a*b</translation>
   <message>
    <source>{column}: text</source>
    <translation>{column}: Text</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
   </message>
   <message>
    <source>With fewer than {n} questions the curve will be rough.</source>
@@ -3588,12 +3351,8 @@ answer: a*b</translation>
    <translation>Gesehen</translation>
   </message>
   <message>
-   <source>put it elsewhere</source>
-   <translation>leg sie anderswohin</translation>
-  </message>
-  <message>
-   <source>{much} {come}. {disk} {meanwhile}.</source>
-   <translation>{much} {come}. {disk} {meanwhile}.</translation>
+   <source>{size} of disk space needed meanwhile; {free} free.</source>
+   <translation>Braucht solange {size} Speicherplatz; {free} sind frei.</translation>
   </message>
   <message>
    <source>Not enough disk space: {size} more needed.</source>
@@ -3640,16 +3399,16 @@ answer: a*b</translation>
    <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
-   <source>to download, once; nothing of yours is sent</source>
-   <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
-  </message>
-  <message>
-   <source>of disk space needed meanwhile; {free} free</source>
-   <translation>Platz dabei gebraucht; {free} frei</translation>
+   <source>Looking for the right engine.</source>
+   <translation>Sucht die passende Engine.</translation>
   </message>
   <message>
    <source>Shoal asks for its size first, and downloads only if it fits.</source>
    <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
+  </message>
+  <message>
+   <source>Nothing to download: it came with Shoal.</source>
+   <translation>Nichts herunterzuladen: Sie kam mit Shoal.</translation>
   </message>
   <message>
    <source>Resume installation</source>
@@ -3668,6 +3427,10 @@ answer: a*b</translation>
    <translation>Die Engine funktioniert nicht mehr</translation>
   </message>
   <message>
+   <source>A newer engine is available: {version}.</source>
+   <translation>Es gibt eine neuere Engine: {version}.</translation>
+  </message>
+  <message>
    <source>The engine is missing</source>
    <translation>Die Engine fehlt</translation>
   </message>
@@ -3680,24 +3443,12 @@ answer: a*b</translation>
    <translation>Zum Lernen braucht es sie, aber sie startet nicht. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Looking at what's there</source>
-   <translation>Sieht nach, was da ist</translation>
-  </message>
-  <message>
    <source>Setting it up</source>
    <translation>Richtet sie ein</translation>
   </message>
   <message>
-   <source>Unpacking it</source>
-   <translation>Entpackt sie</translation>
-  </message>
-  <message>
    <source>Checking that it loads</source>
    <translation>Prüft, ob sie sich laden lässt</translation>
-  </message>
-  <message>
-   <source>Switching to it</source>
-   <translation>Stellt auf sie um</translation>
   </message>
   <message>
    <source>Beginning</source>
@@ -3712,12 +3463,16 @@ answer: a*b</translation>
    <translation>Python {version}</translation>
   </message>
   <message>
-   <source>nothing to download: it came with Shoal</source>
-   <translation>nichts zu laden: Sie kam mit Shoal</translation>
+   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
+   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
   </message>
   <message>
-   <source>to download; {have} already here</source>
-   <translation>zu laden; {have} schon da</translation>
+   <source>{size} to download; {have} already here.</source>
+   <translation>{size} herunterzuladen; {have} sind schon da.</translation>
+  </message>
+  <message>
+   <source>{size} to download, once; nothing of yours is sent.</source>
+   <translation>{size} herunterzuladen, einmal; von dir wird nichts gesendet.</translation>
   </message>
   <message>
    <source>Reading its files</source>
@@ -3736,22 +3491,18 @@ answer: a*b</translation>
    <translation>Engine wird repariert</translation>
   </message>
   <message>
-   <source>Going back to the previous engine</source>
-   <translation>Geht zur vorherigen Engine zurück</translation>
-  </message>
-  <message>
    <source>Removing the engine</source>
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>about {n} round an hour here</source>
-   <translation>hier etwa {n} Runde pro Stunde</translation>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
   </message>
   <message numerus="yes">
-   <source>about {n} rounds an hour here</source>
+   <source>about {n} rounds an hour</source>
    <translation>
-    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
-    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
    </translation>
   </message>
   <message>
@@ -3794,16 +3545,8 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>first look {first} to {last}, then a round takes {least} to {most} here</source>
-   <translation>erster Blick {first} bis {last}, danach dauert eine Runde hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>a round takes {least} to {most} here</source>
-   <translation>eine Runde dauert hier {least} bis {most}</translation>
-  </message>
-  <message>
-   <source>about {n} rounds a minute here</source>
-   <translation>hier etwa {n} Runden pro Minute</translation>
+   <source>about {span} a round</source>
+   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>{n} other kinds are too hard yet.</source>
@@ -4049,6 +3792,18 @@ answer: a*b</translation>
    <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
   </message>
   <message>
+   <source>Other pages that may ask your model</source>
+   <translation>Andere Seiten, die dein Modell fragen dürfen</translation>
+  </message>
+  <message>
+   <source>Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use your model.</source>
+   <translation>Programme, die Webseiten zeigen, zum Beispiel app://obsidian.md. Gilt, sobald du Programmen dein Modell das nächste Mal freigibst.</translation>
+  </message>
+  <message>
+   <source>origin cors extension browser endpoint server docker program</source>
+   <translation>origin cors erweiterung browser schnittstelle server docker programm</translation>
+  </message>
+  <message>
    <source>Window</source>
    <translation>Fenster</translation>
   </message>
@@ -4101,58 +3856,6 @@ answer: a*b</translation>
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
-   <source>Extras</source>
-   <translation>Extras</translation>
-  </message>
-  <message>
-   <source>Motion</source>
-   <translation>Bewegung</translation>
-  </message>
-  <message>
-   <source>Moving drawings. Still ones show the same.</source>
-   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
-  </message>
-  <message>
-   <source>animation reduced motion still calm</source>
-   <translation>animation weniger bewegung still ruhig</translation>
-  </message>
-  <message>
-   <source>A fish for your model</source>
-   <translation>Ein Fisch für dein Modell</translation>
-  </message>
-  <message>
-   <source>A small drawing on the overview that grows with what your model can do.</source>
-   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
-  </message>
-  <message>
-   <source>mascot picture aquarium drawing</source>
-   <translation>maskottchen bild aquarium zeichnung</translation>
-  </message>
-  <message>
-   <source>Milestones</source>
-   <translation>Meilensteine</translation>
-  </message>
-  <message>
-   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
-   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
-  </message>
-  <message>
-   <source>diary notes first level badge what next</source>
-   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
-  </message>
-  <message>
-   <source>Offer a race at round 20</source>
-   <translation>In Runde 20 ein Rennen anbieten</translation>
-  </message>
-  <message>
-   <source>Once per model: twenty new puzzles, before against after.</source>
-   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
-  </message>
-  <message>
-   <source>race compare before after</source>
-   <translation>wettlauf vergleich vorher nachher</translation>
-  </message>
-  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -4181,16 +3884,12 @@ answer: a*b</translation>
    <translation>Passend zu diesem Computer</translation>
   </message>
   <message>
-   <source>Keep everything still</source>
-   <translation>Alles bleibt stehen</translation>
-  </message>
-  <message>
    <source>The engine isn't installed. You can install it from Overview.</source>
    <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
-   <source>About {energy} (estimate).</source>
-   <translation>Etwa {energy} (geschätzt).</translation>
+   <source>About {watts} W now (estimate).</source>
+   <translation>Etwa {watts} W im Moment (geschätzt).</translation>
   </message>
   <message>
    <source>{name} on {device}, {dtype}</source>
@@ -4205,16 +3904,8 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
-   <source>{watts} W now</source>
-   <translation>{watts} W im Moment</translation>
-  </message>
-  <message>
-   <source>{kwh} kWh this month</source>
-   <translation>{kwh} kWh in diesem Monat</translation>
-  </message>
-  <message>
-   <source>{energy}, measured.</source>
-   <translation>{energy}, gemessen.</translation>
+   <source>{what}: {line}</source>
+   <translation>{what}: {line}</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -4239,10 +3930,6 @@ answer: a*b</translation>
   <message>
    <source>reading other models' answers</source>
    <translation>liest Antworten anderer Modelle</translation>
-  </message>
-  <message>
-   <source>about {span} a round</source>
-   <translation>etwa {span} je Runde</translation>
   </message>
   <message>
    <source>answering your rows</source>
@@ -4417,33 +4104,6 @@ answer: a*b</translation>
    <translation>hält an</translation>
   </message>
   <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: learned from answers of {peer}.</source>
-   <translation>{family}: gelernt aus Antworten von {peer}.</translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of what it never trained on.</source>
-   <translation>Es löst die Hälfte von dem, woran es nie geübt hat.</translation>
-  </message>
-  <message>
    <source>learning from other models' answers</source>
    <translation>lernt aus Antworten anderer Modelle</translation>
   </message>
@@ -4460,23 +4120,8 @@ answer: a*b</translation>
    <translation>lernt</translation>
   </message>
   <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
-  </message>
-  <message>
    <source>Step {n} of {all}</source>
    <translation>Schritt {n} von {all}</translation>
-  </message>
-  <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
   </message>
   <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
@@ -4487,36 +4132,16 @@ answer: a*b</translation>
    <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
   </message>
   <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>Progress of the speed test</source>
-   <translation>Fortschritt des Tests</translation>
-  </message>
-  <message>
-   <source>Test again</source>
-   <translation>Noch einmal testen</translation>
-  </message>
-  <message>
    <source>Continue</source>
    <translation>Weiter</translation>
   </message>
   <message>
-   <source>What this computer can do</source>
-   <translation>Was dieser Computer kann</translation>
+   <source>Which model should learn?</source>
+   <translation>Welches Modell soll lernen?</translation>
   </message>
   <message>
-   <source>A quick speed test. No need to wait.</source>
-   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>Starter (recommended)</source>
@@ -4529,18 +4154,6 @@ answer: a*b</translation>
   <message>
    <source>Pick a model first.</source>
    <translation>Wähle zuerst ein Modell.</translation>
-  </message>
-  <message>
-   <source>No estimate</source>
-   <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>{span} so far: a few answers, and one step of learning.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
-  </message>
-  <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
   </message>
   <message>
    <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
@@ -4605,10 +4218,6 @@ answer: a*b</translation>
   <message>
    <source>Learn alone or together?</source>
    <translation>Allein oder zusammen lernen?</translation>
-  </message>
-  <message>
-   <source>You can change this any time.</source>
-   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>What it does</source>
@@ -4736,130 +4345,6 @@ answer: a*b</translation>
   <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} in Runde {round}.</translation>
-  </message>
-  <message>
-   <source>{skill}: right in {now} of 100 new rows, {was} at round {round}. One constant answer gets {constant}.</source>
-   <translation>{skill}: richtig bei {now} von 100 neuen Zeilen, {was} in Runde {round}. Immer dieselbe Antwort schafft {constant}.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That's more than chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
-  </message>
-  <message>
-   <source>{cores} cores, {gb} GB of memory</source>
-   <translation>{cores} Kerne, {gb} GB Speicher</translation>
-  </message>
-  <message>
-   <source>puzzles {version}, held-out set {mark}</source>
-   <translation>Rätsel {version}, beiseite gelegt {mark}</translation>
-  </message>
-  <message>
-   <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
-   <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
-  </message>
-  <message>
-   <source>Of 100 new rows {now} are right, {was} when it started.</source>
-   <translation>Von 100 neuen Zeilen sind {now} richtig, am Anfang waren es {was}.</translation>
-  </message>
-  <message>
-   <source>Solves {now} of 100 new puzzles, {was} when it started.</source>
-   <translation>Löst {now} von 100 neuen Rätseln, {was} am Anfang.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That could still be chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
-  </message>
-  <message>
-   <source>{n} groups and lessons</source>
-   <translation>{n} Gruppen und Lektionen</translation>
-  </message>
-  <message>
-   <source>nothing</source>
-   <translation>nichts</translation>
-  </message>
-  <message>
-   <source>questions of one's own</source>
-   <translation>eigene Fragen</translation>
-  </message>
-  <message>
-   <source>The curve</source>
-   <translation>Die Kurve</translation>
-  </message>
-  <message>
-   <source>Kinds of puzzles, at the end</source>
-   <translation>Arten von Rätseln, am Ende</translation>
-  </message>
-  <message>
-   <source>How it was made</source>
-   <translation>Wie es entstand</translation>
-  </message>
-  <message>
-   <source>Play it again</source>
-   <translation>Noch einmal spielen</translation>
-  </message>
-  <message>
-   <source>Who signed it</source>
-   <translation>Wer unterschrieben hat</translation>
-  </message>
-  <message>
-   <source>{name} signed the file beside this page. A signature says who wrote it, not that it is true.</source>
-   <translation>{name} hat die Datei neben dieser Seite unterschrieben. Eine Unterschrift sagt, von wem sie ist, nicht, dass sie stimmt.</translation>
-  </message>
-  <message>
-   <source>Base model</source>
-   <translation>Grundmodell</translation>
-  </message>
-  <message>
-   <source>Seed</source>
-   <translation>Seed</translation>
-  </message>
-  <message>
-   <source>{rounds} with {answers} answers, {span} of work</source>
-   <translation>{rounds} mit {answers} Antworten, {span} Arbeit</translation>
-  </message>
-  <message>
-   <source>Learned from others</source>
-   <translation>Von anderen gelernt</translation>
-  </message>
-  <message>
-   <source>Computer</source>
-   <translation>Computer</translation>
-  </message>
-  <message>
-   <source>What it learned</source>
-   <translation>Was es gelernt hat</translation>
-  </message>
-  <message>
-   <source>Rows that the model never trained on, the likeliest answer to each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Zeilen, an denen das Modell nie geübt hat, je die wahrscheinlichste Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
-   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
-  </message>
-  <message>
-   <source>A result of Shoal</source>
-   <translation>Ein Ergebnis von Shoal</translation>
-  </message>
-  <message>
-   <source>the engine's own</source>
-   <translation>der der Engine</translation>
-  </message>
-  <message>
-   <source>rewards shuffled, as a control</source>
-   <translation>Belohnungen gemischt, als Kontrolle</translation>
-  </message>
-  <message>
-   <source>The same engine on the same kind of processor gives the same figures. Another one rounds otherwise: then the intervals say whether they agree.</source>
-   <translation>Dieselbe Engine auf derselben Art Prozessor gibt dieselben Zahlen. Eine andere rundet anders: Dann sagen die Intervalle, ob beide zusammenpassen.</translation>
-  </message>
-  <message>
-   <source>It had no seed, so another run is another one: the intervals say how far they may be apart.</source>
-   <translation>Es hatte keinen Seed, darum ist ein zweiter Lauf ein anderer: Die Intervalle sagen, wie weit beide auseinander liegen dürfen.</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -5482,28 +4967,16 @@ answer: a*b</translation>
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours on weekdays</source>
-   <translation>Zeiten unter der Woche</translation>
+   <source>Hours</source>
+   <translation>Zeiten</translation>
   </message>
   <message>
-   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
-   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
+   <source>When it may learn, every day. A night may end on the next morning.</source>
+   <translation>Wann es lernen darf, jeden Tag. Eine Nacht darf am nächsten Morgen enden.</translation>
   </message>
   <message>
-   <source>schedule hours weekday night day time plan</source>
-   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
-  </message>
-  <message>
-   <source>Hours on weekends</source>
-   <translation>Zeiten am Wochenende</translation>
-  </message>
-  <message>
-   <source>When it may learn on Saturday and Sunday.</source>
-   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
-  </message>
-  <message>
-   <source>schedule hours weekend saturday sunday night day time plan</source>
-   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
+   <source>schedule hours night day time plan</source>
+   <translation>zeitplan stunden nacht tag uhrzeit plan</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -5660,6 +5133,10 @@ answer: a*b</translation>
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
+  </message>
+  <message>
+   <source>Extras</source>
+   <translation>Extras</translation>
   </message>
   <message>
    <source>Say thanks for answers</source>
@@ -7246,16 +6723,16 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
-   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
+   <source>Learning hours are now the same every day.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
   </message>
   <message>
    <source>Check them in Settings.</source>
    <translation>Sieh sie in den Einstellungen nach.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
   </message>
   <message>
    <source>{label} must be {wanted}.</source>
@@ -7562,6 +7039,46 @@ answer: a*b</translation>
    <translation>git pull holt, was neu ist; dann starte {remedy} noch einmal.</translation>
   </message>
   <message>
+   <source>Setting up the engine.</source>
+   <translation>Richtet die Engine ein.</translation>
+  </message>
+  <message>
+   <source>Checking that the engine loads.</source>
+   <translation>Prüft, ob die Engine lädt.</translation>
+  </message>
+  <message>
+   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
+   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>There is no engine {pack} here: {listed} names the one that is.</source>
+   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da ist.</translation>
+  </message>
+  <message>
+   <source>{root} can't be deleted:</source>
+   <translation>{root} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>quit what uses it, then try again.</source>
+   <translation>Beende, was es benutzt, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{title} is in use.</source>
+   <translation>{title} ist in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>An earlier installation is still coming to its end.</source>
+   <translation>Eine frühere Installation geht noch zu Ende.</translation>
+  </message>
+  <message>
+   <source>{file} isn't in {beside}:</source>
+   <translation>{file} ist nicht in {beside}:</translation>
+  </message>
+  <message>
+   <source>copy all files of the pack there, then try again.</source>
+   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -7630,14 +7147,6 @@ answer: a*b</translation>
    <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
   </message>
   <message>
-   <source>An engine is being installed or removed by another process:</source>
-   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
-  </message>
-  <message>
-   <source>wait for it, then try again.</source>
-   <translation>Warte darauf, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
    <source>The engine isn't installed:</source>
    <translation>Die Engine ist nicht installiert:</translation>
   </message>
@@ -7646,32 +7155,12 @@ answer: a*b</translation>
    <translation>Öffne Shoals Fenster oder führ {remedy} aus.</translation>
   </message>
   <message>
-   <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
-   <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+   <source>An engine is being installed or removed by another process:</source>
+   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
   </message>
   <message>
-   <source>The engine is damaged:</source>
-   <translation>Die Engine ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>repair it, or install it again.</source>
-   <translation>Reparier sie oder installier sie neu.</translation>
-  </message>
-  <message>
-   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
-   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
-  </message>
-  <message>
-   <source>move Shoal into Applications, open it there, then try again.</source>
-   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} can't make virtual environments:</source>
-   <translation>{path} kann keine virtuellen Umgebungen anlegen:</translation>
-  </message>
-  <message>
-   <source>install what it needs for that, on Debian and Ubuntu with `sudo apt-get install python{version}-venv`, then try again.</source>
-   <translation>Installiere, was dafür fehlt, auf Debian und Ubuntu mit `sudo apt-get install python{version}-venv`, dann versuch es noch einmal.</translation>
+   <source>wait for it, then try again.</source>
+   <translation>Warte darauf, dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>The engine is in place but doesn't load ({said}):</source>
@@ -7682,6 +7171,18 @@ answer: a*b</translation>
    <translation>Reparier sie mit {remedy} oder installier sie neu.</translation>
   </message>
   <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>{title} needs a 64-bit Python {pythons}; this computer has none: {advice}, then try again.</source>
+   <translation>{title} braucht ein 64-Bit-Python {pythons}; auf diesem Computer ist keins: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>This system is older than the engine needs ({said}):</source>
    <translation>Dieses System ist älter, als die Engine braucht ({said}):</translation>
   </message>
@@ -7690,136 +7191,32 @@ answer: a*b</translation>
    <translation>Aktualisiere es, oder benutz Shoal auf einem neueren.</translation>
   </message>
   <message>
+   <source>{name} holds no uv for this computer:</source>
+   <translation>{name} enthält kein uv für diesen Computer:</translation>
+  </message>
+  <message>
+   <source>take the pack for this one.</source>
+   <translation>Nimm das Paket für diesen.</translation>
+  </message>
+  <message>
+   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
+   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
+  </message>
+  <message>
+   <source>move Shoal into Applications, open it there, then try again.</source>
+   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine could not be set up ({last}).</source>
+   <translation>Die Engine ließ sich nicht einrichten ({last}).</translation>
+  </message>
+  <message>
    <source>{command} doesn't start ({strerror}):</source>
    <translation>{command} startet nicht ({strerror}):</translation>
   </message>
   <message>
    <source>repair the installation of Shoal.</source>
    <translation>Reparier die Installation von Shoal.</translation>
-  </message>
-  <message>
-   <source>Looking whether there is room on the disk.</source>
-   <translation>Sieht nach, ob auf der Platte Platz ist.</translation>
-  </message>
-  <message>
-   <source>Looking at what is here already.</source>
-   <translation>Sieht nach, was schon da ist.</translation>
-  </message>
-  <message>
-   <source>The engine is unpacked.</source>
-   <translation>Die Engine ist entpackt.</translation>
-  </message>
-  <message>
-   <source>{name} is in use.</source>
-   <translation>{name} ist in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Looking at the engine that is installed.</source>
-   <translation>Prüft die installierte Engine.</translation>
-  </message>
-  <message>
-   <source>{previous} is in use again.</source>
-   <translation>{previous} ist wieder in Gebrauch.</translation>
-  </message>
-  <message>
-   <source>Making an environment with Python {version}.</source>
-   <translation>Richtet eine Umgebung mit Python {version} ein.</translation>
-  </message>
-  <message>
-   <source>Checking that the engine loads.</source>
-   <translation>Prüft, ob die Engine lädt.</translation>
-  </message>
-  <message>
-   <source>Taking the engine into use.</source>
-   <translation>Nimmt die Engine in Betrieb.</translation>
-  </message>
-  <message>
-   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
-   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>free up some space, or name another folder with SHOAL_PACKS, then try again.</source>
-   <translation>Schaff etwas Platz oder leg sie anderswohin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The engine needs {missing} more on the disk that holds {root}, and {there} are free:</source>
-   <translation>Die Engine braucht noch {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
-  </message>
-  <message>
-   <source>Unpacking the engine.</source>
-   <translation>Entpackt die Engine.</translation>
-  </message>
-  <message>
-   <source>There is no engine to repair:</source>
-   <translation>Es gibt keine Engine zum Reparieren:</translation>
-  </message>
-  <message>
-   <source>install one with {remedy}.</source>
-   <translation>Installiere eine mit {remedy}.</translation>
-  </message>
-  <message>
-   <source>The engine is whole; nothing had to be repaired.</source>
-   <translation>Die Engine ist heil; nichts war zu reparieren.</translation>
-  </message>
-  <message>
-   <source>There is no earlier engine to go back to:</source>
-   <translation>Es gibt keine frühere Engine:</translation>
-  </message>
-  <message>
-   <source>only one was installed so far.</source>
-   <translation>Bisher war nur eine installiert.</translation>
-  </message>
-  <message>
-   <source>The engine before this one can't be used ({fault}):</source>
-   <translation>Die vorherige Engine ist nicht brauchbar ({fault}):</translation>
-  </message>
-  <message>
-   <source>repair the one in use instead.</source>
-   <translation>Reparier stattdessen die jetzige.</translation>
-  </message>
-  <message>
-   <source>There is no engine {pack} here: {listed} names those that are.</source>
-   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da sind.</translation>
-  </message>
-  <message>
-   <source>An earlier installation is still coming to its end.</source>
-   <translation>Eine frühere Installation geht noch zu Ende.</translation>
-  </message>
-  <message>
-   <source>{file} isn't what its name says:</source>
-   <translation>{file} ist nicht, was der Name sagt:</translation>
-  </message>
-  <message>
-   <source>copy or download it again.</source>
-   <translation>Kopier oder lade es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{path} is damaged or another file than the manifest names:</source>
-   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{name} isn't in {folder}:</source>
-   <translation>{name} ist nicht in {folder}:</translation>
-  </message>
-  <message>
-   <source>copy all files of the pack there, then try again.</source>
-   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{file} holds a file that no wheel may hold ({name}):</source>
-   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
-  </message>
-  <message>
-   <source>don't use it.</source>
-   <translation>Benutz es nicht.</translation>
-  </message>
-  <message>
-   <source>{file} would write over {name} of another package:</source>
-   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
-  </message>
-  <message>
-   <source>report this pack.</source>
-   <translation>Melde dieses Paket.</translation>
   </message>
   <message>
    <source>{filename} can't be read ({strerror}):</source>
@@ -7836,18 +7233,6 @@ answer: a*b</translation>
   <message>
    <source>look where you got this Shoal.</source>
    <translation>schau dort nach, wo du dieses Shoal herhast.</translation>
-  </message>
-  <message>
-   <source>Another Shoal is downloading or installing the new version:</source>
-   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
-  </message>
-  <message>
-   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
-   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
-  </message>
-  <message>
-   <source>Version {version} isn't made for this kind of installation: {page}.</source>
-   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
   </message>
   <message>
    <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
@@ -7882,132 +7267,12 @@ answer: a*b</translation>
    <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
-   <source>{file} is no name of a {form}</source>
-   <translation>{file} ist kein Name für {form}</translation>
-  </message>
-  <message>
    <source>The list of new versions can't be understood ({error}):</source>
    <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
   </message>
   <message>
    <source>download the newest Shoal where you got this one.</source>
    <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
-  </message>
-  <message>
-   <source>The system asks for your password, then installs it.</source>
-   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
-  </message>
-  <message>
-   <source>The system's package manager refused ({last}):</source>
-   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
-  </message>
-  <message>
-   <source>try {command} in a terminal.</source>
-   <translation>Versuch {command} in einem Terminal.</translation>
-  </message>
-  <message>
-   <source>The new version takes the place of this one.</source>
-   <translation>Die neue Version tritt an die Stelle dieser.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
-   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
-  </message>
-  <message>
-   <source>This system doesn't let Shoal ask for its owner's password:</source>
-   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
-  </message>
-  <message>
-   <source>install it with {command}</source>
-   <translation>Installier sie mit {command}</translation>
-  </message>
-  <message>
-   <source>Nothing was installed:</source>
-   <translation>Nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>the system's question for the password wasn't answered.</source>
-   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
-  </message>
-  <message>
-   <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
-  </message>
-  <message>
-   <source>Download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>It is installed; the version before is kept as {previous}.</source>
-   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
-  </message>
-  <message>
-   <source>{path} is for Windows:</source>
-   <translation>{path} ist für Windows:</translation>
-  </message>
-  <message>
-   <source>open it there.</source>
-   <translation>Öffne es dort.</translation>
-  </message>
-  <message>
-   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
-   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
-  </message>
-  <message>
-   <source>{file} isn't there any more:</source>
-   <translation>{file} ist nicht mehr da:</translation>
-  </message>
-  <message>
-   <source>look for new versions again, then download it.</source>
-   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
-  </message>
-  <message>
-   <source>{filename} isn't there:</source>
-   <translation>{filename} fehlt:</translation>
-  </message>
-  <message>
-   <source>copy all files of the release beside the list.</source>
-   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
-  </message>
-  <message>
-   <source>{path} isn't what was downloaded any more:</source>
-   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
-  </message>
-  <message>
-   <source>download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>Shoal installs nothing as root:</source>
-   <translation>Shoal installiert nichts als root:</translation>
-  </message>
-  <message>
-   <source>install it yourself with {command}</source>
-   <translation>Installier es selbst mit {command}</translation>
-  </message>
-  <message>
-   <source>It is installed.</source>
-   <translation>Sie ist installiert.</translation>
-  </message>
-  <message>
-   <source>It is installed already.</source>
-   <translation>Sie ist schon installiert.</translation>
-  </message>
-  <message>
-   <source>{command} can't be started ({strerror}):</source>
-   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
-  </message>
-  <message>
-   <source>open the file yourself, {command2}.</source>
-   <translation>Öffne die Datei selbst, {command2}.</translation>
-  </message>
-  <message>
-   <source>{fresh} couldn't be written as it should:</source>
-   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
-  </message>
-  <message>
-   <source>Drag Shoal into the folder Applications, then open it from there.</source>
-   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
   </message>
   <message>
    <source>The outbox can't be written ({error}):</source>
@@ -8374,14 +7639,6 @@ answer: a*b</translation>
    <translation>verschieb Shoals Daten auf eine eigene Platte.</translation>
   </message>
   <message>
-   <source>The key can't be kept in {folder} ({why}).</source>
-   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
-  </message>
-  <message>
-   <source>This name lasts until the node ends.</source>
-   <translation>Dieser Name gilt, bis Shoal endet.</translation>
-  </message>
-  <message>
    <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
    <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
   </message>
@@ -8398,14 +7655,6 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
   </message>
   <message>
-   <source>There is no key under a passphrase here.</source>
-   <translation>Hier gibt es keinen Schlüssel mit Passphrase.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
    <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
    <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
   </message>
@@ -8414,8 +7663,8 @@ answer: a*b</translation>
    <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
   </message>
   <message>
-   <source>enter the recovery words of {name}.</source>
-   <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
+   <source>enter the recovery words.</source>
+   <translation>gib die Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>{path} isn't there: {enter}</source>
@@ -8462,8 +7711,8 @@ answer: a*b</translation>
    <translation>nenne den Ordner, den --state genannt hat.</translation>
   </message>
   <message>
-   <source>{name} can't be read ({error}):</source>
-   <translation>{name} lässt sich nicht lesen ({error}):</translation>
+   <source>{RELAY_FILE} can't be read ({error}):</source>
+   <translation>{RELAY_FILE} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
@@ -9374,6 +8623,10 @@ answer: a*b</translation>
    <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
   </message>
   <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
    <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>
    <translation>{name} rechnet so, dass es sich hier nicht umwandeln lässt (gleitendes Fenster, gestreckte Drehung):</translation>
   </message>
@@ -10210,12 +9463,12 @@ answer: a*b</translation>
    <translation>Öffne eine neue Sandbox.</translation>
   </message>
   <message>
-   <source>The scoring process rests:</source>
-   <translation>Die Prüfung der Antworten ruht:</translation>
+   <source>The scoring process is suspended:</source>
+   <translation>Die Prüfung der Antworten ist angehalten:</translation>
   </message>
   <message>
-   <source>wake it first.</source>
-   <translation>Weck sie zuerst.</translation>
+   <source>resume it first.</source>
+   <translation>Setze sie zuerst fort.</translation>
   </message>
   <message>
    <source>The scoring process didn't start within {minutes} minutes, as this computer is too busy.</source>
@@ -10242,8 +9495,8 @@ answer: a*b</translation>
    <translation>installier Shoal neu</translation>
   </message>
   <message>
-   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
-   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
+   <source>Learning hours are now the same every day. Check them in Settings.</source>
+   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

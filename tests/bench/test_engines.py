@@ -8,14 +8,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.bench import BenchError
-from app.bench.engine import apart, learner, round, sampler, shapes
-from app.bench.engine.apart import CandidateFigures
+from app.bench import BenchError, harness
+from app.bench.engine import apart, sampler
 from engines.facts import ISA
 from engines.opening import why_unavailable
 
@@ -92,7 +92,7 @@ def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
         model="tiny", only=["torch"], rows=2, prompt=12, new=None, threads=1, device="cpu", repeats=None
     )
     found, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
-    assert (about["repeats"], about["new_tokens"]) == (1, 5) and found["torch"].tokens == 10
+    assert (about["repeats"], about["new_tokens"]) == (1, 5) and found["torch"]["tokens"] == 10
     assert "1 candidates, 2 answers of 5 tokens each." in said and "ends after 1 of 3" in said[-1]
     args.new, args.repeats = 6, 2
     _, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
@@ -121,13 +121,9 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
     )  # fmt: skip
     with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
         peers.round_(task)
-    found = sampler.ratios(
-        {"torch": CandidateFigures(missing="no"), "transformers fp32": CandidateFigures(seconds=1, tokens=1)}
-    )
+    found = sampler.ratios({"torch": {"missing": "no"}, "transformers fp32": {"seconds": 1, "tokens": 1}})
     assert found["tokens_per_s"] is None and found["speedup_vs_transformers"] is None
-    rows = apart.figures(
-        {"torch": CandidateFigures(missing="no"), "trl fp32": CandidateFigures(seconds=2, tokens=8)}
-    )
+    rows = apart.figures({"torch": {"missing": "no"}, "trl fp32": {"seconds": 2, "tokens": 8}})
     assert rows["torch"] == {"missing": "no"} and rows["trl fp32"]["tokens_per_s"] == 4
 
 
@@ -145,29 +141,44 @@ def test_headlines() -> None:
         "transformers fp32": 20, "torch": 40, "transformers bf16": 10, "llamacpp f16": 50, "llama.cpp f16": 100,
         "llamacpp q8_0": 80, "llama.cpp q8_0": 100,
     }  # fmt: skip
-    found = sampler.ratios(
-        {name: CandidateFigures(seconds=2, tokens=2 * speed) for name, speed in speeds.items()}
-    )
+    found = sampler.ratios({name: {"seconds": 2, "tokens": 2 * speed} for name, speed in speeds.items()})
     assert found["tokens_per_s"] == 80 and found["engine"] == "llamacpp q8_0"
     assert found["speedup_vs_transformers"] == 2 and found["precision_class"] == "fp32"
     assert found["share_of_llamacpp_limit"] == 0.8 and found["shares"]["f16"] == 0.5
     assert set(speeds) == set(sampler.CANDIDATES)
 
 
-def test_medians_leave_failures_out() -> None:
-    every = [
-        CandidateFigures(seconds=value, peak_mb=10 * value, parts={"a_s": value}) for value in (3.0, 1.0, 9.0)
-    ]
-    middle = apart.medians([*every, CandidateFigures(missing="died")])
-    assert (middle.seconds, middle.peak_mb, middle.parts) == (3.0, 30.0, {"a_s": 3.0})
-    assert apart.medians([CandidateFigures(missing="died")]).missing == "died"
+def test_arms_take_turns_and_one_that_fails_is_left_out() -> None:
+    said: list[str] = []
+    played: list[str] = []
+
+    def measure(name: str, seconds: float) -> dict[str, float]:
+        played.append(name)
+        if name == "b":
+            raise BenchError("no b here")
+        return {"seconds": seconds * len(played)}
+
+    arms = {name: partial(measure, name, 1.0) for name in ("a", "b", "c")}
+    found, repeats = harness.in_turns(arms, 2, said.append)
+    assert played == ["a", "b", "c", "a", "c"] and repeats == 2
+    assert found == {"a": {"seconds": 2.5}, "b": {"missing": "no b here"}, "c": {"seconds": 4.0}}
 
 
-def test_shapes() -> None:
-    """0.5b is Qwen2.5-0.5B's: 494,032,768 parameters."""
-    sizes = [shape for _, shape in shapes.tensor_shapes(shapes.SHAPES["0.5b"])]
-    total = 0
-    for size in sizes:
-        total += size[0] * (size[1] if len(size) > 1 else 1)
-    assert total == 494_032_768
-    assert "torch" in learner.CANDIDATES and "torch" in round.CANDIDATES
+def test_a_run_that_is_done_is_read_and_another_begins_anew(tmp_path: Path) -> None:
+    played: list[bool] = []
+
+    def play(place: Path) -> dict[str, int]:
+        played.append((place / "old").exists())
+        return {"right": 3}
+
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").touch()
+    for _ in range(2):
+        assert harness.kept(tmp_path / "run", "end.json", play) == {"right": 3}
+    assert played == [False]
+
+
+def test_shares_are_held_against_the_same_seeds() -> None:
+    one = harness.beside([0.5, 0.7], [0.4, 0.5])
+    assert (one["end"], one["apart"]) == (60.0, 15.0) and one["low"] < 0 < 15 < one["high"]
+    assert harness.difference(one).startswith("+15.0 [-") and harness.beside([0.5], [0.4])["low"] is None

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from app.chat import whole_table
 from app.chat.whole_table import Labelling, RowsDone, TableError, TableFound, TableOrder
 from app.common.job import JobEvent
-from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
+from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
 from app.node.models.skills import KnownSkill
 from app.sapo.sets import tables
 from app.sapo.sets.checks import Check, Rule

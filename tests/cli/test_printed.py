@@ -43,7 +43,6 @@ ENDS = {
     "run --solo --rounds 1 --json": 0,
     "trial": 0,
     "bench puzzles": 0,
-    "starter measure": 0,
     "update": 0,
     "export --format gguf": 1,  # nothing has been learned yet
     "relay status --state a-folder": 1,  # no relay runs there

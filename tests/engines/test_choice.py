@@ -136,7 +136,7 @@ def test_one_measurement_alone_decides_nothing() -> None:
 
 @pytest.mark.parametrize("hidden", ["", "-1"])
 def test_a_card_that_the_environment_hides_is_not_named(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
-    monkeypatch.setattr(facts, "_nvidia_driver", lambda: True)
+    monkeypatch.setattr(facts, "has_nvidia_driver", lambda: True)
     monkeypatch.setenv(facts.VISIBLE, hidden)
     found = facts.gather()
     assert found.cards == () and cuda_problem(found) == f"{facts.VISIBLE} hides every NVIDIA card from it."

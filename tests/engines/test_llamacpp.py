@@ -19,7 +19,6 @@ import torch
 from engines import llamacpp
 from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
 from engines.llamacpp import LlamaEngine, open_engine
-from engines.llamacpp.follower import MergedAdapter, SideAdapter
 from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
 from tests.engines.small_models import MakeModel, reference
@@ -34,14 +33,6 @@ PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w
 @pytest.fixture(autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-
-
-@pytest.fixture(params=["merged", "beside"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways in which llama.cpp follows an adapter."""
-    if request.param == "beside":
-        monkeypatch.setattr("engines.llamacpp.follower.KNOWN_VERSIONS", ())
-    return str(request.param)
 
 
 def sequences(engine: LlamaEngine, groups: list[list[Completion]]) -> list[TokenSequence]:
@@ -71,9 +62,8 @@ def move(engine: LlamaEngine, groups: list[list[Completion]], rate: float = 0.05
 
 
 @pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
-def test_sampled_logprobs_are_the_learner_s(family: str, way: str, make_model: MakeModel) -> None:
+def test_sampled_logprobs_are_the_learner_s(family: str, make_model: MakeModel) -> None:
     engine = open_engine(make_model(family))
-    assert isinstance(engine._follower, MergedAdapter if way == "merged" else SideAdapter)
     assert engine.info.name == "llamacpp" and engine.info.sampler == "llama.cpp f32"
     groups = engine.sample(PROMPTS, 8, 24, seed=1)
     assert worst(engine, groups) < 1e-3
@@ -108,7 +98,7 @@ def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "q8_0"])
-def test_fewer_bits_are_near(kind: str, way: str, tiny: Path) -> None:
+def test_fewer_bits_are_near(kind: str, tiny: Path) -> None:
     engine = open_engine(tiny, kind=kind)  # type: ignore[arg-type]
     assert engine.info.sampler == f"llama.cpp {kind}"
     groups = engine.sample(PROMPTS, 8, 24, seed=1)
@@ -189,7 +179,7 @@ def chi_square(tokens: list[int], chances: np.ndarray) -> float:
     return (statistic - free) / math.sqrt(2 * free)
 
 
-def test_plain_is_the_base_to_the_bit(way: str, tiny: Path) -> None:
+def test_plain_is_the_base_to_the_bit(tiny: Path) -> None:
     engine = open_engine(tiny)
     base = engine.sample(PROMPTS, 4, 16, seed=3, plain=True)
     assert engine.sample(PROMPTS, 4, 16, seed=3) == base  # a fresh adapter changes nothing
@@ -199,7 +189,7 @@ def test_plain_is_the_base_to_the_bit(way: str, tiny: Path) -> None:
     assert engine.sample(PROMPTS, 4, 16, seed=3) == trained != base
 
 
-def test_a_checkpoint_comes_with_its_sampler(way: str, tiny: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_comes_with_its_sampler(tiny: Path, tmp_path: Path) -> None:
     engine = open_engine(tiny)
     move(engine, engine.sample(PROMPTS, 4, 16, seed=3))
     early = engine.sample(PROMPTS, 4, 16, seed=4)
@@ -213,7 +203,7 @@ def test_a_checkpoint_comes_with_its_sampler(way: str, tiny: Path, tmp_path: Pat
     assert other.sample(PROMPTS, 4, 16, seed=4) == early
 
 
-def test_many_swaps_take_no_memory(way: str, tiny: Path) -> None:
+def test_many_swaps_take_no_memory(tiny: Path) -> None:
     engine = open_engine(tiny, rank=64)
     process = psutil.Process()
     groups = engine.sample(PROMPTS, 4, 8, seed=1)
@@ -293,7 +283,7 @@ def test_a_model_that_does_not_fit(tiny: Path, monkeypatch: pytest.MonkeyPatch) 
         open_engine(tiny)
 
 
-def test_numbers_that_are_not_finite(way: str, tiny: Path) -> None:
+def test_numbers_that_are_not_finite(tiny: Path) -> None:
     engine = open_engine(tiny)
     with torch.no_grad():
         engine._adapter.values.fill_(math.nan)
@@ -335,7 +325,6 @@ def _junk(file: Path) -> Path:
 
 def test_a_damaged_adapter_leaves_the_base(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The high-level Llama runs on silently without its adapter then; here it is an error, and heals."""
-    monkeypatch.setattr("engines.llamacpp.follower.KNOWN_VERSIONS", ())
     engine = open_engine(tiny)
     base = engine.sample(PROMPTS, 2, 8, seed=0)
     move(engine, base)

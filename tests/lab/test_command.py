@@ -101,7 +101,7 @@ def test_a_study_survives_kill_9_and_ends_with_whole_files(
         (["--learning-rate", "nan"], "--learning-rate must lie between"),
         (["--learning-rate", "3"], "--learning-rate must lie between"),
         (["--model", "/no/such/model"], "/no/such/model"),
-        (["--arms", "4/4+burglars"], "An arm knows no"),
+        (["--arms", "4/4+foes=burglars30"], "no attackers called"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_code_2(

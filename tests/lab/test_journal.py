@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.lab.arms import parse_arm
-from app.lab.journal import FOLDER, PACKED, STUDY, JournalError, StudyJournal, pack, read_study
+from app.lab.journal import JournalError, StudyJournal
 from app.lab.plan import LabProbe, LabRound, digest
 from tests.lab.rounds.test_experiment import PLAN
 
@@ -28,58 +27,6 @@ def write(journal: StudyJournal, rounds: int, finish: bool = True) -> list[LabRo
 def the_file(folder: Path) -> Path:
     (path,) = (folder / "rounds").iterdir()
     return path
-
-
-def test_a_study_whose_arms_had_another_meaning_is_refused(tmp_path: Path) -> None:
-    """Then `@default` stood for weights alone; defences and steps were asked for."""
-    write(StudyJournal(tmp_path, PLAN), 5)
-    plan = msgspec.json.decode((tmp_path / STUDY).read_bytes())
-    del plan["words"]
-    (tmp_path / STUDY).write_bytes(msgspec.json.encode(plan))
-    for read in (lambda: read_study(tmp_path), lambda: StudyJournal(tmp_path, PLAN)):
-        with pytest.raises(JournalError, match="named as before"):
-            read()
-
-
-def test_a_study_goes_on_from_its_archive(tmp_path: Path) -> None:
-    records, other = write(StudyJournal(tmp_path, PLAN), 5), parse_arm("4/4", "faithful")
-    name, loose = the_file(tmp_path).name, the_file(tmp_path).read_bytes()
-    with StudyJournal(tmp_path, PLAN).open_run(other, 0):
-        pass
-    pack(tmp_path, PLAN.rounds)
-    first = (tmp_path / PACKED).read_bytes()
-    assert the_file(tmp_path).name.startswith("4-4@faithful.seed0"), "what is not finished stays a file"
-    assert (
-        StudyJournal(tmp_path, PLAN).read(ARM, 0) == records
-        and StudyJournal(tmp_path, PLAN).read(other, 0) is None
-    )
-    assert read_study(tmp_path).finished == 1
-    journal = StudyJournal(tmp_path, PLAN)
-    with journal.open_run(other, 0) as run:
-        for record in records:
-            run.append(record)
-        run.finish(PLAN.rounds)
-    assert journal.read(other, 0) == records
-    pack(tmp_path, PLAN.rounds)
-    assert not (tmp_path / FOLDER).exists() and read_study(tmp_path).finished == 2
-    (tmp_path / PACKED).unlink()
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / name).write_bytes(loose)
-    pack(tmp_path, PLAN.rounds)
-    assert (tmp_path / PACKED).read_bytes() == first, "the same bytes from the same runs"
-
-
-@pytest.mark.parametrize("damage", [lambda whole: whole[:-40], lambda whole: b"no archive", lambda whole: b""])
-def test_a_damaged_archive_is_refused_and_kept(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    write(StudyJournal(tmp_path, PLAN), 5)
-    pack(tmp_path, PLAN.rounds)
-    damaged = damage((tmp_path / PACKED).read_bytes())
-    (tmp_path / PACKED).write_bytes(damaged)
-    with pytest.raises(JournalError, match=r"rounds\.tar\.xz cannot be read"):
-        StudyJournal(tmp_path, PLAN).read(ARM, 0)
-    with pytest.raises(JournalError, match=r"rounds\.tar\.xz cannot be read"):
-        read_study(tmp_path)
-    assert (tmp_path / PACKED).read_bytes() == damaged
 
 
 def test_a_finished_run_is_read_back(tmp_path: Path) -> None:

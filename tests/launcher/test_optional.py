@@ -7,8 +7,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import tarfile
 import time
 from collections.abc import Callable
@@ -182,39 +180,19 @@ def test_a_failed_build_is_told_and_not_repeated_until_asked_for(
 
 
 @built_here
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_it_rests_while_a_trainer_works_ends_with_shoal_and_is_continued(
-    project: Path, world: dict[str, str], launch: Launch
-) -> None:
+def test_it_ends_with_shoal_and_is_continued(project: Path, world: dict[str, str], launch: Launch) -> None:
     gate, stays = Path(world["FAKE_GATE"]), project / "stays"
     gate.touch()
     stays.touch()
     del world["SHOAL_LLAMACPP"]
-    here = project / "app" / "install" / "launcher"
-    for name, before, after in (
-        ("optional.py", "FEW_CORES = 4", f"FEW_CORES = {os.cpu_count()}"),
-        ("optional.py", 'group.write("19")', "pass"),  # on a busy computer it would not move at all
-    ):
-        text = (here / name).read_text()
-        assert before in text
-        (here / name).write_text(text.replace(before, after))
+    source = project / "app" / "install" / "launcher" / "optional.py"
+    text = source.read_text()
+    assert 'group.write("19")' in text
+    source.write_text(text.replace('group.write("19")', "pass"))  # on a busy computer it would not move at all
     shoal = launch(project, "run", FAKE_BUILD="wait", FAKE_STAYS=str(stays), **world)
     until(lambda: "file 20 of 20" in says(project))
     builder = psutil.Process(int((project / ".venv" / optional.PID).read_text()))
     children = builder.children(recursive=True)
-
-    def states() -> set[str]:
-        return {one.status() for one in children}
-
-    script = "import sys; sys.stdin.read()"
-    trainer = subprocess.Popen(
-        [stamp.python_of(str(project)), "-c", script, "app.node.trainer.process"], stdin=subprocess.PIPE
-    )
-    until(lambda: states() == {psutil.STATUS_STOPPED})
-    assert builder.status() != psutil.STATUS_STOPPED, "who would wake them"
-    trainer.kill()
-    trainer.wait()
-    until(lambda: psutil.STATUS_STOPPED not in states())
     stays.unlink()
     assert finish(shoal)[0] == 0
     _, alive = psutil.wait_procs([builder, *children], timeout=LIMIT)

@@ -42,9 +42,7 @@ def installed(package: str) -> str:
         return ""
 
 
-@pytest.mark.parametrize(
-    "name", ["base.txt", "gym.txt", "test.txt", "llamacpp.txt", "mlx.txt", "nats.txt", "ray.txt"]
-)
+@pytest.mark.parametrize("name", ["base.txt", "gym.txt", "test.txt", "llamacpp.txt", "mlx.txt", "nats.txt"])
 def test_every_line_names_one_exact_version_and_no_place_to_get_it(name: str) -> None:
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -54,7 +52,7 @@ def test_every_line_names_one_exact_version_and_no_place_to_get_it(name: str) ->
 
 def test_nothing_is_pinned_twice() -> None:
     assert not pinned("base.txt").keys() & pinned("test.txt").keys()
-    for optional in ("gym.txt", "llamacpp.txt", "mlx.txt", "nats.txt", "ray.txt"):
+    for optional in ("gym.txt", "llamacpp.txt", "mlx.txt", "nats.txt"):
         assert not pinned("base.txt").keys() & pinned(optional).keys()
 
 
@@ -76,7 +74,7 @@ def test_what_is_installed_is_what_is_pinned() -> None:
             assert Version(importlib.metadata.version(name)).public == Version(wanted).public, name
 
 
-@pytest.mark.parametrize("name", ["llamacpp.txt", "mlx.txt", "nats.txt", "ray.txt"])
+@pytest.mark.parametrize("name", ["llamacpp.txt", "mlx.txt", "nats.txt"])
 def test_what_is_optional_is_as_pinned_where_it_is_there(name: str) -> None:
     for package, requirement in pinned(name).items():
         if applies(requirement, set()):

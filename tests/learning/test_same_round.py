@@ -171,7 +171,6 @@ def lab_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
         probe_items=3,
         window=None,
         attempts=1,
-        tried=1,
     )
     falls = RECIPES[recipe].falls
     arm = parse_arm(f"{OWN}/{PEER}" + (f"+fall={falls}" if falls else ""), recipe)

@@ -301,4 +301,4 @@ def test_an_app_that_was_not_moved_is_told_so_before_an_engine_depends_on_its_pl
         sys, "executable", "/private/var/folders/x/T/AppTranslocation/1F/d/Shoal.app/Contents/MacOS/shoal"
     )
     with pytest.raises(InstallError, match="into Applications"):
-        programs.find(None)  # type: ignore[arg-type]
+        programs.Uv(Path(), Path(), 0).make(None, Path())  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.packs.wheels import Host, serving, wheel
+from tests.packs.wheels import Host, serving, wheel, with_uv
 
 
 @pytest.fixture(autouse=True)
@@ -23,5 +23,5 @@ def files() -> dict[str, bytes]:
 
 @pytest.fixture
 def host(files: dict[str, bytes]) -> Iterator[Host]:
-    with serving(Host(dict(files))) as one:
+    with serving(Host(with_uv(files))) as one:
         yield one

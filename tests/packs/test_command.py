@@ -60,6 +60,10 @@ def test_an_offline_folder_holds_everything(host: Host, key: Path, tmp_path: Pat
     assert done.returncode == 0 and events[-1]["event"] == "done" and events[-1]["pack"] == "cpu-1.0"
     assert {"event", "stage", "percent", "have", "total", "sentence"} <= set(events[0])
     assert not host.asked and Path(events[-1]["python"]).exists()
+    done = pack(tmp_path / "packs", "repair", "--offline", stick, "--key", key, "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["pack"] == "cpu-1.0-r1"
+    rows = json.loads(pack(tmp_path / "packs", "list", "--json").stdout)["packs"]
+    assert [row["pack"] for row in rows] == ["cpu-1.0-r1"] and not host.asked
 
 
 def test_what_goes_wrong_is_one_sentence(host: Host, key: Path, tmp_path: Path) -> None:
@@ -72,7 +76,6 @@ def test_what_goes_wrong_is_one_sentence(host: Host, key: Path, tmp_path: Path) 
         (("install", "--manifest", f"{host.url}/cuda.json", "--key", key), "doesn't have cuda.json"),
         (("install", "--manifest", address, "--key", tmp_path / "none"), "no public key"),
         (("repair", "--key", key), "no engine to repair"),
-        (("rollback", "--key", key), "no earlier engine"),
         (("remove", "../..", "--yes"), "There is no engine"),
     ):
         done = pack(packs, *arguments)

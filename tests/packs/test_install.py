@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -17,11 +16,10 @@ import pytest
 from app.common.job import JobEvent, Progress, Waiting
 from app.common.rate import RetryLimit
 from app.install import InstallError
-from app.install.packs import place, programs, stages
+from app.install.packs import installing, place, programs
+from app.install.packs.installing import PackInstaller
 from app.install.packs.place import PackDone
-from app.install.packs.programs import damaged_file
-from app.install.packs.stages import PackInstaller
-from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
+from tests.packs.wheels import Host, signed, wheel, write_out
 
 QUICK = RetryLimit(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
 
@@ -33,7 +31,7 @@ class Packs:
         self.root, self.events = root, []  # type: ignore[var-annotated]
 
     def installer(self, **options: Any) -> PackInstaller:
-        return PackInstaller(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
+        return PackInstaller(self.root, self.heard, QUICK, wait_s=60.0, **options)
 
     def heard(self, event: JobEvent) -> None:
         self.events.append(event)
@@ -82,14 +80,12 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
     progress = packs.told(Progress)
     assert [event.percent for event in progress] == sorted(event.percent for event in progress)
     seen = list(dict.fromkeys(event.stage for event in progress))
-    assert seen == ["disk", "fetch", "make", "fill", "check", "switch"]
+    assert seen == ["fetch", "make", "check"]
     total = sum(len(content) for content in host.files.values())
     assert max(event.have for event in progress if event.stage == "fetch") == total
     assert all(event.sentence.endswith(".") for event in packs.events)
     assert isinstance(packs.events[-1], PackDone) and packs.told(Waiting)
-    assert sorted(path.name for path in packs.root.iterdir()) == sorted(
-        [".lock", "cpu-1.0", "cpu-1.0.json", "cpu-1.0.json.from", "cpu-1.0.json.sig", "current.json"]
-    )
+    assert sorted(path.name for path in packs.root.iterdir()) == [".lock", "cpu-1.0", "current.json"]
     row = packs.installer().installed_packs()[0]
     assert row.whole and row.use == "current" and row.bytes > 300_000 and row.title == "The engine for tests"
 
@@ -98,47 +94,28 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
     assert len(host.asked) == asked and isinstance(packs.events[-1], PackDone)
 
 
-def test_a_newer_pack_keeps_the_one_before(installed: Packs, tmp_path: Path) -> None:
-    assert "no earlier engine" in refused(installed.installer().rollback)
-    for version in ("2.0", "3.0"):
-        newer = dict([wheel("shoal_small", version, fill=100)])
-        folder = write_out(newer, tmp_path / version)
-        installed.installer().install(signed(newer, version=version), folder)
-        assert installed.version() == version
-    assert place.packs(installed.root) == ["cpu-2.0", "cpu-3.0"]
-    assert installed.installer().rollback() == "cpu-2.0" and installed.version() == "2.0"
-    assert installed.installer().rollback() == "cpu-3.0" and installed.version() == "3.0"
-
-    (place.interpreter(installed.root / "cpu-2.0")).unlink()
-    assert "can't be used (its Python is gone)" in refused(installed.installer().rollback)
-    assert installed.installer().remove("cpu-3.0") > 0
-    assert place.current(installed.root).current == "cpu-2.0" and place.python() is None
-    installed.installer().remove()
+def test_a_newer_pack_replaces_the_one_before(installed: Packs, tmp_path: Path) -> None:
+    leftover = installed.root / "cpu-0.9"
+    leftover.mkdir()
+    newer = dict([wheel("shoal_small", "2.0", fill=100)])
+    installed.installer().install(signed(newer, version="2.0"), write_out(newer, tmp_path / "2.0"))
+    assert installed.version() == "2.0" and place.packs(installed.root) == ["cpu-2.0"]
+    with pytest.raises(InstallError, match="no engine 'cpu-9'"):
+        installed.installer().remove("cpu-9")
+    assert installed.installer().remove("cpu-2.0") > 0 and place.python() is None
     assert [path.name for path in installed.root.iterdir()] == [".lock"]
-    assert "no engine 'cpu-9'" in refused(lambda: installed.installer().remove("cpu-9"))
 
 
-def test_repair_finds_damage_and_makes_the_pack_anew(installed: Packs, tmp_path: Path) -> None:
-    stick = tmp_path / "stick"
-    assert installed.installer().repair(stick) == "cpu-1.0"
-    assert "nothing had to be repaired" in installed.told(PackDone)[-1].sentence
-    module = next((installed.root / "cpu-1.0").rglob("shoal_large/filler.bin"))
-    module.write_bytes(b"?")
-    assert damaged_file(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
-    assert "in" in refused(lambda: installed.installer().repair(tmp_path))
-    assert place.current(installed.root).current == "cpu-1.0"
-    assert installed.installer().repair(stick) == "cpu-1.0-r1"
+def test_repair_makes_the_pack_anew_in_another_folder(
+    installed: Packs, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    next((installed.root / "cpu-1.0").rglob("shoal_small/__init__.py")).write_text("VERSION = 'broken'")
+    assert "isn't in" in refused(
+        lambda: installed.installer().install(signed(files), tmp_path / "nothing", again=True)
+    )
+    assert installed.version() == "broken", "what is in use stays until another one is whole"
+    assert installed.installer().install(signed(files), tmp_path / "stick", again=True) == "cpu-1.0-r1"
     assert installed.version() == "1.0" and place.packs(installed.root) == ["cpu-1.0-r1"]
-    assert place.current(installed.root).previous == "" and not damaged_file(installed.root / "cpu-1.0-r1")
-
-    shutil.rmtree(installed.root / "cpu-1.0-r1" / "bin")
-    assert place.python() is None
-    installed.installer().repair(stick)
-    assert installed.version() == "1.0"
-
-
-def test_there_must_be_something_to_repair(packs: Packs) -> None:
-    assert "no engine to repair" in refused(packs.installer().repair)
 
 
 def test_too_little_disk_is_said_before_the_first_byte(packs: Packs, host: Host) -> None:
@@ -147,7 +124,7 @@ def test_too_little_disk_is_said_before_the_first_byte(packs: Packs, host: Host)
 
     def free(place: Path) -> int:
         asked.append(place)
-        return stages.SPARE + 49_000_000
+        return installing.SPARE + 49_000_000
 
     said = refused(lambda: packs.installer(free=free).install(pack))
     assert "needs 259.7 MB" in said and "free up some space" in said
@@ -172,37 +149,39 @@ def test_an_engine_that_does_not_load_is_never_taken_into_use(installed: Packs, 
 def test_the_packages_are_checked_once_more_while_they_are_installed(
     packs: Packs, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody changes a file between the check and the installation."""
-    stick = write_out(files, tmp_path / "stick")
-    make = programs.make
+    """Somebody changes a file between the check and the installation: uv sees it."""
+    sync = programs.Uv.sync
 
-    def meanwhile(*arguments: Any) -> None:
-        make(*arguments)
+    def meanwhile(uv: programs.Uv, environment: Path, wheels: Path, packages: Any) -> None:
         name, content = wheel("shoal_small", code="VERSION = 'evil'\n")
-        (stick / name).write_bytes(content)
+        (wheels / name).write_bytes(content)
+        sync(uv, environment, wheels, packages)
 
-    monkeypatch.setattr(programs, "make", meanwhile)
-    assert "is damaged or another file" in refused(lambda: packs.installer().install(signed(files), stick))
+    monkeypatch.setattr(programs.Uv, "sync", meanwhile)
+    stick = write_out(files, tmp_path / "stick")
+    assert "could not be set up" in refused(lambda: packs.installer().install(signed(files), stick))
     assert place.python() is None and place.current(packs.root).current == ""
+
+
+def test_a_damaged_or_foreign_file_in_an_offline_folder_is_refused(
+    packs: Packs, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    stick = write_out(files, tmp_path / "stick")
+    (stick / "shoal_small-1.0-py3-none-any.whl").write_bytes(b"?")
+    assert "is damaged" in refused(lambda: packs.installer().install(signed(files), stick))
+    assert place.current(packs.root).current == ""
 
 
 def test_without_a_fitting_python_it_says_what_to_install(
     packs: Packs, files: dict[str, bytes], tmp_path: Path
 ) -> None:
-    pack = signed(files, pythons=["3.99"])
-    said = refused(lambda: packs.installer().install(pack, tmp_path))
-    assert "needs a 64-bit Python 3.99, and this computer has 3." in said and "install it with" in said
-
-
-def test_a_python_without_venv_is_named(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = programs.Interpreter(Path("/usr/bin/python3"), "3.11", makes=False)
-    monkeypatch.setattr(programs, "probe", lambda _: found)
-    with pytest.raises(InstallError, match=r"install python3\.11-venv"):
-        programs.find(signed(files).manifest)
+    pack, stick = signed(files, pythons=["3.99"]), write_out(files, tmp_path / "stick")
+    said = refused(lambda: packs.installer().install(pack, stick))
+    assert "needs a 64-bit Python 3.99" in said and "install it with" in said
 
 
 def test_the_users_own_settings_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "UV_INDEX", "PIP_TARGET"):
         monkeypatch.setenv(name, "theirs")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/app")
     monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", "/theirs")
@@ -217,7 +196,7 @@ def test_the_users_own_settings_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) 
 def test_a_folder_that_cannot_be_written_says_so(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
     packs.root.mkdir(parents=True)
     packs.root.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    assert "SHOAL_PACKS" in refused(lambda: packs.installer().install(signed(files), tmp_path))
+    assert "can't be written" in refused(lambda: packs.installer().install(signed(files), tmp_path))
 
 
 def test_a_file_in_the_place_of_the_folder_says_so(
@@ -225,7 +204,7 @@ def test_a_file_in_the_place_of_the_folder_says_so(
 ) -> None:
     packs.root.parent.mkdir(parents=True)
     packs.root.write_text("in the way")
-    assert "SHOAL_PACKS" in refused(lambda: packs.installer().install(signed(files), tmp_path))
+    assert "can't be written" in refused(lambda: packs.installer().install(signed(files), tmp_path))
 
 
 def test_another_installation_is_waited_for(
@@ -249,7 +228,7 @@ def test_another_installation_is_waited_for(
         )
         child.start()
         assert started.wait(60)
-    installer = PackInstaller(packs.root, packs.heard, KEYS, QUICK, wait_s=0.5)
+    installer = PackInstaller(packs.root, packs.heard, QUICK, wait_s=0.5)
     assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
     assert "still coming to its end" in packs.told(Waiting)[0].sentence
     end.touch()

@@ -45,14 +45,14 @@ class Updating:
             start_new_session=True,
         )
 
-    def kill_at(self, percent: int, later_s: float, everything: bool) -> str:
+    def kill_at(self, percent: int, later_s: float, everything: bool, wanted: str = "") -> str:
         """Where it was; "end" when it was faster. `everything` also ends what it had started."""
         stage = ""
         with self.start() as process:
             for line in process.stdout or ():
                 event = json.loads(line)
                 stage = event.get("stage", stage)
-                if event.get("percent", 0) >= percent:
+                if event.get("percent", 0) >= percent and wanted in ("", stage):
                     break
             else:
                 return "end"
@@ -84,10 +84,10 @@ def updating(host: Host, tmp_path: Path) -> Updating:
     return Updating(tmp_path, host.offer(plain(host.files)))
 
 
-@pytest.mark.parametrize("percent, stage", [(40, "fetch"), (78, "fill")])
+@pytest.mark.parametrize("percent, stage", [(40, "fetch"), (80, "make")])
 def test_a_killed_installation_goes_on(percent: int, stage: str, updating: Updating, host: Host) -> None:
-    fetching = stage == "fetch"  # filling is over in a moment on a fast computer
-    assert updating.kill_at(percent, 0.05 * fetching, everything=fetching) == stage
+    fetching = stage == "fetch"  # making is over in a moment on a fast computer
+    assert updating.kill_at(percent, 0.05 * fetching, fetching, stage) == stage
     assert updating.version() == ""
     before = len(host.asked)
     events = updating.finish()
@@ -130,5 +130,4 @@ def test_an_update_survives_ten_random_kills(seed: int, updating: Updating, host
         assert update.version() in ("1.0", "2.0"), killed
     update.finish()
     assert update.version() == "2.0" and len(set(killed)) > 1, killed
-    assert sorted(place.packs(update.packs)) == ["cpu-1.0", "cpu-2.0"]
-    assert place.current(update.packs).previous == "cpu-1.0"
+    assert len(place.packs(update.packs)) == 1

@@ -12,7 +12,7 @@ import pytest
 from app.install import InstallError
 from app.install.packs import manifest, place
 from app.install.packs.manifest import PackManifest
-from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
+from tests.packs.wheels import KEY, KEYS, encoded, plain, signed, wheel, with_uv
 
 
 def refused(content: object, keys: tuple[str, ...] = KEYS, key: nacl.signing.SigningKey = KEY) -> str:
@@ -28,7 +28,9 @@ def test_a_signed_manifest_is_read(files: dict[str, bytes]) -> None:
     raw, signature = encoded(plain(files))
     found = manifest.read_manifest(raw, signature, ("00" * 32, *KEYS), "base")
     assert found.manifest.folder == "cpu-1.0" and found.content == raw and found.base == "base"
-    assert [wheel.size for wheel in found.manifest.wheels] == [len(content) for content in files.values()]
+    assert [wheel.size for wheel in found.manifest.wheels] == [
+        len(content) for content in with_uv(files).values()
+    ]
 
 
 def test_only_the_makers_are_believed(files: dict[str, bytes]) -> None:
@@ -62,6 +64,7 @@ HOSTILE: list[dict[str, Any]] = [
     {"imports": ["os; import evil"]},
     {"imports": ["-c"]},
     {"wheels": []},
+    {"wheels": plain(dict([wheel("shoal_small")]))["wheels"][:1]},  # no uv
     {"mirrors": ["ftp://example.org/"]},
     {"mirrors": ["file:///etc"]},
     {"mirrors": ["https://name:secret@example.org/"]},
@@ -110,9 +113,9 @@ def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes])
     assert "twice" in refused(content)
     first, again = content["wheels"][0], dict(content["wheels"][0])
     first["pythons"], again["pythons"] = ["3.11"], ["3.12"]
-    content.update(pythons=["3.11", "3.12"], wheels=[first, again])
+    content.update(pythons=["3.11", "3.12"], wheels=[first, again, content["wheels"][2]])
     found = msgspec.convert(content, PackManifest, strict=False)
-    assert len(found.wheels_for("3.11")) == 1 == len(found.wheels_for("3.12"))
+    assert len(found.wheels_for("3.11")) == 2 == len(found.wheels_for("3.12"))
 
 
 def test_a_manifest_has_an_end() -> None:

@@ -30,7 +30,6 @@ SAID = {
     "matplotlib": "./shoal lab leaves its picture out and says so",
     "transformers": "the engine and the tokenizer refuse such a model with a sentence",
     "peft": "only beside transformers",
-    "ray": "./shoal lab --on ray says what to install",
 }
 """Imported, and not there: what then happens."""
 UNUSED = {
@@ -104,6 +103,6 @@ def importable(marker: str) -> bool:
 
 
 def test_every_name_has_a_version() -> None:
-    pinned = names("base.txt", "gym.txt", "llamacpp.txt", "mlx.txt")
+    pinned = names("base.txt", "gym.txt", "llamacpp.txt", "mlx.txt", "uv.txt")
     for file in ("pack.txt", "pack-mlx.txt"):
         assert names(file) <= pinned, file

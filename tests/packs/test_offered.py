@@ -9,9 +9,9 @@ import pytest
 
 from app.install import InstallError
 from app.install.packs import manifest, offered, place, programs
+from app.install.packs.installing import PackInstaller
 from app.install.packs.manifest import Trust
-from app.install.packs.stages import PackInstaller
-from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, write_out
+from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, with_uv, write_out
 
 
 def carried(folder: Path, files: dict[str, bytes], *names: str) -> Path:
@@ -23,7 +23,7 @@ def carried(folder: Path, files: dict[str, bytes], *names: str) -> Path:
 
 def test_sizes_are_told_and_what_came_is_counted(files: dict[str, bytes], tmp_path: Path) -> None:
     one = manifest.offer(signed(files).manifest)
-    assert one.bytes == sum(len(content) for content in files.values()) and one.disk == 50_000_000
+    assert one.bytes == sum(len(content) for content in with_uv(files).values()) and one.disk == 50_000_000
     wheels = tmp_path / ".work" / "cpu-1.0" / "wheels"
     wheels.mkdir(parents=True)
     (wheels / "half.part").write_bytes(b"x" * 100)
@@ -60,7 +60,7 @@ def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(place, "installed", lambda: True)
     assert "isn't installed" in place.engine_problem() and not packs.exists()
     files = dict([wheel("shoal_small")])
-    PackInstaller(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
+    PackInstaller(packs, lambda _: None).install(signed(files), write_out(files, tmp_path / "stick"))
     assert place.engine_problem() == programs.engine_fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")

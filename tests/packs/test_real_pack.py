@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.install.packs import offered, place
-from app.install.packs.stages import PackInstaller
+from app.install.packs.installing import PackInstaller
 from app.models.shelf import starter_folder
 from tests.engines.hub import StandIn, model_files, serving
 
@@ -32,7 +32,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("packs")
     key = Path(os.environ["SHOAL_TEST_PACK_KEY"]).read_text(encoding="ascii").strip()
     signed = offered.load_manifest(str(Path(NAMED) / "cpu.json"), (key,))
-    name = PackInstaller(root, lambda _: None, (key,)).install(signed, Path(NAMED))
+    name = PackInstaller(root, lambda _: None).install(signed, Path(NAMED))
     return place.interpreter(root / name)
 
 

@@ -18,8 +18,8 @@ import pytest
 from app.install import InstallError
 from app.install.packs import manifest, place
 from app.install.packs import offered as source
-from app.install.packs.stages import PackInstaller
-from tests.packs.wheels import Host, wheel
+from app.install.packs.installing import PackInstaller
+from tests.packs.wheels import Host, wheel, write_out
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "packaging" / "packs" / "make"
@@ -63,19 +63,19 @@ def test_a_pack_is_made_and_installed(
     host.files[name] = content
     page, out = offered(host), tmp_path / "out"
     wanted = tmp_path / "wanted.txt"
-    wanted.write_text("shoal-small==1.0\nshoal-large\nshoal_unwanted\n")
+    wanted.write_text("shoal-small==1.0\nshoal-large\nshoal_unwanted\nuv\n")
     options = ["--version", "1.0", "--key", secret[0], "--out", out, "--imports", "shoal_small"]
     command = ["pack", "cpu", *options, "--requirements", wanted, "--without", "shoal-unwanted"]
     done = make(*command, "--", "--no-index", "--find-links", page)
     assert done.returncode == 0, done.stderr
-    assert "2 files" in done.stdout and sorted(path.name for path in out.iterdir()) == [
+    assert "3 files" in done.stdout and sorted(path.name for path in out.iterdir()) == [
         "cpu.json",
         "cpu.json.sig",
     ]
     found = source.load_manifest(str(out / "cpu.json"), (secret[1],))
     assert [(one.name, one.size, one.url) for one in found.manifest.wheels] == [
         (one, len(host.files[f"{one}-1.0-py3-none-any.whl"]), f"{host.url}/{one}-1.0-py3-none-any.whl")
-        for one in ("shoal_large", "shoal_small")
+        for one in ("shoal_large", "shoal_small", "uv")
     ]
     assert found.manifest.pythons == (HERE,) and found.manifest.imports == ("shoal_small",)
 
@@ -84,7 +84,7 @@ def test_a_pack_is_made_and_installed(
     carried = source.load_manifest(str(out / "cpu.json"), (secret[1],))
     assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
-    PackInstaller(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
+    PackInstaller(tmp_path / "packs", lambda _: None).install(carried, out)
     assert place.python() is not None
 
     trusted = tmp_path / "release.json"
@@ -106,7 +106,8 @@ def test_files_of_this_disk_lie_beside_the_manifest(
     folder.mkdir()
     name, content = wheel("shoal_small")
     (folder / name).write_bytes(content)
-    wanted.write_text("shoal_small\n")
+    wanted.write_text("shoal_small\nuv\n")
+    write_out({}, folder)
     options = ["--version", "1.0", "--key", secret[0], "--out", out, "--imports", "shoal_small"]
     command = ["pack", "cpu", *options, "--requirements", wanted, "--", "--no-index", "--find-links"]
     done = make(*command, folder)
@@ -172,7 +173,7 @@ def test_a_pack_for_another_system_is_made_here_and_refused_here(
         host.files[name.replace("py3-none-any", tag)] = content
     host.files.update([wheel("shoal_unwanted")])
     wanted = tmp_path / "wanted.txt"
-    wanted.write_text("shoal-native==1.0\nshoal-small\nshoal-unwanted\n")
+    wanted.write_text("shoal-native==1.0\nshoal-small\nshoal-unwanted\nuv\n")
     out = tmp_path / "out"
     options = ["--key", secret[0], "--out", out, "--imports", "shoal_small", "--without", "shoal_unwanted"]
     command = ["pack", "mlx", "--version", "1.0", "--for", "macos-aarch64", "--uv", uv(), *options]
@@ -185,6 +186,7 @@ def test_a_pack_for_another_system_is_made_here_and_refused_here(
     assert [(one.file.partition("-1.0-")[2], one.pythons) for one in found.wheels] == [
         ("cp312-cp312-macosx_14_0_arm64.whl", ("3.12",)),
         ("cp313-cp313-macosx_14_0_arm64.whl", ("3.13",)),
+        ("py3-none-any.whl", ()),
         ("py3-none-any.whl", ()),
     ]
     if not (sys.platform == "darwin" and os.uname().machine == "arm64"):

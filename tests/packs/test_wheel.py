@@ -12,7 +12,6 @@ import pytest
 
 from app.install.packs import place
 from app.install.packs.manifest import Wheel
-from app.install.packs.wheels import plan_unpacking
 from engines import remedy
 from engines.llamacpp import model
 
@@ -63,7 +62,7 @@ def test_a_wheel_says_which_glibc_it_needs_and_brings_each_library_once(tmp_path
     assert names == {*lib, *info, "llama_cpp/__init__.py", "llama_cpp/lib/libggml-cpu.so.0"}
     content = made.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    wheel = Wheel(
+    Wheel(
         name="llama-cpp-python",
         version="0.3.36",
         file=made.name,
@@ -71,7 +70,6 @@ def test_a_wheel_says_which_glibc_it_needs_and_brings_each_library_once(tmp_path
         size=len(content),
         sha256=digest,
     )
-    assert plan_unpacking([wheel], out, tmp_path / "to", "3.11")
     assert slim(path, tmp_path / "again").returncode == 0
     assert (tmp_path / "again" / made.name).read_bytes() == content
 

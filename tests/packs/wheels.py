@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import platform
+import shutil
 import sys
 import threading
 import time
@@ -13,12 +14,14 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import nacl.signing
+import pytest
 from aiohttp import web
 
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
@@ -27,10 +30,13 @@ KEY = nacl.signing.SigningKey(bytes(range(32)))
 KEYS = (bytes(KEY.verify_key).hex(),)
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SLICE = 2**14
+ROOT = Path(__file__).parents[2]
 
 
-def wheel(name: str, version: str = "1.0", *, fill: int = 20_000, code: str = "") -> tuple[str, bytes]:
-    """A file name and its bytes: a package with one module, and so many bytes that do not compress."""
+def wheel(
+    name: str, version: str = "1.0", *, fill: int = 20_000, code: str = "", program: str = ""
+) -> tuple[str, bytes]:
+    """A file name and its bytes: a package with a module, a script, and so many bytes that do not compress."""
     filler = hashlib.shake_128(name.encode()).digest(fill)
     info = f"{name}-{version}.dist-info"
     files = {
@@ -39,6 +45,8 @@ def wheel(name: str, version: str = "1.0", *, fill: int = 20_000, code: str = ""
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    if program:
+        files[f"{name}-{version}.data/scripts/{name}"] = program.encode()
     rows = []
     for path, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -51,10 +59,30 @@ def wheel(name: str, version: str = "1.0", *, fill: int = 20_000, code: str = ""
     return f"{name}-{version}-py3-none-any.whl", out.getvalue()
 
 
+@cache
+def uv() -> Path:
+    """uv as the launcher has installed it, or as it is on the PATH."""
+    name = "uv.exe" if sys.platform == "win32" else "uv"
+    found = next(ROOT.glob(f".venv-setup/uv-*/bin/{name}"), None) or shutil.which("uv")
+    if found is None:
+        pytest.skip("uv is not here: ./shoal test brings it")
+    return Path(found)
+
+
+@cache
+def uv_wheel() -> tuple[str, bytes]:
+    """A small wheel in uv's place, whose program hands everything on to uv."""
+    return wheel("uv", program=f'#!/bin/sh\nexec "{uv()}" "$@"\n')
+
+
+def with_uv(files: dict[str, bytes]) -> dict[str, bytes]:
+    return dict([*files.items(), uv_wheel()])
+
+
 def plain(files: dict[str, bytes], **changed: Any) -> dict[str, Any]:
-    """A manifest as plain data: the files named beside it, for this computer."""
+    """A manifest as plain data: the files named beside it and uv, for this computer."""
     rows = []
-    for file, content in ((name, body) for name, body in files.items() if name.endswith(".whl")):
+    for file, content in ((name, body) for name, body in with_uv(files).items() if name.endswith(".whl")):
         name, version = file.split("-")[:2]
         digest = hashlib.sha256(content).hexdigest()
         row = {
@@ -76,7 +104,7 @@ def plain(files: dict[str, bytes], **changed: Any) -> dict[str, Any]:
         "pythons": PYTHONS,
         "disk": 50_000_000,
         "wheels": rows,
-        "imports": [row["name"] for row in rows],
+        "imports": [row["name"] for row in rows if row["name"] != "uv"],
         **changed,
     }
 
@@ -88,10 +116,8 @@ def encoded(content: object, key: nacl.signing.SigningKey = KEY) -> tuple[bytes,
 
 
 def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> SignedManifest:
-    raw, signature = encoded(plain(files, **changed))
-    return SignedManifest(
-        manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, signature=signature, base=base
-    )
+    raw = encoded(plain(files, **changed))[0]
+    return SignedManifest(manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, base=base)
 
 
 def wheel_of(files: dict[str, bytes], name: str) -> Wheel:
@@ -199,6 +225,6 @@ def wait_until(true: Callable[[], bool], seconds: float = 120.0) -> None:
 
 def write_out(files: dict[str, bytes], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
+    for name, content in with_uv(files).items():
         (folder / name).write_bytes(content)
     return folder

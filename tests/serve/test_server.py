@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
 import json
 import os
 import select
@@ -22,7 +24,7 @@ from app.models.shelf import locate
 from app.node.record.reasons import Reason
 from app.serve.model import ModelProcess
 from app.serve.openai import RequestError
-from app.serve.server import MAX_BODY, MAX_CONNECTIONS, Server
+from app.serve.server import HEAD_S, MAX_BODY, MAX_CONNECTIONS, Server
 from tests.e2e.shoal import Running
 from tests.serve.served import QUESTION, Served, served
 
@@ -162,6 +164,65 @@ def test_an_answer_ends_before_a_stop_and_at_its_most_tokens(server: Served) -> 
 def test_strangers_are_refused(server: Served, headers: dict[str, str], status: int, code: str | None) -> None:
     found, body = server.ask("chat/completions", QUESTION, **headers)
     assert (found, json.loads(body)["error"]["code"]) == (status, code)
+
+
+def _raw(
+    server: Served, method: str, path: str, *headers: tuple[str, str], host: str = ""
+) -> tuple[int, dict[str, str]]:
+    """Status and head of the answer to a request with these headers alone."""
+    connection = http.client.HTTPConnection(host or server.host, server.port, timeout=60)
+    with contextlib.closing(connection):
+        connection.putrequest(method, path)
+        for name, value in headers:
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "https://tauri.localhost", "http://[::1]:80"])
+def test_a_page_of_this_computer_may_ask_and_read_with_the_token(server: Served, origin: str) -> None:
+    page = ("Origin", origin), ("Sec-Fetch-Site", "cross-site")
+    status, head = _raw(server, "OPTIONS", "/v1/chat/completions", *page)
+    assert status == 204 and head["access-control-allow-origin"] == origin
+    assert {"authorization", "content-type"} <= set(head["access-control-allow-headers"].lower().split(", "))
+    status, head = _raw(server, "GET", "/v1/models", *page, ("Authorization", f"Bearer {server.token}"))
+    assert (status, head["access-control-allow-origin"]) == (200, origin)
+    assert _raw(server, "GET", "/v1/models", *page)[0] == 401
+
+
+def test_a_page_from_elsewhere_is_told_of_no_one_but_its_owner(server: Served) -> None:
+    for method in ("OPTIONS", "GET"):
+        status, head = _raw(server, method, "/v1/models", ("Origin", "app://obsidian.md"))
+        assert status == 403 and "access-control-allow-origin" not in head
+
+
+def test_what_the_owner_allows_may_ask(tmp_path: Path) -> None:
+    with served(tmp_path, "--allow", "app://obsidian.md", "--allow", "host.docker.internal") as server:
+        page, token = ("Origin", "app://obsidian.md"), ("Authorization", f"Bearer {server.token}")
+        status, head = _raw(server, "GET", "/v1/models", page, token)
+        assert (status, head["access-control-allow-origin"]) == (200, "app://obsidian.md")
+        assert server.ask("models", Host=f"host.docker.internal:{server.port}")[0] == 200
+        assert server.ask("models", Host="other.docker.internal")[0] == 403
+
+
+def test_localhost_is_answered_however_it_is_looked_up(server: Served) -> None:
+    if not socket.has_ipv6 or not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("this computer has no IPv6")
+    token = ("Authorization", f"Bearer {server.token}")
+    assert _raw(server, "GET", "/v1/models", token, host="::1")[0] == 200
+
+
+@pytest.mark.long
+def test_a_line_that_asks_now_and_then_is_kept(server: Served) -> None:
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    with contextlib.closing(connection):
+        for pause in (HEAD_S + 8, HEAD_S + 8, 0):
+            connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {server.token}"})
+            line = connection.sock
+            assert connection.getresponse().read()
+            assert connection.sock is line
+            time.sleep(pause)
 
 
 @pytest.mark.parametrize(

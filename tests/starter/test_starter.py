@@ -7,11 +7,14 @@ from pathlib import Path
 import msgspec
 import torch
 
-from app.lab.starter.corpus import DataMix, headroom, measure
+from app.lab.solo import answered
+from app.lab.starter.corpus import DataMix
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
+from app.lab.statistics import average
 from app.models.shelf import locate
-from app.sapo.groups import GroupRecord
-from app.sapo.questions import Coordinates
+from app.sapo.asking import shows_work
+from app.sapo.probe import probe_questions
+from app.sapo.scoring.sandbox import Sandbox
 from engines.models.folder import read_settings
 from engines.torch_lora import open_engine
 
@@ -26,25 +29,22 @@ def test_the_starter_is_small_and_plain_transformers_opens_it() -> None:
     assert model.config.vocab_size == len(AutoTokenizer.from_pretrained(STARTER))
 
 
-def test_the_starter_has_headroom_at_the_levels_where_it_begins() -> None:
+def test_the_starter_has_headroom_at_the_levels_where_it_begins(sandbox: Sandbox) -> None:
     settings = read_settings(STARTER)
+    asked = probe_questions(settings.families, 63)
     engine = open_engine(STARTER, threads=1)
-    every = measure(engine, settings.families, 63, settings.max_tokens, seed=3)["all"]
-    assert every.questions == 63
-    assert 0.05 <= every.pass_at_1 <= 0.40
-    assert every.pass_at_8 >= 2 * every.pass_at_1
-    assert every.finished >= 0.95
-    assert every.worked_right > every.guessed_right
-
-
-def test_headroom_counts_by_hand() -> None:
-    groups = [
-        _scored(("3-1=2 #2", "#3"), (1, 0)),
-        _scored(("#4", "#5"), (0, 0), finished=(True, False)),
+    groups, scored_P = answered(engine, sandbox, asked, 8, settings.max_tokens, seed=3)
+    answers = [
+        (one, reward) for _, some_G, rewards_G in groups for one, reward in zip(some_G, rewards_G, strict=True)
     ]
-    found = headroom(groups)
-    assert (found.questions, found.pass_at_1, found.pass_at_8, found.finished) == (2, 0.25, 0.5, 0.75)
-    assert (found.worked, found.worked_right, found.guessed_right) == (0.25, 1.0, 0.0)
+    solved = average([reward for _, reward in answers])
+    assert 0.05 <= solved <= 0.40
+    assert average([any(scored.rewards_G) for scored in scored_P]) >= 2 * solved
+    assert average([one.finished for one, _ in answers]) >= 0.95
+    worked, guessed = (
+        average([reward for one, reward in answers if shows_work(one.text) is shown]) for shown in (True, False)
+    )
+    assert worked > guessed
 
 
 def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path) -> None:
@@ -67,12 +67,3 @@ def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path)
     assert one == two
     assert one != (tmp_path / "one" / "skill" / "model.safetensors").read_bytes()
     assert msgspec.json.decode((tmp_path / "one" / "recipe.json").read_bytes(), type=PretrainPlan) == plan
-
-
-def _scored(texts: tuple[str, ...], rewards: tuple[int, ...], finished: tuple[bool, ...] = ()) -> GroupRecord:
-    return GroupRecord(
-        coordinates=Coordinates(family="chain_sum", level=1, seed=1, index=0),
-        completions_G=texts,
-        finished_G=finished or (True,) * len(texts),
-        model="starter",
-    ).with_scores(tuple(float(reward) for reward in rewards), rewards)

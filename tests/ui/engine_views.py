@@ -1,4 +1,4 @@
-"""Views of an installed app: without an engine, with one on its way, with a broken one, with two. Made up, but
+"""Views of an installed app: without an engine, with one on its way, with a broken one. Made up, but
 for the sentences, which are those of app.install.packs."""
 
 from __future__ import annotations
@@ -21,19 +21,7 @@ USED = Pack(
     name="cpu",
     version="0.1.0",
     title="The engine for processors",
-    use="current",
-    whole=True,
     bytes=1_102_000_000,
-    python="3.11",
-)
-BEFORE = Pack(
-    pack="cpu-0.0.9",
-    name="cpu",
-    version="0.0.9",
-    title="The engine for processors",
-    use="previous",
-    whole=True,
-    bytes=1_090_000_000,
     python="3.11",
 )
 FETCHING = PackActivity(
@@ -51,9 +39,9 @@ TROUBLES = {
     "login": "The proxy asks for a name and a password: put them into its address "
     "(HTTPS_PROXY=http://name:password@proxy:port), then try again.",
     "full": f"The engine for processors needs 1.7 GB on the disk that holds {FOLDER}, and 0.4 GB are free: "
-    "make some room, or name another folder with SHOAL_PACKS, then try again.",
-    "read-only": f"{FOLDER} can't be written (Permission denied): make that folder yours to write, or name "
-    "another one with SHOAL_PACKS, then try again.",
+    "free up some space, then try again.",
+    "read-only": f"{FOLDER} can't be written (Permission denied): make that folder yours to write, then "
+    "try again.",
     "signature": "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the "
     "one that belongs to this version.",
 }
@@ -86,9 +74,9 @@ def first() -> dict[str, EnginePack]:
                 note="The connection to files.example.org broke off; what has come is kept, and it can go on.",
             ),
         ),
-        "unpacking": change(
+        "making": change(
             new,
-            doing=PackActivity(verb="install", stage="fill", percent=83, have=310_000_000, total=1_100_000_000),
+            doing=PackActivity(verb="install", stage="make", percent=83),
         ),
     }
     return (
@@ -109,7 +97,7 @@ def later() -> dict[str, EnginePack]:
     """When there was one."""
     change = msgspec.structs.replace
     whole = EnginePack(
-        there=True, named=True, standing=standing(change(CPU, version="0.1.0"), CUDA, packs=(USED, BEFORE))
+        there=True, named=True, standing=standing(change(CPU, version="0.1.0"), CUDA, packs=(USED,))
     )
     said = (
         "The engine is in place but doesn't load (ModuleNotFoundError: No module named 'torch'): repair it "

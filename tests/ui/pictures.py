@@ -18,7 +18,6 @@ from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Holdings, View
-from app.ui.welcome.machine import TrialStage
 from tests.ui import engine_views, views
 
 
@@ -86,7 +85,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("live-empty", "live", View(home="/tmp")),
         ("tryit-empty", "tryit", View(home="/tmp")),
         ("tryit", "tryit", View(home="/tmp")),
-        ("welcome-machine", "overview", View(home="/tmp")),
+        ("welcome-model", "overview", View(home="/tmp", models=views.holdings())),
         ("welcome-company", "overview", View(home="/tmp")),
     ]
     made += [
@@ -115,13 +114,11 @@ def prepare(scene: str, window: MainWindow) -> None:
     elif scene.startswith("engine-first"):
         assert isinstance(page, Overview)
         page._welcome._show(page._welcome._what)
-        page._welcome._with_engine(page._welcome._to_machine)
+        page._welcome._with_engine(page._welcome._to_model)
     elif scene.startswith("welcome"):
         assert isinstance(page, Overview)
         welcome = page._welcome
-        welcome.trial.findings, welcome.trial.stage = views.FINDINGS, TrialStage.DONE
-        welcome.trial.changed.emit()
-        steps = {"welcome": welcome._what, "welcome-machine": welcome._machine}
+        steps = {"welcome": welcome._what, "welcome-model": welcome._model}
         welcome._show(steps.get(scene, welcome._company))
 
 

@@ -28,9 +28,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.common.drawing import HIGH, WIDE
 from app.node.record.records import Probe, Round
-from app.node.record.snapshot import FamilyView, LevelReached
+from app.node.record.snapshot import FamilyView
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -39,8 +38,8 @@ from app.swarm.wire.limits import LoggedMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
-from app.ui.overview.note import plateau_text
 from app.ui.overview.page import Overview
+from app.ui.overview.what_next import plateau_text
 from app.ui.pages.history import HistoryPage
 from app.ui.pages.manual import about
 from app.ui.privacy.group_list import weight_sentence
@@ -49,7 +48,7 @@ from app.ui.privacy.page import Privacy
 from app.ui.settings.editors import HoursEditor
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.window import MainWindow, pages
-from app.ui.skills.page import Skills, since
+from app.ui.skills.page import Skills
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -325,21 +324,19 @@ def test_hours_are_any_time_never_or_from_to(
     page = SettingsPage(light, actions)
     qtbot.addWidget(page)
     page.show()
-    editor = next(line for line in page.findChildren(SettingRow) if line.key == "weekday_hours").findChild(
-        HoursEditor
-    )
+    editor = next(line for line in page.findChildren(SettingRow) if line.key == "hours").findChild(HoursEditor)
     start, end = editor.start, editor.end
     assert start.currentText() == "Any time" and end.isHidden()
     start.setCurrentIndex(start.findText("22:00"))
-    assert asked == [("weekday_hours", "22:00-06:00")] and end.currentText() == "06:00" and not end.isHidden()
+    assert asked == [("hours", "22:00-06:00")] and end.currentText() == "06:00" and not end.isHidden()
     end.setCurrentIndex(end.findText("24:00"))
-    assert asked[-1] == ("weekday_hours", "22:00-24:00")
+    assert asked[-1] == ("hours", "22:00-24:00")
     end.setCurrentIndex(end.findText("22:00"))
-    assert asked[-1] == ("weekday_hours", "22:00-06:00"), "no hours at all are chosen as never"
+    assert asked[-1] == ("hours", "22:00-06:00"), "no hours at all are chosen as never"
     qtbot.keyClicks(start, "Never")
-    assert asked[-1] == ("weekday_hours", "never") and end.isHidden()
+    assert asked[-1] == ("hours", "never") and end.isHidden()
     count = len(asked)
-    page.show_view(views.learning(rules={**views.DEFAULTS, "weekday_hours": "17:45-00:00"}))
+    page.show_view(views.learning(rules={**views.DEFAULTS, "hours": "17:45-00:00"}))
     assert (start.currentText(), end.currentText()) == ("17:45", "00:00") and len(asked) == count
 
 
@@ -484,7 +481,6 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
         "rounds": 160,
         "probes": 17,
         "events": 2,
-        "diary": len(page._view.milestones),
     }
     page.show_view(View())
     assert page.exported("csv") == "at,round,kind,sentence\n"
@@ -737,33 +733,18 @@ def titles_on(page: Skills) -> set[str]:
     return {tile.accessibleName().split(",")[0] for tile in page.findChildren(Tile) if tile.isVisible()}
 
 
-def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
-    family = FamilyView(
-        name="gcd", title="GCD", level=1, levels=4, milestones=(LevelReached(level=2, at=views.NOW),)
-    )
-    assert since(family).startswith("Level 2 now, reached 3 on ")
-
-
-def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
+def test_saving_the_curve_says_so(
     qtbot: QtBot, light: Theme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     curve = Curve(light)
     qtbot.addWidget(curve)
-    curve.show()
     curve.show_view(views.learning())
-    made = curve.picture()
-    assert (made.width(), made.height()) == (2 * WIDE, 2 * HIGH)
-    top = made.toImage()
-    written = {top.pixel(x, y) for x in range(0, 1900, 3) for y in range(40, 170, 3)}
-    assert len(written) > 20, "mark, title and facts stand above the curve"
-    drawn = {top.pixelColor(x, y).name() for x in range(200, 1800, 7) for y in range(240, 1050, 3)}
-    assert light.palette.own in drawn and len(drawn) > 5, "the curve, its band and the grid"
     for path, said in (
-        (tmp_path / "a.png", "Saved: a.png"),
-        (tmp_path / "no" / "b.png", "b.png couldn't be saved."),
+        (tmp_path / "a.csv", "Saved: a.csv"),
+        (tmp_path / "no" / "b.csv", "b.csv couldn't be saved."),
     ):
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
-        curve._save_png()
+        curve._save_csv()
         assert curve._saved.text() == said and path.exists() is said.startswith("Saved")
 
 

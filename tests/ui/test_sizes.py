@@ -70,7 +70,7 @@ def test_why_it_waits_is_whole_in_the_smallest_window(spoken: MainWindow, scene:
 
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "{}x{}".format(*size))
-@pytest.mark.parametrize("scene", ["welcome", "welcome-machine", "welcome-company"])
+@pytest.mark.parametrize("scene", ["welcome", "welcome-model", "welcome-company"])
 def test_the_first_steps_need_no_scrolling_on_a_small_screen(
     spoken: MainWindow, scene: str, size: tuple[int, int]
 ) -> None:
@@ -85,7 +85,7 @@ def test_the_first_steps_need_no_scrolling_on_a_small_screen(
 def test_a_focused_step_is_scrolled_to(spoken: MainWindow) -> None:
     """The smallest window shows only a part of a step; the button that the keyboard is on is in it."""
     spoken.resize(*MIN)
-    _show(spoken, "welcome-machine", *SCENES["welcome-machine"])
+    _show(spoken, "welcome-model", *SCENES["welcome-model"])
     page = spoken._pages["overview"]
     assert isinstance(page, Overview)
     page._welcome._show(page._welcome._company)
@@ -148,8 +148,7 @@ def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(
     welcome._show(welcome._what)
     QApplication.processEvents()
     qtbot.keyClick(welcome._what._on, Qt.Key.Key_Return)
-    assert welcome._machine.isVisible() and not welcome._what.isVisible()
-    welcome.trial.stop(wait=True)
+    assert welcome._model.isVisible() and not welcome._what.isVisible()
     welcome._show(welcome._company)
     for one in welcome.findChildren(QPushButton):
         one.clicked.connect(lambda _=False, one=one: pressed.append(one.text()))

@@ -20,7 +20,7 @@ from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
-from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
+from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
 from app.swarm.identity.identity import node_name
@@ -28,8 +28,6 @@ from app.swarm.wire.limits import LoggedMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.reducer import Fold
 from app.ui.view.view import Fetch, Holdings, NodeStatus, Persona, Problem, ServedDoor, Step, View
-from app.ui.welcome.machine import TrialReport
-from app.ui.welcome.machine import TriedEngine as Measured
 from engines.contract import EngineInfo
 
 NOW = time.time()
@@ -256,7 +254,7 @@ def ruling(reason: Reason, **values: str) -> Ruling:
         values=values,
         dial="balanced",
         effort=EFFORTS[Dial.BALANCED],
-        energy=Energy(watts=14.0, month_kwh=1.8),
+        watts=14.0,
     )
 
 
@@ -333,8 +331,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 )
                 if "135M" in entry.id
                 else None,
-                round_s=(9.4, 9.4) if "135M" in entry.id else (20.0, 80.0),
-                look_s=None if "135M" in entry.id else (120.0, 1200.0),
+                round_s=9.4 if "135M" in entry.id else 40.0,
             )
         )
     orphan = Training(folder="/home/ada/.local/share/shoal/models/x-2", bytes=31_000_000, rounds=44)
@@ -480,14 +477,6 @@ def recorded(home: Path) -> View:
     fold.recall(history.read(history.newest(home)))
     fold.tick(NOW)
     return fold.view
-
-
-FINDINGS = TrialReport(
-    engine="torch",
-    reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
-    rounds_per_hour=1218.0,
-    engines=[Measured(name="torch", device="CPU", dtype="float32")],
-)
 
 
 def conversation(page: TryIt) -> None:

@@ -20,8 +20,6 @@ OFFER = UpdateOffer(
         "de": ["Lernt schneller.", "Modelle mit bis zu 3 Milliarden Parametern passen in 16 GB Speicher."],
     },
     page="https://example.org/shoal",
-    file="shoal_0.2.0_amd64.deb",
-    size=50_000_000,
 )
 _REQUEST = """GET /shoal/shoal-release.json.sig HTTP/1.1
 Host: example.org
@@ -32,54 +30,23 @@ Accept-Encoding: identity"""
 
 def scenes() -> dict[str, UpdateView]:
     base = UpdateView(
-        version="0.1.0", stage=UpdateStage.IDLE, form="deb", host="example.org", request=_REQUEST, wanted=True
+        version="0.1.0", stage=UpdateStage.IDLE, host="example.org", request=_REQUEST, wanted=True
     )
 
     def made(**fields: object) -> UpdateView:
         return msgspec.structs.replace(base, **fields)
 
     there = {"offer": OFFER, "answered": time.time() - 3 * 3600 - 60}
-    command = "sudo apt install /home/ada/.local/share/shoal/updates/shoal_0.2.0_amd64.deb"
     return {
         "checkout": UpdateView(version="0.1.0"),
         "never": made(wanted=False),
         "newest": made(answered=there["answered"], wanted=False),
         "asking": made(stage=UpdateStage.ASKING),
         "there": made(**there),
-        "fetching": made(**there, stage=UpdateStage.FETCHING, have=12_000_000, per_second=2_500_000.0),
-        "waiting": made(
-            **there,
-            stage=UpdateStage.FETCHING,
-            have=12_000_000,
-            note="The connection to example.org broke off; what has come is kept, and it can go on.",
-        ),
         "cut": made(
             **there,
             sentence="example.org can't be reached: check the network connection, "
             "then try again. Nothing is lost.",
-        ),
-        "downloaded": made(**there, fetched=True),
-        "installing": made(
-            **there,
-            fetched=True,
-            stage=UpdateStage.INSTALLING,
-            note="The system asks for your password, then installs it.",
-        ),
-        "by hand": made(
-            **there,
-            fetched=True,
-            said="This system doesn't let Shoal ask for its owner's password: install it with the line below.",
-            command=command,
-        ),
-        "not for this": made(
-            answered=there["answered"],
-            offer=msgspec.structs.replace(
-                OFFER,
-                file="",
-                size=0,
-                obstacle="Version 0.2.0 isn't made for this kind of installation: download it from "
-                "https://example.org/shoal.",
-            ),
         ),
     }
 

@@ -74,8 +74,8 @@ def furnish(home: Path, host: Host) -> None:
     program = home / "Downloads" / "Shoal"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
-    feed = ["--feed", f"{host.url}/{LIST}", "--key", PUBLIC, "--program", str(program)]
-    done = shoal("update", "--fetch", *feed)
+    feed = ["--feed", f"{host.url}/{LIST}", "--key", PUBLIC]
+    done = shoal("update", *feed)
     assert done.returncode == 0, done.stderr
     LinuxAutostart().turn_on([str(program), "window", "--background"])
     DesktopEntry(register=True).update_program([str(program)])

@@ -1,4 +1,4 @@
-"Updates in the window: real ./shoal update processes against a real host, and every state of the\npages."
+"""Checks for updates by the window: real ./shoal update processes against a real host."""
 
 from __future__ import annotations
 
@@ -22,36 +22,22 @@ from app.ui.install.update_control import UpdateControl
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.packs.wheels import Host
-from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
-from tests.updates.scenes import OFFER
+from tests.updates.releases import LIST, PUBLIC, release, trust
 
 PATIENCE_MS = 240_000
-NEW = b"#!/bin/sh\necho new\n" + bytes(200_000)
-if sys.platform == "win32":
-    pytest.skip("a shell script stands in for a one-file Shoal", allow_module_level=True)
 
 
-def today(body: bytes = NEW, **changed: object) -> dict[str, bytes]:
+def today(**changed: object) -> dict[str, bytes]:
     now = datetime.now(UTC)
-    return release(body, made=now, expires=now + timedelta(days=30), **changed)
+    return release(made=now, expires=now + timedelta(days=30), **changed)
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "Shoal"
-    path.write_bytes(b"#!/bin/sh\necho old\n")
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
-def updating(host: Host, tmp_path: Path, program: Path, qtbot: QtBot) -> Iterator[UpdateControl]:
+def updating(host: Host, tmp_path: Path, qtbot: QtBot) -> Iterator[UpdateControl]:
     host.files.update(today())
     where = f"{host.url}/{LIST}"
     home = tmp_path / "home"
-    made = UpdateControl(
-        home, Choices(home), ["--feed", where, "--key", PUBLIC, "--program", str(program)], trust(where)
-    )
+    made = UpdateControl(home, Choices(home), ["--feed", where, "--key", PUBLIC], trust(where))
     yield made
     made.close()
 
@@ -61,46 +47,21 @@ def idle(qtbot: QtBot, one: UpdateControl) -> UpdateView:
     return one.state
 
 
-def test_looked_for_fetched_and_installed(
-    updating: UpdateControl, host: Host, program: Path, qtbot: QtBot
+def test_a_check_is_remembered_until_the_new_version_runs(
+    updating: UpdateControl, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[object] = []
-    updating.resting.connect(lambda: heard.append("rest"))
-    updating.awake.connect(lambda: heard.append("awake"))
-    updating.handed.connect(heard.append)
-    seen: list[UpdateView] = []
-    updating.changed.connect(seen.append)
+    old = updating._home / asking.FOLDER / "shoal_0.2.0_amd64.deb"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"downloaded by an earlier Shoal")
     updating.check()
     found = idle(qtbot, updating)
-    assert found.offer is not None and found.offer.version == "0.2.0" and not found.fetched and found.answered
-    host.cut[FILES["elf"]] = [70_000]
-    updating.fetch()
-    found = idle(qtbot, updating)
-    assert found.fetched and not found.sentence and not heard
-    assert any(one.stage is UpdateStage.FETCHING and "broke off" in one.note for one in seen)
-    updating.install()
-    found = idle(qtbot, updating)
-    assert heard == ["rest", "restart"] and found.said.startswith("It is installed")
-    assert program.read_bytes() == NEW and b"old" in program.with_name("Shoal.previous").read_bytes()
-
-
-@pytest.mark.long
-def test_what_was_changed_on_the_disk_is_not_installed(
-    updating: UpdateControl, program: Path, qtbot: QtBot
-) -> None:
-    heard: list[object] = []
-    updating.resting.connect(lambda: heard.append("rest"))
-    updating.awake.connect(lambda: heard.append("awake"))
-    updating.fetch()
-    assert idle(qtbot, updating).fetched
-    (updating.folder() / FILES["elf"]).write_bytes(NEW[:-1] + b"?")
-    updating.install()
-    found = idle(qtbot, updating)
-    assert heard == ["rest", "awake"] and "or is damaged" in found.sentence
-    assert b"old" in program.read_bytes(), "what was changed on the disk is not installed"
-    heard.clear()
-    updating.fetch()
-    assert idle(qtbot, updating).fetched and not heard
+    assert found.offer is not None and found.offer.version == "0.2.0" and found.answered and not found.sentence
+    assert not old.exists()
+    later = UpdateControl(updating._home, updating._choices, [], trust("https://example.org/x"))
+    assert later.state.offer == found.offer
+    monkeypatch.setattr(installed, "version", lambda: "0.2.0")
+    later = UpdateControl(updating._home, updating._choices, [], trust("https://example.org/x"))
+    assert later.state.offer is None
 
 
 def test_it_asks_by_itself_only_if_it_may(updating: UpdateControl, host: Host, qtbot: QtBot) -> None:
@@ -158,45 +119,6 @@ def test_a_window_alone_asks_nobody(
     qtbot.waitUntil(lambda: bool(host.asked), timeout=PATIENCE_MS)
 
 
-@pytest.mark.long
-def test_a_download_is_cancelled_and_continued_by_the_next_window(
-    updating: UpdateControl, host: Host, qtbot: QtBot
-) -> None:
-    host.files.update(today(NEW + bytes(3_000_000), serial=9))
-    host.slow_s = 0.02
-    updating.check()
-    idle(qtbot, updating)
-    updating.fetch()
-    qtbot.waitUntil(lambda: updating.state.have > 100_000, timeout=PATIENCE_MS)
-    updating.cancel()
-    assert updating.state.stage is UpdateStage.IDLE and updating.state.offer is not None
-    qtbot.waitUntil(lambda: any(updating.folder().glob("*.part")), timeout=PATIENCE_MS)
-    host.slow_s, before = 0.0, len(host.asked)
-    later = UpdateControl(updating._home, updating._choices, updating._options, trust(f"{host.url}/{LIST}"))
-    assert later.state.offer is not None and not later.state.fetched, "it is remembered"
-    later.fetch()
-    assert idle(qtbot, later).fetched
-    asked = [wanted for name, wanted in host.asked[before:] if name == FILES["elf"]]
-    assert asked and asked[0].startswith("bytes=")
-    later.close()
-
-
-def test_what_was_fetched_goes_once_it_is_installed(
-    updating: UpdateControl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home, folder = updating._home, updating.folder()
-    asking.write_known(home, asking.Known(serial=5, offer=OFFER))
-    folder.mkdir()
-    for name in (OFFER.file, "feed.json"):
-        (folder / name).write_bytes(b"x")
-    UpdateControl(home, updating._choices, [], trust("https://example.org/x")).open()
-    assert (folder / OFFER.file).exists()
-    monkeypatch.setattr(installed, "version", lambda: OFFER.version)
-    later = UpdateControl(home, updating._choices, [], trust("https://example.org/x"))
-    later.open()
-    assert later.state.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
-
-
 def test_a_checkout_only_says_so(tmp_path: Path) -> None:
     one = UpdateControl(tmp_path, Choices(tmp_path))
     one.open()
@@ -210,31 +132,12 @@ def test_odd_lines_of_the_process_change_nothing(updating: UpdateControl) -> Non
     assert updating.state.offer is None
 
 
-def test_the_command_speaks_lines(updating: UpdateControl, host: Host, tmp_path: Path) -> None:
-    """`./shoal update --json` as others may call it."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "app.cli",
-            "update",
-            "--json",
-            "--fetch",
-            "--home",
-            str(tmp_path / "h"),
-            *updating._options,
-        ],
-        capture_output=True,
-        timeout=PATIENCE_MS / 1000,
-    )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+def test_the_command_says_it_in_lines_and_in_words(updating: UpdateControl, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app.cli", "update", "--home", str(tmp_path / "h"), *updating._options]
+    done = subprocess.run([*command, "--json"], capture_output=True, timeout=PATIENCE_MS / 1000)
+    (line,) = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and not done.stderr
-    assert [line["event"] for line in lines if line["event"] != "progress"] == ["checked", "ready"]
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "update", "--home", str(tmp_path / "h"), *updating._options],
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE_MS / 1000,
-    )
-    said = done.stderr.decode()
-    assert done.returncode == 1 and "No one can answer here: add --yes." in said and "Learns faster." in said
+    assert line["event"] == "checked" and line["version"] == installed.version()
+    assert line["offer"]["version"] == "0.2.0" and line["offer"]["page"] == "https://example.org/shoal"
+    said = subprocess.check_output(command, timeout=PATIENCE_MS / 1000).decode()
+    assert "Learns faster." in said and "https://example.org/shoal" in said

@@ -12,54 +12,45 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
-from app.bench import BenchError
-from app.bench.engine.apart import ApartTask, CandidateFigures, Clock
+from app.bench.engine.apart import ApartTask, Clock
 from app.bench.engine.shapes import RANK
+from app.bench.harness import BenchError, Figures
 from engines.contract import Batch, Completion, Engine, EngineError, Row
 from engines.opening import open_engine, why_unavailable
 
 
 def main(arguments: list[str]) -> int:
     task = msgspec.json.decode(arguments[0], type=ApartTask)
-    from engines.contract import EngineError
+    from app.bench.engine import peers
     from engines.opening import instructions
 
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            measured = measuring_function(task)(task)
-    except (BenchError, EngineError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    measured = msgspec.structs.replace(measured, peak_mb=peak_mb(task.device), instructions=instructions())
-    print(msgspec.json.encode(measured).decode())
-    return 0
-
-
-def measuring_function(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
-    """The function that measures a task's candidate, by the task's part and the first word of the name."""
-    from app.bench.engine import peers
-
-    kind = task.candidate.split()[0]
-    functions: dict[tuple[str, str], Callable[[ApartTask], CandidateFigures]] = {
+    measure = {
         ("sampler", "torch"): sampling,
         ("sampler", "llamacpp"): sampling,
         ("sampler", "transformers"): peers.sampling,
         ("sampler", "llama.cpp"): peers.sampling_with_llamacpp,
         ("learner", "torch"): learning,
-        ("learner", "naive"): peers.learning,
         ("learner", "trl"): peers.learning_with_trl,
         ("round", "torch"): round_,
         ("round", "llamacpp"): round_,
         ("round", "trl"): peers.round_,
-    }
-    return functions[task.part, kind]
+    }[task.part, task.candidate.split()[0]]
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            measured = measure(task)
+    except (BenchError, EngineError, ImportError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    measured |= {"peak_mb": peak_mb(task.device), "instructions": instructions()}
+    print(msgspec.json.encode(measured).decode())
+    return 0
 
 
 def peak_mb(device: str = "cpu") -> float:
@@ -99,44 +90,30 @@ def opened(task: ApartTask) -> tuple[Engine, float]:
     return engine, time.perf_counter() - start
 
 
-def sampling(task: ApartTask) -> CandidateFigures:
+def sampling(task: ApartTask) -> Figures:
     engine, loading = opened(task)
     engine.sample([task.messages], task.rows, 2, 1)
     clock = Clock()
     groups = engine.sample([task.messages], task.rows, task.new, 2)
-    return CandidateFigures(
-        seconds=clock.wall(),
-        cpu_s=clock.cpu(),
-        tokens=_tokens(groups[0]),
-        load_s=loading,
-        note=engine.info.dtype,
-    )
+    return clock.figures(_tokens(groups[0]), load_s=loading, note=engine.info.dtype)
 
 
-def learning(task: ApartTask) -> CandidateFigures:
-    """Measures one step on random completions. "checkpointing" and "kept" force what the engine otherwise
-    chooses."""
+def learning(task: ApartTask) -> Figures:
+    """Measures one step on random completions. "checkpointing" forces what the engine otherwise chooses."""
     engine, loading = opened(task)
     limits = engine._base.learner.limits  # type: ignore[attr-defined]  # no owner ever sets this
     if "checkpointing" in task.candidate:
         limits.checkpointing = True
-    if "kept" in task.candidate:
-        limits.tokens, limits.checkpointing = 10**6, False
     drawn = random.Random(3)
     rows = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
     engine.step(_batch(task, [row[:4] for row in rows[:2]]))
     clock = Clock()
     stats = engine.step(_batch(task, rows))
-    return CandidateFigures(
-        seconds=clock.wall(),
-        cpu_s=clock.cpu(),
-        tokens=stats.tokens,
-        load_s=loading,
-        note=f"{stats.micro_batches} micro-batches{', layers computed twice' if limits.checkpointing else ''}",
-    )
+    note = f"{stats.micro_batches} micro-batches{', layers computed twice' if limits.checkpointing else ''}"
+    return clock.figures(stats.tokens, load_s=loading, note=note)
 
 
-def round_(task: ApartTask) -> CandidateFigures:
+def round_(task: ApartTask) -> Figures:
     """Samples a group and makes one step on it. Then measures what a changed adapter costs the sampler: the
     seconds for one token right after the step, minus those for another one later."""
     engine, loading = opened(task)
@@ -147,17 +124,10 @@ def round_(task: ApartTask) -> CandidateFigures:
     sampled = clock.wall()
     mu = [completion.logprobs_T for completion in group] if engine.info.sampler else None
     engine.step(_batch(task, [completion.tokens_T for completion in group], mu))
-    end, cpu = clock.wall(), clock.cpu()
+    found = clock.figures(_tokens(group), load_s=loading, note=engine.info.sampler or engine.info.dtype)
     once = _seconds(engine, task)
     swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
-    return CandidateFigures(
-        seconds=end,
-        cpu_s=cpu,
-        tokens=_tokens(group),
-        load_s=loading,
-        parts={"sample_s": sampled, "step_s": end - sampled, "swap_s": swap},
-        note=engine.info.sampler or engine.info.dtype,
-    )
+    return found | {"sample_s": sampled, "step_s": found["seconds"] - sampled, "swap_s": swap}
 
 
 def _seconds(engine: Engine, task: ApartTask) -> float:

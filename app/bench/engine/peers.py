@@ -1,6 +1,5 @@
-"""Baselines as people write them by hand today: transformers' `generate`, a plain LoRA step with peft, and
-TRL's GRPOTrainer; and llama.cpp's own limit, a bare loop of batched greedy decoding without adapter and
-tokenizer."""
+"""Baselines as people write them by hand today: transformers' `generate` and TRL's GRPOTrainer; and llama.cpp's
+own limit, a bare loop of batched greedy decoding without adapter and tokenizer."""
 
 from __future__ import annotations
 
@@ -15,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.bench import BenchError
-from app.bench.engine.apart import INSTALL, ApartTask, CandidateFigures, Clock
+from app.bench.engine.apart import INSTALL, ApartTask, Clock
 from app.bench.engine.shapes import RANK
+from app.bench.harness import BenchError, Figures
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 RATE = 1e-5
@@ -40,7 +39,7 @@ def number_format(task: ApartTask) -> torch.dtype:
     return torch.bfloat16 if "bf16" in task.candidate.split() else torch.float32
 
 
-def sampling(task: ApartTask) -> CandidateFigures:
+def sampling(task: ApartTask) -> Figures:
     """Measures `generate` with the adapter merged into the weights, the fastest that transformers samples."""
     from peft import PeftModel
 
@@ -66,41 +65,8 @@ def sampling(task: ApartTask) -> CandidateFigures:
     generate(2)
     clock = Clock()
     out = generate(task.new)
-    seconds, cpu = clock.wall(), clock.cpu()
-    tokens = int((out[:, prompt.shape[1] :] != 0).sum())
-    return CandidateFigures(
-        seconds=seconds, cpu_s=cpu, tokens=tokens, load_s=loading, note="adapter merged before"
-    )
-
-
-def learning(task: ApartTask) -> CandidateFigures:
-    """Measures a plain step: all logits at once, log-softmax, torch's AdamW."""
-    from peft import LoraConfig, get_peft_model
-
-    start = time.perf_counter()
-    config = LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=PROJECTIONS, task_type="CAUSAL_LM")
-    model: Any = get_peft_model(loaded(task), config)
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=RATE)
-    loading = time.perf_counter() - start
-    drawn = random.Random(3)
-    completions = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
-
-    def step(rows: list[list[int]]) -> None:
-        tokens = torch.tensor([task.prompt_T + row for row in rows], device=task.device)
-        logps = model(input_ids=tokens).logits.float().log_softmax(-1)[:, len(task.prompt_T) - 1 : -1]
-        chosen = logps.gather(-1, tokens[:, len(task.prompt_T) :, None])[..., 0]
-        signs = torch.tensor([1.0 if index % 2 else -1.0 for index in range(len(rows))], device=task.device)
-        (-(signs[:, None] * chosen).sum() / chosen.numel()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-
-    step([row[:4] for row in completions[:2]])
-    clock = Clock()
-    step(completions)
-    return CandidateFigures(
-        seconds=clock.wall(), cpu_s=clock.cpu(), tokens=task.rows * task.new, load_s=loading
-    )
+    found = clock.figures(0, load_s=loading, note="adapter merged before")
+    return found | {"tokens": int((out[:, prompt.shape[1] :] != 0).sum())}
 
 
 # TRL's GRPOTrainer as a candidate, with the same model, prompt, lengths and LoRA as ours.
@@ -114,16 +80,16 @@ WARM_UP_TOKENS = 2
 """Tokens of the completions in the warm-up step."""
 
 
-def learning_with_trl(task: ApartTask) -> CandidateFigures:
+def learning_with_trl(task: ApartTask) -> Figures:
     """Measures the update alone: completions are random, so generating takes no time."""
     return _trained(task, made_up=True)
 
 
-def round_(task: ApartTask) -> CandidateFigures:
+def round_(task: ApartTask) -> Figures:
     return _trained(task, made_up=False)
 
 
-def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
+def _trained(task: ApartTask, made_up: bool) -> Figures:
     try:
         from datasets import Dataset
         from peft import LoraConfig
@@ -134,8 +100,9 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
 
     drawn = random.Random(3)
     start = time.perf_counter()
-    seconds: dict[str, float] = {}
+    found: Figures = {}
     begun: list[Clock] = []
+    generated: list[int] = []
 
     class Trainer(GRPOTrainer):  # type: ignore[misc, unused-ignore]
         """Measures its time for generating; may use random completions instead."""
@@ -147,8 +114,8 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
                 rows = [[drawn.randrange(2, task.vocabulary) for _ in range(length)] for _ in prompt_ids]
                 return rows, None
             out = super()._generate_single_turn(prompt_ids, *rest, **more)
-            seconds["sample_s"] = time.perf_counter() - before
-            seconds["tokens"] = sum(map(len, out[0]))
+            found["sample_s"] = time.perf_counter() - before
+            generated.append(sum(map(len, out[0])))
             return out
 
     class Steps(TrainerCallback):  # type: ignore[misc, unused-ignore]
@@ -159,7 +126,7 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
             begun.append(Clock())
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            seconds["all"], seconds["cpu"] = begun[-1].wall(), begun[-1].cpu()
+            found.update(begun[-1].figures(task.rows * task.new))
 
     def reward(completions: Any, **_: Any) -> list[float | None]:
         return [float(index % 2) for index in range(len(completions))]
@@ -196,26 +163,17 @@ def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
         )
         loading = time.perf_counter() - start
         trainer.train()
-    total = seconds["all"]
-    if made_up:
-        return CandidateFigures(
-            seconds=total, cpu_s=seconds["cpu"], tokens=task.rows * task.new, load_s=loading
-        )
-    sample = seconds["sample_s"]
-    return CandidateFigures(
-        seconds=total,
-        cpu_s=seconds["cpu"],
-        tokens=int(seconds["tokens"]),
-        load_s=loading,
-        parts={"sample_s": sample, "step_s": total - sample},
-    )
+    found["load_s"] = loading
+    if not made_up:
+        found |= {"tokens": generated[-1], "step_s": found["seconds"] - found["sample_s"]}
+    return found
 
 
 CELL_TOKENS = 256
 """The context length per sequence is a multiple of this."""
 
 
-def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:
+def sampling_with_llamacpp(task: ApartTask) -> Figures:
     from engines.models.gguf import gguf
     from engines.opening import why_unavailable
 
@@ -276,10 +234,4 @@ def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:
     generate(3)
     clock = Clock()
     generate(task.new)
-    return CandidateFigures(
-        seconds=clock.wall(),
-        cpu_s=clock.cpu(),
-        tokens=rows * task.new,
-        load_s=loading,
-        note="greedy, no adapter",
-    )
+    return clock.figures(rows * task.new, load_s=loading, note="greedy, no adapter")

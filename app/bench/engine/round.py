@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from app.bench import Tell
 from app.bench.engine import apart
-from app.bench.engine.apart import CandidateFigures, ratio
+from app.bench.engine.apart import ratio
+from app.bench.harness import Figures, Tell
 
 SUMMARY = "a whole round of sampling and learning, beside TRL's GRPOTrainer"
 BUDGET = {"speedup_vs_trl": 2.0, "peak_memory_ratio_vs_trl": 0.5, "swap_share": 0.05}
@@ -38,9 +38,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "speedup_vs_trl": headline.get("speedup"),
         "peak_memory_ratio_vs_trl": headline.get("peak_memory_ratio"),
         "swap_share": {
-            name: round(one.parts["swap_s"] / one.seconds, 4)
-            for name, one in found.items()
-            if "swap_s" in one.parts
+            name: round(one["swap_s"] / one["seconds"], 4) for name, one in found.items() if "swap_s" in one
         },
         "ratios": {name: ratios for name, ratios in compared.items() if ratios},
         **about,
@@ -49,11 +47,11 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     }
 
 
-def _compared(mine: CandidateFigures | None, peer: CandidateFigures | None) -> dict[str, float] | None:
+def _compared(mine: Figures | None, peer: Figures | None) -> dict[str, float] | None:
     faster = ratio(peer, mine)
     if faster is None or mine is None or peer is None:
         return None
-    return {"speedup": round(faster, 2), "peak_memory_ratio": round(mine.peak_mb / peer.peak_mb, 2)}
+    return {"speedup": round(faster, 2), "peak_memory_ratio": round(mine["peak_mb"] / peer["peak_mb"], 2)}
 
 
 def table(figures: Mapping[str, Any]) -> list[str]:

@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from app.bench import Tell
 from app.bench.engine import apart
-from app.bench.engine.apart import CandidateFigures, ratio
+from app.bench.engine.apart import ratio
+from app.bench.harness import Figures, Tell
 
 SUMMARY = "sampling, beside transformers' generate and llama.cpp's own batched limit"
 BUDGET = {"speedup_vs_transformers": 1.5, "share_of_llamacpp_limit": 0.85}
@@ -52,11 +52,11 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     return {**ratios(found), **about, "candidates": apart.figures(found), "budget": BUDGET}
 
 
-def ratios(found: Mapping[str, CandidateFigures]) -> dict[str, Any]:
+def ratios(found: Mapping[str, Figures]) -> dict[str, Any]:
     """The headline figures: our fastest engine's speed, the lower of the two classes' speed-ups, and the share
     of llama.cpp's limit for the first file type measured."""
     ours = {name: one for name, one in found.items() if name.split()[0] in ("torch", "llamacpp")}
-    there = {name: one.tokens / one.seconds for name, one in ours.items() if not one.missing}
+    there = {name: one["tokens"] / one["seconds"] for name, one in ours.items() if "missing" not in one}
     fastest = max(there, key=lambda name: there[name], default=None)
     faster = {
         kind: round(value, 2)

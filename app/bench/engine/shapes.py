@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.bench import BenchError
+from app.bench.harness import BenchError
 from app.common.home import home
 
 SHAPES: dict[str, dict[str, int]] = {
@@ -26,7 +25,6 @@ SHAPES: dict[str, dict[str, int]] = {
 """Model sizes; "0.5b" is Qwen2.5-0.5B's."""
 
 RANK = 16
-DEVIATION = 0.02
 RATE = 1e-3
 """Learning rate of the single step that makes the adapter differ from the base, so that leaving it out would
 show."""
@@ -35,67 +33,29 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 _WORDS = "What is 17 + 25 * 3 - 4? "
 
 
-def config(shape: dict[str, int]) -> dict[str, Any]:
-    """The content of config.json as transformers 5 writes it."""
-    return {
-        "architectures": ["Qwen2ForCausalLM"],
-        "model_type": "qwen2",
-        "dtype": "bfloat16",
-        "hidden_act": "silu",
-        "hidden_size": shape["hidden"],
-        "num_hidden_layers": shape["layers"],
-        "num_attention_heads": shape["heads"],
-        "num_key_value_heads": shape["kv"],
-        "intermediate_size": shape["inner"],
-        "vocab_size": shape["vocabulary"],
-        "max_position_embeddings": 2048,
-        "rms_norm_eps": 1e-6,
-        "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"},
-        "rope_theta": 1e6,
-        "tie_word_embeddings": True,
-        "use_sliding_window": False,
-        "attention_dropout": 0.0,
-        "bos_token_id": None,
-        "eos_token_id": 1,
-        "pad_token_id": 0,
-    }
-
-
-def tensor_shapes(shape: dict[str, int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    hidden, inner = shape["hidden"], shape["inner"]
-    keys = hidden // shape["heads"] * shape["kv"]
-    yield "model.embed_tokens.weight", (shape["vocabulary"], hidden)
-    yield "model.norm.weight", (hidden,)
-    for layer in range(shape["layers"]):
-        base = f"model.layers.{layer}"
-        yield f"{base}.input_layernorm.weight", (hidden,)
-        yield f"{base}.post_attention_layernorm.weight", (hidden,)
-        for name, width in (("q", hidden), ("k", keys), ("v", keys)):
-            yield f"{base}.self_attn.{name}_proj.weight", (width, hidden)
-            yield f"{base}.self_attn.{name}_proj.bias", (width,)
-        yield f"{base}.self_attn.o_proj.weight", (hidden, hidden)
-        yield f"{base}.mlp.gate_proj.weight", (inner, hidden)
-        yield f"{base}.mlp.up_proj.weight", (inner, hidden)
-        yield f"{base}.mlp.down_proj.weight", (hidden, inner)
-
-
 def write(name: str, folder: Path) -> None:
     """Writes a model folder of this shape, with the same weights every time."""
     import torch
-    from safetensors.torch import save_file
+    from transformers import Qwen2Config, Qwen2ForCausalLM
 
     from app.models.shelf import locate
 
-    generator = torch.Generator().manual_seed(0)
-    tensors = {}
-    for tensor, size in tensor_shapes(SHAPES[name]):
-        if "norm" in tensor:
-            tensors[tensor] = torch.ones(size, dtype=torch.bfloat16)
-        else:
-            tensors[tensor] = torch.empty(size, dtype=torch.bfloat16).normal_(0, DEVIATION, generator=generator)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, str(folder / "model.safetensors"), {"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(config(SHAPES[name])))
+    shape = SHAPES[name]
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        hidden_size=shape["hidden"],
+        num_hidden_layers=shape["layers"],
+        num_attention_heads=shape["heads"],
+        num_key_value_heads=shape["kv"],
+        intermediate_size=shape["inner"],
+        vocab_size=shape["vocabulary"],
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    Qwen2ForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder)
     for file in _TOKENIZER:
         shutil.copyfile(locate("starter") / file, folder / file)
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from random import Random
 from urllib.parse import urlsplit
 
-from app.bench import BenchError
+from app.bench.harness import BenchError
 from app.common import signing
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.bench import BenchError
+from app.bench.harness import BenchError
 from app.bench.relay.joining import masked
 from app.common.files import replace
 

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
-import platform
 import resource
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-from app.bench import BenchError, Tell, warn_if_busy
+from app.bench.harness import BenchError, Figures, Tell, in_turns, machine, warn_if_busy
 from app.bench.relay.joining import FAMILIES, SWARM, BlockingConnection, join, publish_frames
 from app.bench.relay.loading import LoadResult, compile_generator, percentile_ms, run_load
 from app.bench.relay.served import StartedServer
@@ -34,7 +31,6 @@ from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import decode_envelope, to_frame
 from app.swarm.wire.limits import OLDEST_S
 from app.swarm.wire.protocol import AskStats, Sample, SampleReply
-from engines.facts import cpu_name
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"own_cpu_us_per_round": 100.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
@@ -52,47 +48,25 @@ sample."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--connections",
-        type=bounded_integer(2, 60_000),
-        default=5_000,
-        help="of the open load (default: %(default)s)",
-    )
-    add(
-        "--rate",
-        type=bounded_integer(1, 100_000),
-        default=500,
-        help="rounds/s of the open load (default: %(default)s)",
-    )
-    add("--seconds", type=bounded_integer(1, 600), default=10, help="of one open load (default: %(default)s)")
-    add(
-        "--rounds",
-        type=bounded_integer(1, 10**6),
-        default=6_000,
-        help="of one saturated load (default: %(default)s)",
-    )
-    add("--busy", type=bounded_integer(2, 10_000), default=200, help="connections of it (default: %(default)s)")
-    add(
-        "--fill",
-        type=bounded_integer(0, 10**5),
-        default=10_000,
-        help="groups in the window before (default: %(default)s)",
-    )
-    add(
-        "--repeats",
-        type=bounded_integer(1, 99),
-        default=5,
-        help="of every load; medians count (default: %(default)s)",
-    )
-    add(
+    for name, most, default, what in (
+        ("--connections", 60_000, 5_000, "of the open load"),
+        ("--rate", 100_000, 500, "rounds/s of the open load"),
+        ("--seconds", 600, 10, "of one open load"),
+        ("--rounds", 10**6, 6_000, "of one saturated load"),
+        ("--busy", 10_000, 200, "connections of the saturated load"),
+        ("--fill", 10**5, 10_000, "groups in the window before"),
+        ("--repeats", 99, 5, "of every load; medians count"),
+    ):
+        kind = bounded_integer(2 if name in ("--connections", "--busy") else 1, most)
+        parser.add_argument(name, type=kind, default=default, metavar="N", help=f"{what} (default: {default})")
+    parser.add_argument(
         "--sizes",
-        type=_sizes,
+        type=lambda text: tuple(bounded_integer(2, 60_000)(part) for part in text.split(",") if part),
         default=(10, 100, 1_000, 5_000),
         metavar="N,N,..",
         help="swarms whose nodes' bytes are counted (default: 10,100,1000,5000)",
     )
-    add("--home", type=Path, metavar="DIR", help="where the compiled load generator is kept")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where the compiled load generator is kept")
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
@@ -124,7 +98,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "rate": args.rate,
         "repeats": args.repeats,
         **{name: rounded(figure) for name, figure in figures.items()},
-        "machine": machine_description(load),
+        "machine": machine(load),
         "budget": BUDGET,
     }
 
@@ -159,65 +133,60 @@ class LoadRunner:
 SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
 
 
-class Cost(NamedTuple):
-    """The cost of one load: the server's processor time, that of its child processes (both in microseconds
-    per round), and the load's results."""
-
-    cpu_us: float
-    helpers_us: float
-    load: LoadResult
-
-
-def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -> Cost:
+def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -> tuple[Figures, LoadResult]:
+    """The cost of one load: the processor time of the server and of its child processes in microseconds a
+    round, and the load's seconds; and the load itself."""
     before, helpers = server.cpu_s(), server.helpers_cpu_s()
     load = put()
-    return Cost(
-        (server.cpu_s() - before) / rounds * 1e6, (server.helpers_cpu_s() - helpers) / rounds * 1e6, load
-    )
+    return {
+        "seconds": load.counts.seconds,
+        "cpu_us": (server.cpu_s() - before) / rounds * 1e6,
+        "helpers_us": (server.helpers_cpu_s() - helpers) / rounds * 1e6,
+    }, load
 
 
 def measure_saturated_load(
     put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell
-) -> dict[str, Any]:
+) -> Figures:
     """Measures the relay, the bare websocket, and one that checks hash and signature, in turn, at full load."""
-    costs: dict[str, list[Cost]] = {kind: [] for kind in ("relay", "raw", "least")}
+    numbers = {kind: count(1) for kind in ("relay", "raw", "least")}
     with contextlib.ExitStack() as stack:
-        servers = {kind: stack.enter_context(StartedServer(kind)) for kind in costs}
+        servers = {kind: stack.enter_context(StartedServer(kind)) for kind in numbers}
         servers["relay"].give_standing(args.busy)
         wires = {
             kind: stack.enter_context(joined(server, args.busy, signed=kind == "relay"))
             for kind, server in servers.items()
         }
         put(wires["relay"], fill, items=0)
-        for repeat in range(args.repeats):
-            rounds = list(publish_frames(args.busy, args.rounds, 10**6 * (repeat + 1)))
-            for kind, server in servers.items():
-                costs[kind].append(costing(server, partial(put, wires[kind], rounds), len(rounds)))
-            now = {kind: cost[-1].cpu_us for kind, cost in costs.items()}
-            tell(
-                f"Saturated {repeat + 1}/{args.repeats}: {now['relay']:.0f} us a round, bare websocket "
-                f"{now['raw']:.0f} us, with hash and signature {now['least']:.0f} us."
-            )
-    figures: dict[str, Any] = {"cpu_us_per_round": median(cost.cpu_us for cost in costs["relay"])}
-    for kind in ("raw", "least"):
-        pairs = zip(costs["relay"], costs[kind], strict=True)
-        figures[f"{kind}_cpu_us_per_round"] = median(cost.cpu_us for cost in costs[kind])
-        figures[f"cpu_ratio_to_{kind}"] = median(ours.cpu_us / theirs.cpu_us for ours, theirs in pairs)
+
+        def measure(kind: str) -> Figures:
+            rounds = list(publish_frames(args.busy, args.rounds, 10**6 * next(numbers[kind])))
+            return costing(servers[kind], partial(put, wires[kind], rounds), len(rounds))[0]
+
+        found, _ = in_turns({kind: partial(measure, kind) for kind in numbers}, args.repeats, tell)
+    for kind, one in found.items():
+        if "missing" in one:
+            raise BenchError(f"{kind}: {one['missing']}")
+    ours, raw, least = (found[kind]["cpu_us"] for kind in numbers)
     return {
-        **figures,
-        "own_cpu_us_per_round": figures["cpu_us_per_round"] - figures["least_cpu_us_per_round"],
-        "helpers_cpu_us_per_round": median(cost.helpers_us for cost in costs["relay"]),
-        "saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["relay"]),
-        "raw_saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["raw"]),
+        "cpu_us_per_round": ours,
+        "raw_cpu_us_per_round": raw,
+        "least_cpu_us_per_round": least,
+        "cpu_ratio_to_raw": ours / raw,
+        "cpu_ratio_to_least": ours / least,
+        "own_cpu_us_per_round": ours - least,
+        "helpers_cpu_us_per_round": found["relay"]["helpers_us"],
+        "saturated_rounds_per_s": args.rounds / found["relay"]["seconds"],
+        "raw_saturated_rounds_per_s": args.rounds / found["raw"]["seconds"],
         "saturated_connections": args.busy,
     }
 
 
 def measure_open_load(
     put: LoadRunner, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
-) -> dict[str, Any]:
+) -> Figures:
     """Measures many connections: their memory, and the latency at a given rate."""
-    figures: dict[str, Any] = {}
+    figures: Figures = {}
     many = args.rate * args.seconds
     for kind in ("relay", "raw"):
         name = "" if kind == "relay" else "raw_"
@@ -226,34 +195,26 @@ def measure_open_load(
                 put(wires, fill, items=0)
             empty = server.rss()
             server.give_standing(connections)
-            cpu, started = server.cpu_s(), _now()
             with joined(server, connections, signed=kind == "relay") as wires:
-                joining_s = _now() - started
-                figures[name + "join_cpu_us"] = (server.cpu_s() - cpu) / connections * 1e6
-                figures[name + "joins_per_s"] = connections / joining_s
                 figures[name + "kb_per_idle_connection"] = (server.rss() - empty) / connections / 1024
                 costs = []
                 for repeat in range(args.repeats):
                     rounds = list(publish_frames(connections, many, 10**6 * (repeat + 100)))
                     costs.append(costing(server, partial(put, wires, rounds, rate=args.rate), many))
-                    load = costs[-1].load
-                    tell(
-                        f"{connections} connections, {args.rate} rounds/s, {repeat + 1}/{args.repeats}, "
-                        f"{kind}: sample p99 {percentile_ms(load.sample_us, 99):.1f} ms, "
-                        f"{costs[-1].cpu_us:.0f} us a round."
-                    )
+                    p99 = percentile_ms(costs[-1][1].sample_us, 99)
+                    tell(f"{connections} connections, {repeat + 1} of {args.repeats}: {kind}: p99 {p99:.1f} ms")
                 figures[name + "kb_per_connection"] = (server.rss() - empty) / connections / 1024
                 if kind == "relay":
                     figures["stats_bytes"] = _looked_at(server.url, connections + 1)
         for what in ("publish", "sample"):
             for percent in (50, 99):
                 figures[f"{name}{what}_p{percent}_ms"] = median(
-                    percentile_ms(getattr(cost.load, f"{what}_us"), percent) for cost in costs
+                    percentile_ms(getattr(load, f"{what}_us"), percent) for _, load in costs
                 )
-        figures[name + "sample_max_ms"] = max(percentile_ms(cost.load.sample_us, 100) for cost in costs)
-        figures[name + "sent_late_p99_ms"] = median(percentile_ms(cost.load.late_us, 99) for cost in costs)
-        figures[name + "cpu_us_per_round_at_rate"] = median(cost.cpu_us for cost in costs)
-        figures[name + "items_per_batch"] = median(cost.load.counts.items_per_batch for cost in costs)
+        figures[name + "sample_max_ms"] = max(percentile_ms(load.sample_us, 100) for _, load in costs)
+        figures[name + "sent_late_p99_ms"] = median(percentile_ms(load.late_us, 99) for _, load in costs)
+        figures[name + "cpu_us_per_round_at_rate"] = median(cost["cpu_us"] for cost, _ in costs)
+        figures[name + "items_per_batch"] = median(load.counts.items_per_batch for _, load in costs)
     return figures
 
 
@@ -284,47 +245,30 @@ def measure_traffic(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, te
     }
 
 
+_ROWS = {
+    "processor time, saturated (us/round)": "cpu_us_per_round",
+    "  websocket, hash and signature": "least_cpu_us_per_round",
+    "  all else": "own_cpu_us_per_round",
+    "  of its child processes": "helpers_cpu_us_per_round",
+    "rounds, saturated (1/s)": "saturated_rounds_per_s",
+    "processor time at this rate (us/round)": "cpu_us_per_round_at_rate",
+    "memory, after traffic (KB/connection)": "kb_per_connection",
+    "memory, idle (KB/connection)": "kb_per_idle_connection",
+    "sample, median (ms)": "sample_p50_ms",
+    "sample, p99 (ms)": "sample_p99_ms",
+    "sample, longest (ms)": "sample_max_ms",
+    "publish, median (ms)": "publish_p50_ms",
+    "publish, p99 (ms)": "publish_p99_ms",
+    "sent late by the load, p99 (ms)": "sent_late_p99_ms",
+}
+
+
 def table(figures: dict[str, Any]) -> list[str]:
-
-    def row(name: str, ours: str, raw: str, unit: str, budget: str = "") -> str:
-        show = [f"{figures[key]:>10.1f}" if key in figures else " " * 10 for key in (ours, raw)]
-        least = f"   budget {figures['budget'][budget]:g}" if budget else ""
-        return f"{name:<34}{show[0]} {show[1]}  {unit}{least}"
-
-    lines = [
-        f"{'':<34}{'relay':>10} {'bare ws':>10}",
-        row(
-            "processor time, saturated",
-            "cpu_us_per_round",
-            "raw_cpu_us_per_round",
-            "us/round",
-        ),
-        row("  websocket, hash and signature", "", "least_cpu_us_per_round", "us/round"),
-        row("  all else", "own_cpu_us_per_round", "", "us/round", "own_cpu_us_per_round"),
-        row("  of its child processes", "helpers_cpu_us_per_round", "", "us/round"),
-        row("  rounds", "saturated_rounds_per_s", "raw_saturated_rounds_per_s", "1/s"),
-        row(
-            "processor time at this rate",
-            "cpu_us_per_round_at_rate",
-            "raw_cpu_us_per_round_at_rate",
-            "us/round",
-        ),
-        row(
-            "memory, after traffic",
-            "kb_per_connection",
-            "raw_kb_per_connection",
-            "KB/connection",
-            "kb_per_connection",
-        ),
-        row("memory, idle", "kb_per_idle_connection", "raw_kb_per_idle_connection", "KB/connection"),
-        row("sample, median", "sample_p50_ms", "raw_sample_p50_ms", "ms"),
-        row("sample, p99", "sample_p99_ms", "raw_sample_p99_ms", "ms", "sample_p99_ms"),
-        row("sample, longest", "sample_max_ms", "raw_sample_max_ms", "ms"),
-        row("publish, median", "publish_p50_ms", "raw_publish_p50_ms", "ms"),
-        row("publish, p99", "publish_p99_ms", "raw_publish_p99_ms", "ms"),
-        row("sent late by the load, p99", "sent_late_p99_ms", "raw_sent_late_p99_ms", "ms"),
-        row("connecting and signing in", "joins_per_s", "raw_joins_per_s", "1/s"),
-        row("  processor time", "join_cpu_us", "raw_join_cpu_us", "us"),
+    lines = [f"{'':<40}{'relay':>10} {'bare ws':>10}  budget"]
+    for name, key in _ROWS.items():
+        ours, raw = (f"{figures[one]:>10.1f}" if one in figures else " " * 10 for one in (key, f"raw_{key}"))
+        lines.append(f"{name:<40}{ours} {raw}  {figures['budget'].get(key, '')}".rstrip())
+    lines += [
         f"The relay takes {figures['cpu_ratio_to_raw']:.2f} times the processor time of the bare websocket, "
         f"{figures['cpu_ratio_to_least']:.2f} times that of one which also checks hash and signature.",
         f"{figures['connections']} connections ({figures['descriptor_limit']} descriptors a process), "
@@ -380,20 +324,5 @@ def raise_file_limit() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def machine_description(load: float) -> str:
-    return (
-        f"{cpu_name()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
-        f"aiohttp {version('aiohttp')}, load before {load:.2f}"
-    )
-
-
 def rounded(figure: Any) -> Any:
     return round(figure, 3) if isinstance(figure, float) else figure
-
-
-def _now() -> float:
-    return time.perf_counter()
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(bounded_integer(2, 60_000)(part) for part in text.split(",") if part)

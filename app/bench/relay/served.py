@@ -1,11 +1,11 @@
 """The servers under load, each in its own process.
 
-    python -m app.bench.relay.served relay|raw|least [NATS ...]
+    python -m app.bench.relay.served relay|raw|least
 
 `relay` is the relay's own server and state with every quota lifted, because the load comes from one address and
 sends an hour's amount per minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with
 prepared bytes, the lower bound for a server; `least` also checks hash and signature of published groups, the
-lower bound for a relay. With NATS servers, the relay keeps its groups there.
+lower bound for a relay.
 
 The first line of output is JSON with the URL. A line `know N` on standard input gives the keys 0 to N - 1
 standing, as if they had passed probation, and is answered `known`; the end of the input ends the process."""
@@ -21,7 +21,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,7 @@ import msgspec
 import psutil
 from aiohttp import WSMsgType, web
 
-from app.bench import BenchError
+from app.bench.harness import BenchError
 from app.bench.relay.joining import SWARM, key_of, publish_frames
 from app.common.rate import Rate
 from app.common.signing import verifies
@@ -41,7 +41,6 @@ from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
-from app.relay.store.jetstream import JetStream
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
 
@@ -53,9 +52,9 @@ _KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")
 class StartedServer:
     """One of the servers, running while the context is open."""
 
-    def __init__(self, kind: str, nats: Sequence[str] = ()) -> None:
+    def __init__(self, kind: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.bench.relay.served", kind, *nats],
+            [sys.executable, "-m", "app.bench.relay.served", kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -114,15 +113,14 @@ class StartedServer:
         return int(self._ps.memory_info().rss)
 
 
-async def _relay(nats: Sequence[str]) -> None:
+async def _relay() -> None:
     states: list[RelayState] = []
     masked.FRAMES = _WIDE
 
     def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
         quotas = QuotaBuckets(asyncio.get_running_loop().time, kinds, kinds)
-        backing = JetStream(tuple(nats), SWARM) if nats else None
-        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas, backing=backing))
+        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas))
         return states[0]
 
     def know(keys: int) -> None:
@@ -202,7 +200,7 @@ def _obey(url: str, know: Callable[[int], None]) -> None:
 
 if __name__ == "__main__":
     kinds: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-        "relay": partial(_relay, sys.argv[2:]),
+        "relay": _relay,
         "raw": _raw,
         "least": partial(_raw, check=True),
     }

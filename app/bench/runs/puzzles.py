@@ -1,9 +1,6 @@
 """Measures the families level by level: generation time, share of items that are valid questions, number of
 distinct contents and of held-out ones, share solved without reasoning (the best constant answer and the best
-shortcut), and the spellings in which the true answer is accepted. With `--base` also what models solve before
-they learn.
-
-`--out` saves every figure as soon as it is known, continues from there, and writes the table of all."""
+shortcut), and the spellings in which the true answer is accepted."""
 
 from __future__ import annotations
 
@@ -13,22 +10,17 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from app.bench import BenchError, Tell
-from app.bench.runs.beginning import BaseScore, base_rates
-from app.common import files
-from app.learning.placement import MIN_ANY
+from app.bench.harness import BenchError, Figures, Tell
 from app.sapo.asking import CLOSE, OPEN, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
 from app.sapo.seeds import HELD_OUT_SHARE
-from engines.contract import EngineError
 
 SUMMARY = "contents, held out, best constant answer and shortcut, accepted spellings of every family and level"
 
@@ -243,100 +235,23 @@ def _above(share: float, limit: float, questions: int) -> bool:
     return share > limit + 2.0 * (limit * (1.0 - limit) / questions) ** 0.5
 
 
-class FamilyFigures(msgspec.Struct, kw_only=True):
-    """All figures, in the order in which they were measured."""
-
-    levels: list[LevelFigures] = []
-    bases: list[BaseScore] = []
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
-    parser.add_argument(
-        "--items", type=int, default=ITEMS, help="questions of each level (%(default)s); 0: none"
-    )
-    parser.add_argument(
-        "--base", action="append", default=[], metavar="MODEL", help="also what it solves of first levels"
-    )
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where models lie (also: SHOAL_HOME)")
-    parser.add_argument("--threads", type=int, metavar="N", help="of the models (default: their own choice)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keeps figures.json and table.md, and goes on")
+    parser.add_argument("--items", type=int, default=ITEMS, help="questions of each level (%(default)s)")
 
 
-def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    """Measures the families and models; returns the figures. Raises BenchError."""
+def run(args: argparse.Namespace, tell: Tell) -> Figures:
+    """Measures the families; returns the figures. Raises BenchError."""
     unknown = [name for name in args.names if name not in FAMILIES]
     if unknown:
         raise BenchError(f"There is no family {unknown[0]}: choose from {', '.join(sorted(FAMILIES))}.")
-    names = args.names or list(FAMILIES)
-    kept = args.out / "figures.json" if args.out else None
-    figures = (kept and files.read_json(kept, FamilyFigures)) or FamilyFigures()
-
-    def keep() -> None:
-        if kept is not None:
-            files.write_json(kept, figures)
-            (args.out / "table.md").write_text("\n".join(overview(figures)) + "\n", encoding="utf-8")
-
-    for name in names if args.items else ():
-        known = {one.level for one in figures.levels if one.family == name}
-        for level in sorted(set(range(len(FAMILIES[name].levels))) - known):
+    levels = []
+    for name in args.names or FAMILIES:
+        for level in range(len(FAMILIES[name].levels)):
             tell(f"{name}, level {level + 1}")
-            figures.levels.append(measure(FAMILIES[name], level, args.items))
-            keep()
-    for model in args.base:
-        asked = {one.family for one in figures.bases if one.model == model}
-        try:
-            left = [name for name in names if name not in asked]
-            for base in base_rates(model, args.home, left, args.threads) if left else ():
-                tell(f"{model}, {base.family}: {base.note or f'{base.pass_at_1:.0%}'}")
-                figures.bases.append(base)
-                keep()
-        except EngineError as error:
-            raise BenchError(str(error)) from error
-    passed = all(not _pays(one) and one.p99_ms <= SLOW_MS and not one.refused for one in figures.levels)
-    return msgspec.to_builtins(figures) | {"passed": passed}
-
-
-def overview(figures: FamilyFigures) -> Iterator[str]:
-    """The table over all families as lines of Markdown: one row per family, with the worst of its levels."""
-    models = list(dict.fromkeys(one.model for one in figures.bases))
-    rates = {(one.model, one.family): one for one in figures.bases}
-    head = ["family", "kind", "levels", "p99 ms", "sound", "contents", "distinct", "held out", "spellings"]
-    head += ["best constant answer", "best shortcut", *models]
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for family in FAMILIES.values():
-        if not (levels := [one for one in figures.levels if one.family == family.name]):
-            continue
-        constant = max(levels, key=lambda one: one.constant)
-        shortcut = max(levels, key=lambda one: one.shortcut)
-        shares = sorted(one.sound for one in levels)
-        fewest = min(levels, key=lambda one: one.level_contents)
-        refused = {spelling for one in levels for spelling in one.refused}
-        bases = [rates.get((model, family.name)) for model in models]
-        waits = models and all(one is not None and one.any_of_8 < MIN_ANY for one in bases)
-        cells = [
-            family.name + (" (waiting)" if waits else ""),
-            family.kind.lower(),
-            str(len(levels)),
-            f"{max(one.p99_ms for one in levels):.1f}",
-            "–".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1]))),
-            str(fewest.level_contents),
-            f"{fewest.contents}/{fewest.questions}",
-            str(fewest.held_out),
-            f"{len(SPELLINGS) - len(refused)}/{len(SPELLINGS)}",
-            f"{constant.constant:.1%} `{' '.join(constant.constant_answer.split())[:18]}`",
-            f"{shortcut.shortcut:.1%} {shortcut.shortcut_name}" if shortcut.shortcut else "0",
-            *(_said(one) for one in bases),
-        ]
-        yield f"| {' | '.join(cells)} |"
-
-
-def _said(one: BaseScore | None) -> str:
-    """The share of all answers that are right, and of questions with a right one among eight."""
-    if one is None:
-        return "not measured"
-    return one.note or f"{one.pass_at_1:.0%}, {one.any_of_8:.0%}"
+            levels.append(measure(FAMILIES[name], level, args.items))
+    passed = all(not _pays(one) and one.p99_ms <= SLOW_MS and not one.refused for one in levels)
+    return {"levels": msgspec.to_builtins(levels), "passed": passed}
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
@@ -363,5 +278,3 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             f"  {spelled:>9}  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
             f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
         )
-    for base in (msgspec.convert(one, BaseScore) for one in figures["bases"]):
-        yield f"{base.family:<24} {base.model}: {_said(base)}"

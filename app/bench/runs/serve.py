@@ -13,8 +13,8 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time
@@ -28,8 +28,17 @@ import aiohttp
 import numpy as np
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, warn_if_busy
-from app.bench.engine.apart import PATIENCE_S, child_environment
+from app.bench.harness import (
+    PATIENCE_S,
+    BenchError,
+    Figures,
+    Tell,
+    child_environment,
+    command,
+    machine,
+    running,
+    warn_if_busy,
+)
 from app.chat.puzzles import draw_several
 from app.common.text import bounded_integer
 from app.models.catalogue import full_name
@@ -37,7 +46,6 @@ from app.models.shelf import locate
 from app.sapo import asking
 from engines.choice import sampler_kind
 from engines.contract import EngineError
-from engines.facts import cpu_name
 from engines.models.folder import count_parameters, open_folder, read_settings
 from engines.models.gguf import gguf
 
@@ -79,7 +87,7 @@ def _counts(text: str) -> list[int]:
 class Server:
     """One of the two servers, running: its URL, and the memory and processor time of its processes."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, token: str, model: str) -> None:
+    def __init__(self, process: subprocess.Popen[Any], url: str, token: str, model: str) -> None:
         self.process, self.url, self.model = process, url, model
         self.headers = {"Authorization": f"Bearer {token}"}
 
@@ -102,13 +110,6 @@ class ClientResults:
         self.tokens = self.errors = 0
         self.wall_s = self.cpu_s = 0.0
 
-    def add(self, other: ClientResults) -> None:
-        self.seconds_R += other.seconds_R
-        self.tokens += other.tokens
-        self.errors += other.errors
-        self.wall_s += other.wall_s
-        self.cpu_s += other.cpu_s
-
     def figures(self) -> dict[str, float]:
         p50, p99 = np.percentile(self.seconds_R or [0.0], [50, 99])
         return {
@@ -122,7 +123,7 @@ class ClientResults:
         }
 
 
-def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+def run(args: argparse.Namespace, tell: Tell) -> Figures:
     """Runs the benchmark; returns the figures. Raises BenchError if nothing can be measured."""
     load = warn_if_busy(tell)
     threads = args.threads or psutil.cpu_count(logical=False) or 1
@@ -153,7 +154,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         **back,
         "kind": "" if missing else kind,
         "peer_missing": missing,
-        "about": f"{about}; {cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "about": f"{about}; {machine(load)}",
         "budget": BUDGET,
     }
 
@@ -254,47 +255,11 @@ def _environment(folder: Path, tell: Tell) -> Path:
 
 
 @contextlib.contextmanager
-def _running(
-    command: Sequence[str | Path], environment: Mapping[str, str], log: Path, out: int = subprocess.PIPE
-) -> Iterator[Any]:
-    with log.open("wb") as errors:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            cwd=ROOT,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            text=True,
-        )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-@contextlib.contextmanager
 def _ours(home: Path, model: str, environment: Mapping[str, str]) -> Iterator[Server]:
     home.mkdir()
-    command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "app.cli",
-        "serve",
-        "--json",
-        "--port",
-        "0",
-        "--home",
-        home,
-        "--model",
-        model,
-    ]
-    with _running(command, environment, home / "serve.err") as process:
+    words = command("serve", "--json", "--port", "0", "--home", home, "--model", model)
+    with running(words, home / "serve.err", env=dict(environment), text=True) as process:
+        assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
             raise BenchError(_last(home / "serve.err"))
@@ -306,9 +271,7 @@ def _ours(home: Path, model: str, environment: Mapping[str, str]) -> Iterator[Se
 def _theirs(
     python: Path, file: Path, threads: int, environment: Mapping[str, str], place: Path
 ) -> Iterator[Server]:
-    from app.serve.server import bind
-
-    with contextlib.closing(bind(0)) as free:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     settings = {
         "model": file,
@@ -321,11 +284,10 @@ def _theirs(
         "interrupt_requests": False,
         "verbose": False,
     }
-    command: list[str | Path] = [python, "-m", "llama_cpp.server"]
-    for name, value in settings.items():
-        command += [f"--{name}", str(value)]
+    words: list[str | Path] = [python, "-m", "llama_cpp.server"]
+    words += [word for name, value in settings.items() for word in (f"--{name}", str(value))]
     plain = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
-    with _running(command, plain, place / "peer.err", subprocess.DEVNULL) as process:
+    with running(words, place / "peer.err", env=plain, stdout=subprocess.DEVNULL) as process:
         yield Server(process, f"http://127.0.0.1:{port}/v1", "none", "peer")
 
 
@@ -342,7 +304,7 @@ def _measured(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
     for name, server in servers.items():
         asyncio.run(_ready(server))
-        asyncio.run(_load(server, asked, max(args.clients), _WARM))
+        asyncio.run(_load(server, asked, max(args.clients), _WARM, ClientResults()))
         tell(f"{name}: ready")
     rows: dict[str, dict[str, Any]] = {}
     before = 0.0
@@ -350,7 +312,7 @@ def _measured(
         found = {name: ClientResults() for name in servers}
         for _ in range(_SLICES):
             for name, server in servers.items():
-                found[name].add(asyncio.run(_load(server, asked, clients, args.seconds / _SLICES)))
+                asyncio.run(_load(server, asked, clients, args.seconds / _SLICES, found[name]))
         rows[str(clients)] = {name: one.figures() for name, one in found.items()}
         before = before or servers[OURS].memory_mb()
         for name, one in rows[str(clients)].items():
@@ -372,9 +334,12 @@ async def _ready(server: Server) -> None:
                 await asyncio.sleep(0.2)
 
 
-async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float) -> ClientResults:
-    """Runs `clients` clients at once, each with one request after another until the time is over."""
-    load, began, spent = ClientResults(), time.monotonic(), server.cpu_s()
+async def _load(
+    server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float, load: ClientResults
+) -> None:
+    """Runs `clients` clients at once, each with one request after another until the time is over; adds what
+    they met to `load`."""
+    began, spent = time.monotonic(), server.cpu_s()
 
     async def client(first: int) -> None:
         at = first * 5
@@ -395,8 +360,8 @@ async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, s
     limits = aiohttp.ClientTimeout(total=PATIENCE_S)
     async with aiohttp.ClientSession(headers=server.headers, timeout=limits) as session:
         await asyncio.gather(*map(client, range(clients)))
-    load.wall_s, load.cpu_s = time.monotonic() - began, server.cpu_s() - spent
-    return load
+    load.wall_s += time.monotonic() - began
+    load.cpu_s += server.cpu_s() - spent
 
 
 def _learning(
@@ -409,24 +374,13 @@ def _learning(
 ) -> dict[str, float | None]:
     """Seconds from the last answer until a node's trainer runs again, and until its next round is finished."""
     tell("A node learns in the same data folder, is asked to give way, and comes back ...")
-    command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "app.cli",
-        "run",
-        "--solo",
-        "--json",
-        "--home",
-        home,
-        "--model",
-        folder,
-    ]
-    with _running([*command, "--probe-questions", "16"], environment, home / "run.err") as node:
+    words = command("run", "--solo", "--json", "--home", home, "--model", folder, "--probe-questions", "16")
+    with running(words, home / "run.err", env=dict(environment), text=True) as node:
         _until_round(node)
         trainer = _trainer(node.pid)
         while trainer is not None and psutil.pid_exists(trainer.pid):
-            asyncio.run(_load(server, asked, 4, 1.0))
-        asyncio.run(_load(server, asked, 4, 3.0))
+            asyncio.run(_load(server, asked, 4, 1.0, ClientResults()))
+        asyncio.run(_load(server, asked, 4, 3.0, ClientResults()))
         last = time.monotonic()
         while _trainer(node.pid) is None:
             if node.poll() is not None or time.monotonic() - last > 120:

@@ -10,9 +10,6 @@ without those of the asking. Running the command again continues with the missin
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,14 +18,14 @@ from typing import Any
 
 import msgspec
 
-from app.bench import ROOT, BenchError, Tell
+from app.bench.harness import BenchError, Tell, child, child_environment, kept
 from app.bench.runs.skill_inside import ARMS, INSTANT, Asked, SkillRun
 from app.common import files
 from app.common.text import bounded_integer
 from app.models.shelf import locate
 from app.sapo.probe import wilson
 from engines.contract import EngineError
-from engines.facts import cpu_name, engine_variables, forced_instruction_set
+from engines.facts import cpu_name, forced_instruction_set
 
 SUMMARY = "what a skill gets right on new rows, beside other ways to sort them"
 
@@ -91,28 +88,14 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 def _asked(task: SkillRun, out: Path, tell: Tell) -> dict[str, Asked]:
     """Returns what a run found, from its file if it is done; empty if it failed, with the reason told."""
     name = f"{Path(task.table).stem}-{task.seed}-{task.arm}"
-    file = out / f"{name}.json"
-    if not file.exists():
-        done = subprocess.run(
-            [sys.executable, "-m", "app.bench.runs.skill_inside", msgspec.json.encode(task).decode()],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                **engine_variables(),
-                "OMP_NUM_THREADS": str(task.threads),
-                "HF_HUB_OFFLINE": "1",
-                "TOKENIZERS_PARALLELISM": "false",
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["it said nothing"]
-            tell(f"{name} failed: {said[-1]}")
-            return {}
-        files.write_json(file, msgspec.json.decode(done.stdout.splitlines()[-1]))
-    found = msgspec.json.decode(file.read_bytes(), type=dict[str, Asked])
+    words = ["app.bench.runs.skill_inside", msgspec.json.encode(task).decode()]
+    environment = child_environment(task.threads, out / "home")
+    try:
+        kept_figures = kept(out, f"{name}.json", lambda _: child(words, environment), fresh=False)
+    except BenchError as error:
+        tell(f"{name} failed: {error}")
+        return {}
+    found = msgspec.convert(kept_figures, dict[str, Asked])
     tell(f"{name}: " + ", ".join(f"{at} {one.right} of {one.of}" for at, one in found.items()))
     return found
 

@@ -20,18 +20,31 @@ import contextlib
 import shutil
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
-from app.bench import ROOT, BenchError, Tell, read_json_lines
-from app.bench.runs.poison import command, measure_held_out, open_relay
+from app.bench.harness import (
+    BenchError,
+    Figures,
+    Tell,
+    beside,
+    command,
+    difference,
+    kept,
+    open_relay,
+    read_json_lines,
+    running,
+)
+from app.bench.runs.held_out import measure_held_out
 from app.common import files
-from app.lab.false_teachers import VISIBLE, bodies, by_author, rewritten
-from app.lab.statistics import paired
+from app.lab.false_teachers import KINDS, bodies, by_author, rewritten
+from app.lab.statistics import average
 from app.models.shelf import locate
 from app.relay.store.backing import CheckedGroup
 from app.relay.store.sqlite import SQLite
@@ -66,20 +79,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, help="where the newcomer's model lies")
 
 
-def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+def run(args: argparse.Namespace, tell: Tell) -> Figures:
     arms = [arm.strip() for arm in args.arms.split(",")]
     if unknown := set(arms) - {*ARMS}:
         raise BenchError(f"{min(unknown)!r} is no arm: choose from {', '.join(ARMS)}.")
-    ends: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
+    ends: dict[str, list[Figures]] = {arm: [] for arm in arms}
     for seed in range(1, args.seeds + 1):
-        _teach(args, seed, tell)
-        if ATTACKED in arms:
-            _teach(args, seed + 1, tell)
+        for number in (seed, seed + 1) if ATTACKED in arms else (seed,):
+            kept(args.out / f"{number}-teachers", "done", partial(_teach, args, number, tell))
         for arm in arms:
-            _learn(args, seed, arm, tell)
+            kept(args.out / f"{seed}-{arm}", "spent.json", partial(_learn, args, seed, arm, tell))
         levels = _union(args, seed, arms)
         for arm in arms:
-            ends[arm].append(_measured(args, seed, arm, levels, tell))
+            ends[arm].append(_measured(args, args.out / f"{seed}-{arm}", levels))
     figures = {arm: _compared(each, ends.get(ALONE, each)) for arm, each in ends.items()}
     files.write_json(args.out / "figures.json", figures)
     return {"arms": figures}
@@ -92,34 +104,22 @@ def table(figures: Mapping[str, Any]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for name, one in figures["arms"].items():
-        interval = "" if one["low"] is None else f" [{one['low']:+.1f}, {one['high']:+.1f}]"
         families = ", ".join(f"{family} {share:.0f}" for family, share in one["families"].items())
         lines.append(
-            f"| {name} | {one['end']:.1f} | {one['apart']:+.1f}{interval} | {', '.join(one['skills'])} | "
+            f"| {name} | {one['end']:.1f} | {difference(one)} | {', '.join(one['skills'])} | "
             f"{one['rounds']} | {families} |"
         )
     return lines
 
 
-def _place(args: argparse.Namespace, seed: int, name: str) -> Path:
-    place = args.out / f"{seed}-{name}"
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
-def _teach(args: argparse.Namespace, seed: int, tell: Tell) -> None:
-    """Runs the teachers' rounds from the start, unless they are done."""
-    place = _place(args, seed, "teachers")
-    if (place / "done").exists():
-        return
+def _teach(args: argparse.Namespace, seed: int, tell: Tell, place: Path) -> Figures:
+    """Runs the teachers' rounds."""
     tell(f"seed {seed}: {args.teachers} teachers learn for {args.rounds} rounds")
-    shutil.rmtree(place)
-    place.mkdir()
     with open_relay(place) as url, contextlib.ExitStack() as nodes:
         started = [nodes.enter_context(_teacher(args, seed, n, place, url, args.rounds)) for n in _each(args)]
         if sum(node.wait() for node in started):
             raise BenchError(f"A teacher ended early: the logs in {place} say why.")
-    (place / "done").touch()
+    return {}
 
 
 def _each(args: argparse.Namespace) -> range:
@@ -129,7 +129,7 @@ def _each(args: argparse.Namespace) -> range:
 @contextlib.contextmanager
 def _teacher(
     args: argparse.Namespace, seed: int, number: int, place: Path, url: str, rounds: int | None
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[subprocess.Popen[Any]]:
     """Runs a starter on the relay; with `rounds` None it continues, until the context ends."""
     words = ["--relay", url, "--seed", str(100 * seed + number), "--home", str(place / f"teacher{number}")]
     words += ["--rest", _REST] + (["--rounds", str(rounds)] if rounds is not None else [])
@@ -138,26 +138,14 @@ def _teacher(
 
 
 @contextlib.contextmanager
-def _node(where: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    with Path(f"{where}.jsonl").open("ab") as events, Path(f"{where}.log").open("ab") as log:
-        node = subprocess.Popen(
-            command("run", "--json", *words), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=events, stderr=log
-        )
-        try:
-            yield node
-        finally:
-            if node.poll() is None:
-                node.terminate()  # a shell in the background makes its children ignore an interrupt
-            node.wait()
+def _node(where: Path, *words: str) -> Iterator[subprocess.Popen[Any]]:
+    line, log = command("run", "--json", *words), Path(f"{where}.log")
+    with Path(f"{where}.jsonl").open("ab") as events, running(line, log, stdout=events) as node:
+        yield node
 
 
-def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell) -> None:
-    place = _place(args, seed, arm)
-    if (place / "spent.json").exists():
-        return
+def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell, place: Path) -> Figures:
     tell(f"seed {seed}: {args.model} learns, {arm}")
-    shutil.rmtree(place)
-    place.mkdir()
     words = ["--model", str(locate(args.model, args.home)), "--seed", str(seed), "--home", str(place / "home")]
     words += ["--probe-every", "1000"]
     with contextlib.ExitStack() as others:
@@ -175,7 +163,7 @@ def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell) -> None:
         while spent < args.seconds:
             until = min(args.seconds - spent, _ON_S if arm == LATE else args.seconds)
             spent += _on(place / "newcomer", words, until)
-    files.write_json(place / "spent.json", {"processor_s": spent, "seconds": time.monotonic() - began})
+    return {"processor_s": spent, "seconds": time.monotonic() - began}
 
 
 def _on(where: Path, words: Sequence[str], until: float) -> float:
@@ -193,13 +181,14 @@ def _on(where: Path, words: Sequence[str], until: float) -> float:
 async def _attack(relay: Path, honest: Path, tell: Tell) -> None:
     """Adds false teachers to a relay's archive: the authors of another archive write marks into their right
     answers."""
+    kinds = list(KINDS)
     with Sandbox() as sandbox:
         authors = [
             [
                 forged
                 for number, family in enumerate(sorted({one.at.family for one in groups}))
                 for forged in rewritten(
-                    [one for one in groups if one.at.family == family], VISIBLE[number % len(VISIBLE)], sandbox
+                    [one for one in groups if one.at.family == family], kinds[number % len(kinds)], sandbox
                 )
             ]
             for groups in by_author(read_relay_archive(honest), _EACH)
@@ -242,43 +231,34 @@ def _union(args: argparse.Namespace, seed: int, arms: Sequence[str]) -> dict[str
     """Families and levels to measure: the teachers', and those in which the newcomer was placed."""
     levels = dict(read_settings(locate("starter")).families)
     for arm in arms:
-        for event in read_json_lines(_place(args, seed, arm) / "newcomer.jsonl"):
+        for event in read_json_lines(args.out / f"{seed}-{arm}" / "newcomer.jsonl"):
             if event.get("event") == "placement":
                 levels = dict(event["families"]) | levels
     return levels
 
 
-def _measured(
-    args: argparse.Namespace, seed: int, arm: str, levels: Mapping[str, int], tell: Tell
-) -> dict[str, Any]:
-    place = _place(args, seed, arm)
+def _measured(args: argparse.Namespace, place: Path, levels: Mapping[str, int]) -> Figures:
+    def measure(place: Path) -> Figures:
+        model, size = str(locate(args.model, args.home)), args.questions * len(levels)
+        return measure_held_out(place / "home", size, 2, model, levels)
+
     events = read_json_lines(place / "newcomer.jsonl")
-    if not (place / "end.json").exists():
-        tell(f"seed {seed}: {arm} is measured")
-        size = args.questions * len(levels)
-        end = measure_held_out(place / "home", size, 2, str(locate(args.model, args.home)), levels)
-        files.write_json(place / "end.json", end)
-    found: dict[str, Any] = msgspec.json.decode((place / "end.json").read_bytes())
-    return found | {
+    return kept(place, "end.json", measure, fresh=False) | {
         "skills": [event["family"] for event in events if event.get("event") == "skill"],
         "rounds": max((event["round"] for event in events if event.get("event") == "round"), default=0),
     }
 
 
-def _compared(ends: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _compared(ends: Sequence[Figures], alone: Sequence[Figures]) -> Figures:
     """Means over the seeds in percent, and differences to `alone` paired by seed, in points."""
-    apart = paired([[one["pass_at_1"]] for one in ends], [[one["pass_at_1"]] for one in alone])
-    families = sorted({family for one in ends for family in one["families"]})
-    shares = {
-        family: [one["families"][family] for one in ends if family in one["families"]] for family in families
-    }
+    shares: dict[str, list[float]] = defaultdict(list)
+    for one in ends:
+        for family, share in one["families"].items():
+            shares[family].append(share)
     return {
-        "seeds": len(ends),
-        "end": round(100 * sum(one["pass_at_1"] for one in ends) / len(ends), 2),
-        "apart": round(100 * apart.mean, 2) + 0.0,
-        "low": None if apart.t_low is None else round(100 * apart.t_low, 2),
-        "high": None if apart.t_high is None else round(100 * apart.t_high, 2),
-        "families": {family: round(100 * sum(some) / len(some), 1) for family, some in shares.items()},
+        **beside([one["pass_at_1"] for one in ends], [one["pass_at_1"] for one in alone]),
+        "marked": round(100 * average([one["marked"] for one in ends]), 1),
+        "families": {family: round(100 * average(some), 1) for family, some in sorted(shares.items())},
         "skills": sorted({family for one in ends for family in one["skills"]}),
         "rounds": sum(one["rounds"] for one in ends),
     }

@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import ROOT, BenchError, Tell, warn_if_busy
+from app.bench.harness import BenchError, Tell, child, machine, warn_if_busy
 
 SUMMARY = "the window: time to its first frame, memory, processor time while paused, frames of a long curve"
 BUDGET = {
@@ -36,7 +35,6 @@ BUDGET = {
 
 BORN = "SHOAL_BENCH_BORN"
 """Name of the environment variable with the start time, as app.bench.runs.window_inside reads it."""
-PATIENCE_S = 600
 _DIGITS = {
     "first_frame_s": 2,
     "first_frame_cpu_s": 2,
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         **rounded,
         "first_frame_cold_s": round(first[0], 2),
         "shown_on": shown_on,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "machine": machine(load),
         "budget": BUDGET,
     }
 
@@ -110,19 +108,11 @@ def prepare(home: Path) -> None:
 
 def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, Any]:
     """Runs one measuring process and returns its figures. Raises BenchError."""
-    done = subprocess.run(
-        [sys.executable, "-m", "app.bench.runs.window_inside", str(home), *options],
-        cwd=ROOT,
-        env={**os.environ, **where, BORN: repr(time.time())},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["It said nothing"]
-        raise BenchError(f"The window could not be measured ({said[0]}): ./shoal window may say more.")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    words = ["app.bench.runs.window_inside", str(home), *options]
+    try:
+        return child(words, {**os.environ, **where, BORN: repr(time.time())})
+    except BenchError as error:
+        raise BenchError(f"The window could not be measured ({error}): ./shoal window may say more.") from error
 
 
 @contextlib.contextmanager

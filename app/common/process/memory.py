@@ -1,4 +1,10 @@
-"""Memory of this process: returning freed memory to the system, and a limit enforced by the system."""
+"""Memory of this process: returning freed memory to the system, and a limit enforced by the system: anyone
+who asks for more is refused.
+
+On Linux the limit counts what the process may write to (RLIMIT_DATA), not a model's file that is only mapped,
+and not the addresses that libraries reserve and never use: RLIMIT_AS counts those too (897 MB against 273 MB
+with torch and the starter, 281 MB of which were in memory). On Windows a job object counts what is committed.
+macOS keeps neither limit."""
 
 from __future__ import annotations
 
@@ -23,13 +29,6 @@ def trim() -> None:
         if ask is not None:
             ask(0)
 
-
-# A limit on this process's own memory, which the system keeps: anyone who asks for more is refused.
-#
-# On Linux it counts what the process may write to (RLIMIT_DATA), not a model's file that is only mapped, and
-# not the addresses that libraries reserve and never use: RLIMIT_AS counts those too (897 MB against 273 MB with
-# torch and the starter, 281 MB of which were in memory). On Windows a job object counts what is committed.
-# macOS keeps neither limit.
 
 _PROCESS_MEMORY, _ACTIVE_PROCESSES = 0x100, 0x8
 _EXTENDED = 9

@@ -3,7 +3,11 @@ Python would import, an existing working directory, and open standard streams.
 
 A `numpy.py` on the user's PYTHONPATH shadows the library of that name, and an odd libstdc++ on LD_LIBRARY_PATH
 the system's: either crashes a trainer with an error that names neither. Standard library only and compatible
-with Python 3.7, because the launcher uses it before anything is installed."""
+with Python 3.7, because the launcher uses it before anything is installed.
+
+A secret never goes to another process as an argument, which everybody on the computer reads. Other
+programs of the owner can read the environment of every process, so our own processes get them by a pipe, and a
+process that needs none has none."""
 
 from __future__ import annotations
 
@@ -111,10 +115,6 @@ def repair_folder_and_streams() -> None:
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
-
-# Secrets that one process hands to another: never as an argument, which everybody on the computer reads. Other
-# programs of the owner can read the environment of every process, so our own processes get them by a pipe, and
-# a process that needs none has none.
 
 PRIVATE_WORDS = "SHOAL_PRIVATE"
 """Environment variable with the six words of a private swarm."""

@@ -2,9 +2,9 @@
 waits for them and nothing fails without them.
 
 llama.cpp exists as source only, so a first start builds it in a low-priority background process (`python -m
-app.install.launcher.optional ROOT`). The build pauses while a trainer works on few cores, ends with the Shoal
-that started it, and may be killed at any moment: the next start compiles what is missing. A failure is stored
-with its sentence, which `./shoal doctor` shows, and not retried at every start."""
+app.install.launcher.optional ROOT`), which a trainer that wants the same core leaves an eighth of it. The build
+ends with the Shoal that started it, and may be killed at any moment: the next start compiles what is missing. A
+failure is stored with its sentence, which `./shoal doctor` shows, and not retried at every start."""
 
 from __future__ import annotations
 
@@ -67,9 +67,8 @@ SLIM = {
 }
 """CMake definitions for the library alone. packaging/requirements/llamacpp.cmake leaves out one more part."""
 
-FEW_CORES = 4
-"""Up to this many cores, the build pauses while a trainer works."""
 LOOK_S = 2.0
+"""Seconds between two looks whether the Shoal that started the build is still there."""
 _AGAIN_S = 7 * 24 * 3600.0
 """Seconds until the next try after a build that failed, or without a compiler."""
 _SOON_S = 3600.0
@@ -356,7 +355,7 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
     return {"PYTHONPATH": str(work / "tools")}
 
 
-def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int, alone: bool) -> Path:
+def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int | None, alone: bool) -> Path:
     """Downloads and unpacks the package that comes as source, checked by the lock's hash if there is a lock.
     Returns its folder, which is kept so that an interrupted build continues. `alone`: the build tools are
     installed. Raises SetupError."""
@@ -391,38 +390,11 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int,
     return folder.rename(work / "source")
 
 
-def watch(owner: int, trainers: str) -> None:
-    """Kills this process group once the process `owner` has ended; 0: never. On few cores, suspends the
-    children while a trainer works; `trainers` is the path of the trainers' Python, empty for none."""
-    while True:
-        if owner and os.getppid() != owner:
-            os.killpg(0, signal.SIGKILL)
-        if trainers and (os.cpu_count() or 1) <= FEW_CORES:
-            resting = _trainer_works(trainers)
-            for pid in _group():  # again each time: the one that was about to start has started by now
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGSTOP if resting else signal.SIGCONT)
+def end_with(owner: int) -> None:
+    """Kills this process group once the process `owner` has ended."""
+    while os.getppid() == owner:
         time.sleep(LOOK_S)
-
-
-def _trainer_works(python: str) -> bool:
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = file.read_bytes().split(b"\0")
-            if words[0] == os.fsencode(python) and b"app.node.trainer.process" in words:
-                return True
-    return False
-
-
-def _group() -> list[int]:
-    """Returns the other processes of this process group, on Linux."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            group = int(file.read_text(errors="replace").rpartition(")")[2].split()[2])
-            if group == os.getpgrp() and file.parent.name != str(os.getpid()):
-                found.append(int(file.parent.name))
-    return found
+    os.killpg(0, signal.SIGKILL)
 
 
 def main(root: str, owner: str = "0") -> int:
@@ -434,14 +406,11 @@ def main(root: str, owner: str = "0") -> int:
         with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
             group.write("19")
     number = Path(root) / ".venv" / PID
-    if os.name == "posix" and os.getpgrp() == os.getpid():
-        trainer = "" if os.environ.get(WHEN) == "now" else stamp.python_of(root)
-        threading.Thread(target=watch, args=(int(owner), trainer), daemon=True).start()
+    if int(owner) and os.name == "posix" and os.getpgrp() == os.getpid():
+        threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
     try:
         provide(Path(root), "llamacpp", _leave, number)
     except _Busy:
-        with contextlib.suppress(OSError, ValueError):  # one that rests may have lost who would wake it
-            os.killpg(int(number.read_text(encoding="ascii")), signal.SIGCONT)
         return 0
     except SetupError as error:
         say(str(error))

@@ -34,7 +34,6 @@ PURPOSES: dict[str, Parts] = {
     "mlx": _MLX,
     "bench": (("bench.txt", ("--only-binary", ":all:")),),
     "nats": _NATS,
-    "ray": (("ray.txt", ("--only-binary", ":all:")),),
 }
 """Requirement files and pip's options for them, in the order of installation, by purpose."""
 

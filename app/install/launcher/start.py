@@ -8,7 +8,7 @@ import sys
 from app.common.process.surroundings import surroundings
 from app.install.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats | --ray]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats]
 
 Makes the folder .venv beside this program and installs what Shoal needs into
 it. Every other command does this by itself when it has to. Run it again to
@@ -23,15 +23,12 @@ check and repair the installation.
   --avx2              also build llama.cpp for AVX2 alone, with which
                       SHOAL_BENCH_ISA=avx2 measures
   --nats              also install a nats-server, for tests of relays on
-                      NATS
-  --ray               also install Ray, which ./shoal lab --on ray deals its
-                      runs with"""
+                      NATS"""
 
 NEEDS = {
     "bench": "the benchmarks need",
     "avx2": "a measurement with SHOAL_BENCH_ISA=avx2 needs",
     "nats": "tests of relays on NATS need",
-    "ray": "a lab on Ray needs",
 }
 
 BUILDS = ("run", "window")
@@ -125,7 +122,7 @@ def _setup(root: str, arguments: list[str]) -> int:
     if arguments and extra not in NEEDS and engine not in ("auto", "torch", *stamp.OPTIONAL_ENGINES):
         given = " ".join(arguments)
         print(
-            "shoal setup: It takes nothing, --bench, --avx2, --nats, --ray, or --engine with torch, llamacpp "
+            "shoal setup: It takes nothing, --bench, --avx2, --nats, or --engine with torch, llamacpp "
             f"or mlx, not {given}; run ./shoal setup alone.",
             file=sys.stderr,
         )

@@ -6,15 +6,16 @@ from __future__ import annotations
 import platform
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
 from app.install import InstallError
 from app.install.packs.place import NAME, VERSION
-from app.install.signed import Key, ListedFile, Url, check_address, is_address, is_signed, this_platform
+from app.install.signed import Key, Url, check_address, is_address, is_signed, this_platform
 from engines import remedy
 
 MANIFEST = 2**20
@@ -32,8 +33,14 @@ _MODULE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,7}\Z"
 Python = Annotated[str, msgspec.Meta(pattern=_PYTHON)]
 
 
-class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A wheel of a pack. `pythons` are the versions it serves, empty for all."""
+class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A wheel of a pack. `url` is a full address, or a name beside the manifest; `pythons` are the versions it
+    serves, empty for all."""
+
+    file: Annotated[str, msgspec.Meta(max_length=255)]
+    url: Url
+    size: Annotated[int, msgspec.Meta(gt=0, le=2**33)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][A-Za-z0-9.+!]{0,63}\Z")]
@@ -46,6 +53,16 @@ class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if normalise_name(found["name"]) != normalise_name(self.name) or found["version"] != self.version:
             raise ValueError(f"{self.file} is not {self.name} {self.version}")
         _check_url(self.url)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 in the form that app.common.fetch expects."""
+        return f"sha256:{self.sha256}"
+
+    def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:
+        """The download addresses: beside the manifest at `base`, then in the folders of `mirrors`."""
+        first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
+        return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
 
 
 class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,8 +84,6 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     imports: Annotated[
         tuple[Annotated[str, msgspec.Meta(pattern=_MODULE)], ...], msgspec.Meta(min_length=1, max_length=50)
     ]
-    skip: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=100)] = ()
-    """Patterns of files inside the wheels that the engine does not need: headers, tests."""
     mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
     """Folders on other hosts that hold the same files under the names in `file`."""
 
@@ -77,6 +92,8 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError(f"{self.version!r} is no version")
         for mirror in self.mirrors:
             check_address(mirror)
+        if not any(wheel.name == "uv" and not wheel.pythons for wheel in self.wheels):
+            raise ValueError("it names no uv")
         for python in self.pythons:
             wheels = self.wheels_for(python)
             names = [normalise_name(wheel.name) for wheel in wheels]
@@ -84,6 +101,11 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise ValueError(f"a package is named twice for Python {python}")
             if not wheels or sum(wheel.size for wheel in wheels) > self.disk:
                 raise ValueError(f"the files for Python {python} do not fit the disk that it asks for")
+
+    @property
+    def uv(self) -> Wheel:
+        """The program that makes the environment; it is not part of it."""
+        return next(wheel for wheel in self.wheels if wheel.name == "uv")
 
     @property
     def folder(self) -> str:
@@ -98,7 +120,6 @@ class SignedManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     manifest: PackManifest
     content: bytes
-    signature: bytes
     base: str = ""
 
 
@@ -175,7 +196,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
             f"The manifest can't be understood ({error}), so nothing was installed: update Shoal, then try "
             "again."
         ) from error
-    return SignedManifest(manifest=manifest, content=content, signature=signature, base=base)
+    return SignedManifest(manifest=manifest, content=content, base=base)
 
 
 def offer(manifest: PackManifest) -> PackOffer:

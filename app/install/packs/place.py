@@ -1,9 +1,8 @@
 """Where packs are stored, and the records of which one is in use. A pack belongs to the installation, not to
 one data folder.
 
-PACKS/current.json         the pack in use and the previous one; replaced atomically
-PACKS/cpu-1.0/             its Python environment
-PACKS/cpu-1.0.json         the manifest it was made from, with .sig, its signature, and .from, its address
+PACKS/current.json         the pack in use; replaced atomically
+PACKS/cpu-1.0/             its Python environment, with the manifest it was made from
 PACKS/.work/cpu-1.0/       files downloaded so far
 PACKS/seen.json            release time of the newest pack ever seen, by name
 PACKS/.lock                held while a pack is installed, repaired or removed
@@ -14,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -25,28 +23,27 @@ import msgspec
 from app.common import files
 from app.common.home import platform_place, settings_place
 from app.common.job import Done
-from app.install import InstallError, pack_disk_error
+from app.install import InstallError, disk_error
 from engines import remedy
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 MARK = "shoal-pack.json"
-"""File that marks a complete environment, and records what it was made from."""
+"""File in the environment with the manifest it was made from."""
 VARIABLE = "SHOAL_PACKS"
 POINTER = "engine-folder.json"
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
-    """Folder names of the pack in use and the `previous` one, for a rollback; empty for none."""
+    """Folder name of the pack in use, empty for none, and the version of its Python, as "3.11"."""
 
     current: str = ""
-    previous: str = ""
+    python: str = ""
 
     def __post_init__(self) -> None:
-        for name in (self.current, self.previous):
-            if name and not is_pack(name):
-                raise ValueError(f"{name!r} is no pack")
+        if self.current and not is_pack(self.current):
+            raise ValueError(f"{self.current!r} is no pack")
 
 
 def folder() -> Path:
@@ -57,16 +54,8 @@ def folder() -> Path:
     return _chosen() or platform_place() / "packs"
 
 
-def choose(where: Path | None) -> None:
-    """Sets the folder for new packs; existing ones stay where they are. None resets it. Raises OSError."""
-    if where is None:
-        packs_folder_setting().unlink(missing_ok=True)
-    else:
-        files.write_json(packs_folder_setting(), {"packs": str(where.absolute())})
-
-
 def packs_folder_setting() -> Path:
-    """The file that names the chosen folder. It is outside that folder, which may be on a removable disk."""
+    """The file in which an earlier version of Shoal kept the folder that the user chose."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 
@@ -145,33 +134,21 @@ def packs(place: Path) -> list[str]:
     return []
 
 
-def sweep(place: Path) -> None:
-    """Deletes leftovers of an interrupted removal or write. Call it only with the lock held."""
-    for left in [
-        *place.glob(f"{files.REMOVING_PREFIX}*"),
-        *place.glob(".*.json-*"),
-        *place.glob(".*.sig-*"),
-        *place.glob(".*.from-*"),
-    ]:
-        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-
-
-BUSY = "An engine is being installed or removed by another process: wait for it, then try again."
-
-
 @contextlib.contextmanager
-def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = BUSY) -> Iterator[int]:
+def alone(place: Path, waiting: Callable[[], None], wait_s: float) -> Iterator[int]:
     """Holds the folder of packs for this process, yielding the lock's descriptor. A child process that inherits
-    it (POSIX) keeps the lock, so that a pip that outlives a killed installation is waited for. Raises
+    it (POSIX) keeps the lock, so that a uv that outlives a killed installation is waited for. Raises
     InstallError if another process still has it after `wait_s`, or the folder cannot be made."""
     held = contextlib.ExitStack()
     try:
         place.mkdir(parents=True, exist_ok=True)
         lock = held.enter_context(files.exclusive_lock(place / ".lock", wait_s, waiting))
     except files.LockHeldError:
-        raise InstallError(busy) from None
+        raise InstallError(
+            "An engine is being installed or removed by another process: wait for it, then try again."
+        ) from None
     except OSError as error:
-        raise pack_disk_error(error, place) from error
+        raise disk_error(error, place) from error
     with held:
         yield lock
 
@@ -182,12 +159,9 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
 class PackStage(Enum):
     """Stages of an installation in order; the value is the percentage at which the stage begins."""
 
-    DISK = 0
-    FETCH = 1
-    MAKE = 76
-    FILL = 78
+    FETCH = 0
+    MAKE = 80
     CHECK = 94
-    SWITCH = 99
 
     @property
     def end(self) -> int:
@@ -204,17 +178,16 @@ class PackDone(Done, frozen=True, kw_only=True, tag="done"):
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed pack. `use` is "current", "previous" or empty; `whole` is False if it is unfinished;
-    `python` is the version that runs it, as "3.11"."""
+    """The installed pack; `python` is the version that runs it, as "3.11"."""
 
     pack: str
     name: str
     version: str
     title: str
-    use: str
-    whole: bool
     bytes: int
     python: str = ""
+    use: str = "current"
+    whole: bool = True
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,37 +1,27 @@
-"""Finds an interpreter for a pack's environment, and runs the programs that make it, without the user's own
+"""The programs that make an engine and check it: uv, and the engine's own Python. They run without the user's
 Python settings and those of a frozen app."""
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
-
-from app.common.files import read_json
+from app.common import files
 from app.common.process.surroundings import outside_bundle
-from app.install import InstallError, pack_disk_error
+from app.install import InstallError, disk_error
 from app.install.launcher.pythons import advice
 from app.install.packs import place
-from app.install.packs.manifest import PackManifest
-from app.install.packs.place import interpreter
+from app.install.packs.manifest import PackManifest, Wheel
 from engines import remedy
 
-_PROBE = """
-import importlib.util, struct, sys
-print("%d.%d" % sys.version_info[:2], struct.calcsize("P") * 8)
-print(getattr(sys, "_base_executable", None) or sys.executable)
-print("venv" if importlib.util.find_spec("venv") else "")
-"""
 _CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
 _TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
 _KEPT_LINES = 200
@@ -39,93 +29,122 @@ _HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """Windows flag: a console program started by a window would otherwise open a console."""
 
 
-class Interpreter(msgspec.Struct, frozen=True):
-    """A Python outside any virtual environment; `version` as "3.11". Some cannot make environments."""
+def unpack_uv(wheel: Path, to: Path) -> Path:
+    """Writes uv out of its verified wheel into the folder `to`; returns its path. Raises OSError, and
+    InstallError if the wheel is another one."""
+    name = "uv.exe" if os.name == "nt" else "uv"
+    with zipfile.ZipFile(wheel) as archive:
+        inside = next((one for one in archive.namelist() if one.endswith(f".data/scripts/{name}")), None)
+        if inside is None:
+            raise InstallError(f"{wheel.name} holds no uv for this computer: take the pack for this one.")
+        with archive.open(inside) as program, (to / name).open("wb") as out:
+            shutil.copyfileobj(program, out)
+    (to / name).chmod(0o755)
+    return to / name
+
+
+class Uv(NamedTuple):
+    """uv with a folder for its cache and temporary files. Its processes inherit `keep_open` (see `run`)."""
 
     path: Path
-    version: str
-    makes: bool = True
+    work: Path
+    keep_open: int
+
+    def make(self, manifest: PackManifest, environment: Path) -> str:
+        """Makes an empty environment with the app's own Python, else with the system's python3, else with any
+        that the manifest names. Returns its version, as "3.11". Raises InstallError with what to install."""
+        if "/AppTranslocation/" in sys.executable:
+            raise InstallError(
+                "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move "
+                "Shoal into Applications, open it there, then try again."
+            )
+        said: list[str] = []
+        for python in (*_pythons(), *manifest.pythons):
+            said, code = self._run(
+                ["venv", "--clear", "--no-project", "--python", str(python), str(environment)]
+            )
+            version = _version(environment) if not code else ""
+            if version in manifest.pythons:
+                return version
+        if _disk_full(said):
+            raise disk_error(OSError(28, "No space left on device"), environment.parent)
+        raise InstallError(
+            f"{manifest.title} needs a 64-bit Python {' or '.join(manifest.pythons)}; this computer has none: "
+            f"{advice()}, then try again."
+        )
+
+    def sync(self, environment: Path, wheels: Path, packages: Sequence[Wheel]) -> None:
+        """Installs these packages, and no others, from files in the folder `wheels` whose digests uv checks
+        once more. Raises InstallError."""
+        listed, python = self.work / "packages.txt", place.interpreter(environment)
+        rows = [(one.name, (wheels / one.file).absolute().as_uri(), one.sha256) for one in packages]
+        lines = (f"{name} @ {address} --hash=sha256:{digest}\n" for name, address, digest in rows)
+        listed.write_text("".join(lines), encoding="utf-8")
+        said, code = self._run(
+            ["pip", "sync", "--require-hashes", "--no-index", "--no-build", "--python", python, listed]
+        )
+        if code:
+            if _disk_full(said):
+                raise disk_error(OSError(28, "No space left on device"), environment.parent)
+            last = next((line for line in said if line.startswith("error")), [*said, "nothing said"][-1])
+            raise InstallError(f"The engine could not be set up ({last[:300]}). Nothing is lost: try again.")
+
+    def _run(self, arguments: list[str | Path]) -> tuple[list[str], int]:
+        settings = ("--offline", "--no-config", "--no-progress", "--no-python-downloads", "--no-managed-python")
+        cache = ("--cache-dir", str(self.work / "cache"))
+        return run([self.path, *arguments, *settings, *cache], self.work, self.keep_open)
 
 
-def find(manifest: PackManifest) -> Interpreter:
-    """Returns an interpreter for a pack: the app's own, else the system's python3, else the manifest's
-    preferred version. Raises InstallError with what to install."""
-    if "/AppTranslocation/" in sys.executable:
-        raise InstallError(
-            "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move Shoal "
-            "into Applications, open it there, then try again."
-        )
-    seen: list[Interpreter] = []
-    for path in _candidates(manifest.pythons):
-        found = probe(path)
-        if found is None:
-            continue
-        if found.version in manifest.pythons and found.makes:
-            return found
-        seen.append(found)
-    fitting = [one for one in seen if one.version in manifest.pythons]
-    if fitting:
-        raise InstallError(
-            f"{fitting[0].path} can't make virtual environments: install what it needs for that, on Debian "
-            f"and Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
-        )
-    wanted = " or ".join(manifest.pythons)
-    there = ", ".join(sorted({one.version for one in seen})) or "none that starts"
-    raise InstallError(
-        f"{manifest.title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice()}, then "
-        "try again."
+def _pythons() -> list[Path]:
+    bundle = _bundle()
+    own = [] if bundle is None else [bundle / "python" / "python.exe", bundle / "python" / "bin" / "python3"]
+    return [path for path in (*own, Path("/usr/bin/python3")) if path.is_file()]
+
+
+def _version(environment: Path) -> str:
+    """Returns the version of Python that an environment was made with, as "3.11"; empty if unknown."""
+    found = re.search(
+        r"(?m)^version_info = (\d+\.\d+)", (environment / "pyvenv.cfg").read_text(encoding="utf-8")
     )
+    return found[1] if found else ""
 
 
-def probe(path: Path | str) -> Interpreter | None:
-    """Returns the interpreter at `path`; None unless it is a 64-bit Python that starts."""
-    try:
-        said = subprocess.check_output(
-            [path, "-I", "-c", _PROBE],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=60,
-            env=surroundings(),
-            creationflags=_HIDDEN,
-        )
-        facts, base, makes = said.decode("utf-8", "surrogateescape").splitlines()[:3]
-        version, bits = facts.split()
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
-    return Interpreter(Path(base), version, bool(makes)) if bits == "64" else None
-
-
-def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> None:
-    """Creates an empty virtual environment. Raises InstallError."""
-    command: list[str | Path] = [python.path, "-I", "-m", "venv", "--without-pip", environment]
-    said, code = run(command, work, keep_open)
-    if code:
-        raise failed("The engine's environment could not be made", said, environment)
+def _disk_full(said: list[str]) -> bool:
+    return any("No space left on device" in line or "not enough space on the disk" in line for line in said)
 
 
 def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int) -> None:
-    """Imports the pack's modules in the environment's Python: the first one, which is the largest, in parallel
-    with the others. This also compiles their source, so the engine's first start is quick. Raises
-    InstallError."""
-    python = interpreter(environment)
-
-    def one(names: Sequence[str]) -> tuple[list[str], int]:
-        return run([python, "-I", "-c", _CHECK, *names], work, keep_open)
-
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(one, [part for part in (modules[:1], modules[1:]) if part]))
-    for said, code in found:
-        if not code:
-            continue
-        if any(sign in line for line in said for sign in _TOO_OLD):
-            raise InstallError(
-                f"This system is older than the engine needs ({said[-1][:200]}): update it, or use Shoal on "
-                "a newer one."
-            )
+    """Imports the pack's modules in the environment's Python. This also compiles their source, so the engine's
+    first start is quick. Raises InstallError."""
+    said, code = run([place.interpreter(environment), "-I", "-c", _CHECK, *modules], work, keep_open)
+    if not code:
+        return
+    if any(sign in line for line in said for sign in _TOO_OLD):
         raise InstallError(
-            f"The engine is in place but doesn't load ({said[-1][:300] if said else 'it ended'}): repair it "
-            f"with {remedy.command('pack repair')}, or install it again."
+            f"This system is older than the engine needs ({said[-1][:200]}): update it, or use Shoal on "
+            "a newer one."
         )
+    raise InstallError(
+        f"The engine is in place but doesn't load ({said[-1][:300] if said else 'it ended'}): repair it with "
+        f"{remedy.command('pack repair')}, or install it again."
+    )
+
+
+def engine_fault(root: Path) -> str:
+    """Returns a sentence if the engine in use cannot compute; else empty. Takes some seconds and writes
+    nothing, so it can be asked at any time, also where packs cannot be written."""
+    used = place.current(root).current
+    if not used or not place.interpreter(root / used).exists():
+        return place.no_engine_sentence()
+    made_of = files.read_json(root / used / place.MARK, PackManifest)
+    if made_of is None:
+        return "The engine is damaged: repair it, or install it again."
+    with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
+        try:
+            check(root / used, made_of.imports, Path(work), nothing.fileno())
+        except InstallError as error:
+            return str(error)
+    return ""
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
@@ -164,74 +183,14 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
 
 
 def surroundings(**more: str) -> dict[str, str]:
-    """Returns environment variables without the user's Python settings, and with `more`."""
+    """Returns environment variables without the user's settings of Python and uv, and with `more`."""
     environment = os.environ if _bundle() is None else outside_bundle()
-    own = ("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_")
+    own = ("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_", "UV_", "PIP_")
     kept = {name: value for name, value in environment.items() if not name.startswith(own)}
     return {**kept, "PYTHONUTF8": "1", **more}
-
-
-def _candidates(versions: Sequence[str]) -> list[str]:
-    """Returns possible interpreters, each once."""
-    found: list[str | None] = []
-    if (bundle := _bundle()) is not None:
-        found += [str(bundle / "python" / "python.exe"), str(bundle / "python" / "bin" / "python3")]
-    names = ["python3", *(f"python{version}" for version in versions)]
-    if sys.platform != "win32":
-        found += [f"/usr/bin/{name}" for name in names]
-    found += [shutil.which(name) for name in [*names, "python"]]
-    return [path for path in dict.fromkeys(found) if path and os.path.isfile(path)]
 
 
 def _bundle() -> Path | None:
     """Returns PyInstaller's folder in an installed app, else None."""
     folder = getattr(sys, "_MEIPASS", None)
     return Path(folder) if folder else None
-
-
-def failed(what: str, said: list[str], place: Path) -> InstallError:
-    text = "\n".join(said)
-    if "No space left on device" in text or "not enough space on the disk" in text:
-        return pack_disk_error(OSError(28, "No space left on device"), place.parent)
-    errors = [line for line in said if line.lower().startswith("error")]
-    last = (errors or said or ["nothing said"])[-1][:300]
-    return InstallError(f"{what} ({last}). Nothing is lost: try again.")
-
-
-# Whether an engine is as it was installed, and whether the one in use works: its Python starts, and what it
-# promises can be imported. Writes nothing, so it can be asked at any time, also where packs cannot be written.
-
-
-def engine_fault(root: Path) -> str:
-    """Returns a sentence if the engine in use cannot compute; else empty. Takes some seconds."""
-    used = place.current(root).current
-    if not used or not place.interpreter(root / used).exists():
-        return place.no_engine_sentence()
-    made_of = read_json(root / f"{used}.json", PackManifest)
-    if made_of is None:
-        return "The engine is damaged: repair it, or install it again."
-    with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
-        try:
-            check(root / used, made_of.imports, Path(work), nothing.fileno())
-        except InstallError as error:
-            return str(error)
-    return ""
-
-
-def damaged_file(environment: Path) -> str:
-    """Returns "FILE is missing" or "FILE is damaged" for the first file of an environment's packages that
-    differs from what was installed; empty if all are intact."""
-    for record in sorted(environment.rglob("*.dist-info/RECORD")):
-        with record.open(encoding="utf-8", newline="") as file:
-            for row in csv.reader(file):
-                if len(row) != 3 or not row[1].startswith("sha256="):
-                    continue
-                path = record.parent.parent / row[0]
-                try:
-                    with path.open("rb") as content:
-                        found = hashlib.file_digest(content, "sha256").digest()
-                except OSError:
-                    return f"{row[0]} is missing"
-                if base64.urlsafe_b64encode(found).rstrip(b"=").decode() != row[1].removeprefix("sha256="):
-                    return f"{row[0]} is damaged"
-    return ""

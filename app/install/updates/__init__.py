@@ -1,5 +1,4 @@
-"""New versions of the app itself: trusted keys, checking, downloading, and handing the file to the system's own
-installer. Nothing here runs unless the user agreed to it, and solo mode never checks.
+"""New versions of the app itself. Nothing here runs unless the user agreed to it, and solo mode never checks.
 
-`feed` is the signed list of releases, `installed` says what runs here and how it is started, `asking` checks
-for a new version and stores the result, `handing` downloads it and passes it to the system."""
+`feed` is the signed notice of the newest version, `asking` checks for it and stores the result, `installed`
+says what runs here and how it is started. Nothing is downloaded: a button opens the notice's page."""

@@ -1,15 +1,15 @@
-"""Checks for new versions: downloads the list's signature, 129 bytes, and the list only if the signature has
-changed.
+"""Checks for new versions: downloads the notice's signature, 129 bytes, and the notice only if the signature
+has changed. HOME/updates.json holds what the last check found, which the window shows; HOME/updates holds the
+newest notice with its signature, so that an older one is refused even if updates.json is lost.
 
 The request says "shoal" and nothing else that would identify a computer: no version, no number, no ETag, no
 cookies."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -18,42 +18,26 @@ import msgspec
 from app.common import files
 from app.common.rate import RetryLimit
 from app.install import InstallError, disk_error
-from app.install.packs import place
-from app.install.signed import load, this_platform
+from app.install.signed import load
 from app.install.updates import feed as feeds
 from app.install.updates import installed
-from app.install.updates.feed import Feed, ReleaseFile, Trust
+from app.install.updates.feed import Feed, Trust
 from app.install.updates.installed import version_key
-
-# The memory of new versions between two questions.
-#
-# HOME/updates.json         the newest list that was seen, when somebody last asked, and what it came to
-# HOME/updates/             what was fetched: feed.json with feed.json.sig, and the new version's file
-# HOME/updates/.lock        held while it is fetched or handed over
-#
-# The window shows what stands in updates.json; anyone who installs believes nothing of it and checks the signed
-# list again.
 
 KNOWN_FILE = "updates.json"
 FOLDER = "updates"
 DAY_S = 24 * 3600.0
 AGAIN_S = 4 * 3600.0
 """Seconds until the next attempt after a failed one."""
-_KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
-_BUSY = "Another Shoal is downloading or installing the new version: wait for it, then try again."
 
 
 class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A newer version than this one. `obstacle` says why it cannot be installed from here, empty if it can;
-    `notes` are lines by language."""
+    """A newer version than this one; `notes` are lines by language, `page` is where people download it."""
 
     version: str
     date: str = ""
     notes: dict[str, list[str]] = {}
     page: str = ""
-    file: str = ""
-    size: int = 0
-    obstacle: str = ""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,11 +78,15 @@ def write_known(home: Path, known: Known) -> None:
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """Saves a verified list of releases and its signature. Raises InstallError."""
+    """Saves a verified notice and its signature. Deletes what else is in the folder: earlier versions of Shoal
+    downloaded installers into it. Raises InstallError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
         files.write(folder / "feed.json.sig", signature)
+        for left in folder.iterdir():
+            if left.name not in ("feed.json", "feed.json.sig") and left.is_file():
+                left.unlink()
     except OSError as error:
         raise disk_error(error, folder) from error
 
@@ -110,16 +98,6 @@ def stored_feed(home: Path) -> tuple[bytes, bytes]:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
     except OSError:
         return b"", b""
-
-
-def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
-    """Deletes downloads except those named in `keep`, as far as possible."""
-    folder = home / FOLDER
-    with contextlib.suppress(OSError):
-        for entry in list(folder.iterdir()):
-            if entry.name not in (*_KEPT, *keep) and entry.is_file():
-                with contextlib.suppress(OSError):
-                    entry.unlink()
 
 
 def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
@@ -134,19 +112,10 @@ def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
     return next(iter(lines.values()), [])
 
 
-@contextlib.contextmanager
-def one_at_a_time(home: Path) -> Iterator[None]:
-    """Locks HOME/updates for this process. Raises InstallError."""
-    with place.alone(home / FOLDER, lambda: None, 2.0, _BUSY):
-        yield
-
-
 PATIENCE = RetryLimit(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
 
-def ask(
-    home: Path, trust: Trust, form: str, now: datetime | None = None, patience: RetryLimit = PATIENCE
-) -> Known:
+def ask(home: Path, trust: Trust, now: datetime | None = None, patience: RetryLimit = PATIENCE) -> Known:
     """Checks for a new version and saves the result. Raises InstallError; a failure is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
     try:
@@ -160,7 +129,7 @@ def ask(
         keys=trust.keys,
         asked=asked,
         answered=asked,
-        offer=offer(feed, form, installed.version()),
+        offer=offer(feed, installed.version()),
     )
     write_known(home, found)
     return found
@@ -179,43 +148,16 @@ def _newest_seen(home: Path, trust: Trust) -> Known:
     return msgspec.structs.replace(before, serial=feed.serial, digest=_digest(content), keys=trust.keys)
 
 
-def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
-    """Returns the list's offer for this installation; None if this version is the newest."""
+def offer(feed: Feed, version: str) -> UpdateOffer | None:
+    """Returns what the notice announces; None if `version` is the newest."""
     if version_key(feed.version) <= version_key(version):
         return None
-    file, obstacle = file_for(feed, form), ""
-    page = f"download it from {feed.page}" if feed.page else "download it where you got this one"
-    if version_key(version) < version_key(feed.least):
-        obstacle = f"Version {version} is too old to update itself: {page}, and install it over this one."
-    elif file is None:
-        obstacle = f"Version {feed.version} isn't made for this kind of installation: {page}."
     return UpdateOffer(
         version=feed.version,
         date=feed.date.isoformat(),
         notes={language: list(lines) for language, lines in feed.notes.items()},
         page=feed.page,
-        file=file.file if file else "",
-        size=file.size if file else 0,
-        obstacle=obstacle,
     )
-
-
-def valid_stored_feed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
-    """Returns the stored list if it is signed, not expired, and the newest ever seen; else None."""
-    content, signature = stored_feed(home)
-    newest = read_known(home).serial
-    if not content:
-        return None
-    try:
-        found = feeds.verify(content, signature, keys, now)
-    except InstallError:
-        return None
-    return found if found.serial == newest else None
-
-
-def file_for(feed: Feed, form: str) -> ReleaseFile | None:
-    """Returns the file for this computer and this kind of installation; None if the list has none."""
-    return feed.file_for(*this_platform(), form)
 
 
 def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: RetryLimit) -> tuple[Feed, bytes]:

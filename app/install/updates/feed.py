@@ -1,9 +1,8 @@
-"""The signed list of releases (app.install.signed). `serial` protects against replaying an older signed list,
-`expires` against serving one list forever."""
+"""The signed notice of the newest version (app.install.signed). `serial` protects against replaying an older
+one, `expires` against serving one forever."""
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +13,7 @@ from app.common.signing import sign
 from app.install import Checkout, InstallError
 from app.install.packs import manifest
 from app.install.packs.manifest import Trust
-from app.install.signed import ListedFile, Url, check_address, is_signed
+from app.install.signed import Url, check_address, is_signed
 
 
 def trust(path: Path | None = None) -> Trust:
@@ -30,10 +29,6 @@ FEED = 2**16
 AHEAD = timedelta(days=1)
 """How far a list's date may be ahead of this computer's clock; clocks and time zones differ."""
 
-Form = Literal["deb", "elf", "nsis", "dmg"]
-"""Kind of installation: Debian package, single file, Windows installer, disk image."""
-_ENDS = {"deb": ".deb", "nsis": ".exe", "dmg": ".dmg"}
-_FILE = r"^[A-Za-z0-9][A-Za-z0-9._+~-]{0,120}\Z"
 _VERSION = r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}((a|b|rc)[0-9]{1,4})?\Z"
 
 Version = Annotated[str, msgspec.Meta(pattern=_VERSION)]
@@ -43,25 +38,9 @@ Lines = Annotated[
 ]
 
 
-class ReleaseFile(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file of a release for one system, machine and kind of installation."""
-
-    system: Literal["linux", "windows", "macos"]
-    machine: Literal["x86_64", "aarch64"]
-    form: Form
-    file: Annotated[str, msgspec.Meta(pattern=_FILE)]
-
-    def __post_init__(self) -> None:
-        if not self.file.endswith(_ENDS.get(self.form, "")) or ".." in self.file:
-            raise ValueError(f"{self.file!r} is no name of a {self.form}")
-        if self.url != self.file:
-            check_address(self.url)
-
-
-class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A list of one release's files. `least` is the oldest version that can be updated to it; `notes` are lines
-    by language; `page` is where people can download it themselves; `mirrors` are folders with the same
-    files."""
+class Feed(msgspec.Struct, frozen=True, kw_only=True):
+    """The notice of the newest version. `notes` are lines by language; `page` is where people download it.
+    Earlier notices have more fields, which are ignored."""
 
     kind: Literal["shoal-release-1"] = "shoal-release-1"
     serial: Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
@@ -69,28 +48,17 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     expires: Moment
     version: Version
     date: date
-    least: Version = "0"
     notes: dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z]{2}\Z")], Lines] = {}
     page: Url = ""
-    mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
-    files: Annotated[tuple[ReleaseFile, ...], msgspec.Meta(max_length=50)]
 
     def __post_init__(self) -> None:
         if self.expires <= self.made:
             raise ValueError("it expires before it was made")
-        for address in (*self.mirrors, *filter(None, [self.page])):
-            check_address(address)
+        if self.page:
+            check_address(self.page)
         for line in (line for lines in self.notes.values() for line in lines):
             if not line.isprintable():
                 raise ValueError("its notes are more than lines of text")
-        kinds = [(one.system, one.machine, one.form) for one in self.files]
-        if len(set(kinds)) != len(kinds):
-            raise ValueError("it names two files for the same computer")
-
-    def file_for(self, system: str, machine: str, form: str) -> ReleaseFile | None:
-        return next(
-            (one for one in self.files if (one.system, one.machine, one.form) == (system, machine, form)), None
-        )
 
 
 def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
@@ -99,15 +67,6 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
     content = msgspec.json.format(msgspec.json.encode(feed), indent=1) + b"\n"
     read_feed(content)
     return content, sign(secret, content).hex().encode() + b"\n"
-
-
-def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> ReleaseFile:
-    """Returns the list's entry for a built file. Raises OSError, and msgspec.ValidationError for invalid
-    values."""
-    with path.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}
-    return msgspec.convert({**row, "size": path.stat().st_size, "sha256": digest}, ReleaseFile)
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:

@@ -12,19 +12,10 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import LabProbe, LabRound
-from app.lab.statistics import Estimate, average, estimate, first_crossing, mean_height, paired, percent, share
+from app.lab.statistics import Estimate, average, estimate, mean_height, paired, percent, points, share
 
 Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm, by seed."""
-
-
-class InformativeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean number of informative groups per node and round, and the prediction from success rates alone."""
-
-    own: float
-    own_predicted: float
-    peer: float
-    peer_predicted: float
 
 
 class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,15 +34,6 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     area_gain: Estimate | None
     """Relative gain of the area over the baseline's."""
     seeds_ahead: int | None
-    rounds_needed: float | None
-    """The round in which the nodes' mean first reaches the baseline's final value, mean over seeds; None for
-    the baseline itself, and if it is not reached with some seed."""
-    pass_at_8_start: Estimate
-    pass_at_8_final: Estimate
-    swing: float | None
-    """Fluctuation of the seeds' mean curves in the second half of the run, see `swing`."""
-    own_swing: float | None
-    """Fluctuation of the share of own new questions solved, which every round measures."""
     cumulative_training_batch_reward: float
     """The paper's measure: mean reward of each node's training batch, summed over nodes and rounds."""
     cumulative_own_reward: float
@@ -61,13 +43,13 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float
     worked_start: float
     worked_final: float
-    informative: InformativeCounts
+    informative_own: float
+    """Informative groups trained on, mean per node and round."""
+    informative_peer: float
     entropy_start: float | None
     """Mean -log prob per own token (nats) over the first five rounds (`_start`) and the last five
     (`_final`)."""
     entropy_final: float | None
-    peer_nats: float | None
-    """Mean -log prob per token of peers' text under its reader's policy."""
     families_start: dict[str, float]
     families_final: dict[str, float]
 
@@ -93,14 +75,10 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
 
 
 def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
-    """The arms with finished runs: the baseline, then the others in their order. The baseline is the first
-    plain solo arm; else the first without peers whose only options are defences or steps; else the first with
-    peers and only these; else the first of all."""
+    """The arms with finished runs: the baseline, then the others in their order. The baseline is the first arm
+    that is alone, else the first."""
     present = [arm for arm in arms if runs.get(arm.key)]
-    plain = [arm for arm in present if arm.is_plain_solo]
-    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.only_defences_or_steps]
-    alone = [arm for arm in bare if not arm.peer]
-    first = (plain or alone or bare or present)[:1]
+    first = ([arm for arm in present if arm.is_alone] or present)[:1]
     return first + [arm for arm in present if arm not in first]
 
 
@@ -114,9 +92,6 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     shared = sorted(set(runs) & set(baseline or {}))
     there, here = [(baseline or {})[seed] for seed in shared], [runs[seed] for seed in shared]
     first, last = [probes(run)[0][1] for run in every], [probes(run)[-1][1] for run in every]
-    needed = [
-        _first_round_at(run, average(final_scores(other))) for run, other in zip(here, there, strict=True)
-    ]
     before = [mean_heights(run) for run in there]
     return ArmResult(
         arm=arm.name,
@@ -135,11 +110,6 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         )
         if shared
         else None,
-        rounds_needed=None if not shared or None in needed else _known(needed),
-        pass_at_8_start=estimate([probe.pass_at_8_N or () for probe in first]),
-        pass_at_8_final=estimate([probe.pass_at_8_N or () for probe in last]),
-        swing=_known([swing([average(probe.pass_at_1_N) for _, probe in probes(run)]) for run in every]),
-        own_swing=_known([swing([record.own_reward for record in run[1:]]) for run in every]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
@@ -148,19 +118,13 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
         worked_start=average([probe.worked for probe in first]),
         worked_final=average([probe.worked for probe in last]),
-        informative=_counted([record for run in every for record in run[1:]]),
+        informative_own=average([record.informative_own for run in every for record in run[1:]]),
+        informative_peer=average([record.informative_peer for run in every for record in run[1:]]),
         entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
         entropy_final=_known([record.own_nats for run in every for record in run[-5:]]),
-        peer_nats=_known([record.peer_nats for run in every for record in run]),
         families_start=_families(first),
         families_final=_families(last),
     )
-
-
-def _first_round_at(run: Sequence[LabRound], height: float) -> float | None:
-    """The round in which the mean of a run's nodes first reaches `height`; None if it never does."""
-    rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
-    return first_crossing(rounds, curve, height)
 
 
 def final_scores(run: Sequence[LabRound]) -> Sequence[float]:
@@ -202,21 +166,6 @@ def cumulative_costs(run: Sequence[LabRound], value: Cost) -> list[float]:
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
 
 
-def swing(curve: Sequence[float]) -> float | None:
-    """Standard deviation of the smoothed second half of a curve about its linear trend: a steady rise does not
-    count. The moving average spans five values, fewer if there are under twelve; None for a short curve."""
-    width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
-    smooth = [average(curve[k : k + width]) for k in range(len(curve) - width + 1)]
-    half = smooth[len(smooth) // 2 :]
-    if len(half) < 3:
-        return None
-    middle, mean = (len(half) - 1) / 2, average(half)
-    spread = sum((k - middle) ** 2 for k in range(len(half)))
-    slope = sum((k - middle) * value for k, value in enumerate(half)) / spread
-    rest = sum((value - mean - slope * (k - middle)) ** 2 for k, value in enumerate(half))
-    return float((rest / (len(half) - 2)) ** 0.5)
-
-
 def _known(values: Sequence[float | None]) -> float | None:
     found = [value for value in values if value is not None]
     return average(found) if found else None
@@ -231,28 +180,25 @@ def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int]
     return average([sum(value(record, len(final_scores(run))) for record in run) for run in every])
 
 
-def _counted(records: Sequence[LabRound]) -> InformativeCounts:
-    return InformativeCounts(
-        own=average([record.informative_own for record in records]),
-        own_predicted=average([record.predicted_own or 0.0 for record in records]),
-        peer=average([record.taken for record in records]),
-        peer_predicted=average([record.predicted_peer or 0.0 for record in records]),
-    )
-
-
 def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:
-    """Sentences on which arm is best by held-out pass@1, whether that exceeds noise, and the controls."""
+    """Sentences on which arm is best by held-out pass@1, how far each is from the baseline, and the
+    controls."""
     arms = sorted(
         [result for result in found if result.arm not in shuffled] or found,
         key=lambda result: -result.held_out_final.mean,
     )
-    best, height = arms[0].arm, share(arms[0].held_out_final)
-    if len(arms) < 2:
-        told = [f"There is only {best}, with held-out pass@1 {height} at the last round: nothing to compare."]
-    else:
-        told = [f"By held-out pass@1 at the last round {best} is highest: {height}."]
-        told += [f"No arm beats the baseline {baseline}."] * (best == baseline)
-    told += [_compared(result, baseline, result.difference) for result in arms if result.difference]
+    told = [f"By held-out pass@1 at the last round {arms[0].arm} is highest: {share(arms[0].held_out_final)}."]
+    for result in arms:
+        if (apart := result.difference) is not None:
+            t = (
+                ""
+                if apart.t_low is None or apart.t_high is None
+                else (f", t over seeds [{100 * apart.t_low:+.1f}, {100 * apart.t_high:+.1f}]")
+            )
+            told.append(
+                f"{result.arm} less {baseline}: {points(apart)} points, ahead in {result.seeds_ahead} of "
+                f"{apart.seeds} seeds{t}."
+            )
     told += [
         f"The shuffled-reward control {result.arm} went from {percent(result.held_out_start.mean)} to "
         f"{percent(result.held_out_final.mean)}."
@@ -260,17 +206,3 @@ def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> s
         if result.arm in shuffled
     ]
     return " ".join(told)
-
-
-def _compared(result: ArmResult, baseline: str, difference: Estimate) -> str:
-    how_far = f"{abs(100 * difference.mean):.1f} points {'ahead of' if difference.mean > 0 else 'behind'}"
-    text = (
-        f"{result.arm} is {how_far if difference.mean else 'level with'} {baseline} "
-        f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], ahead in {result.seeds_ahead} of "
-        f"{difference.seeds} seeds: the interval {'excludes' if difference.excludes_zero else 'includes'} zero"
-    )
-    if difference.t_excludes_zero is None:
-        return text + ", but one seed speaks only of its own nodes."
-    if difference.excludes_zero and not difference.t_excludes_zero:
-        return text + ", though a t interval over the few seeds does not."
-    return text + "."

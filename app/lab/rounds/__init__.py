@@ -1,1 +1,1 @@
-"""One run of a study, round by round, with the options that an arm adds to a round."""
+"""One run of a study, round by round, and the attackers beside its nodes."""

@@ -1,4 +1,5 @@
-"""One run of a study: one arm and one seed, all nodes in this process, round by round.
+"""One run of a study: one arm and one seed, all nodes in this process, round by round (the loop of one node
+alone is `app.lab.solo`).
 
 A round is the app's own (`app.learning`) without the network: every node answers its own questions and
 publishes the groups, then takes peers' groups, weighs them and makes its recipe's optimiser steps. All nodes'
@@ -9,14 +10,13 @@ a group, `_T` tokens."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
 import msgspec
 
 from app.lab.arms import Arm
-from app.lab.attackers import kind_of
 from app.lab.plan import (
     AnsweredQuestion,
     LabProbe,
@@ -27,8 +27,7 @@ from app.lab.plan import (
     identity,
     token_mean,
 )
-from app.lab.rounds import probing
-from app.lab.rounds.extras import RoundExtra, open_extras
+from app.lab.rounds.hostile import HostileNodes
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
@@ -54,8 +53,7 @@ class Experiment:
         self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
-        attackers = kind_of(arm.extras)
-        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, attackers)
+        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, arm.foes)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh_state(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]
@@ -63,9 +61,7 @@ class Experiment:
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
-        self.rates: dict[str, float] = {}
-        self.reencoded = [0, 0]
-        self.extras: list[RoundExtra] = open_extras(self)
+        self.hostile = HostileNodes(self)
 
     def rounds(self, measured: bool = True) -> Iterator[LabRound]:
         """Yields round 0 (the probe before training) to the last; without probes unless `measured`."""
@@ -77,13 +73,7 @@ class Experiment:
             yield record
 
     def _measure(self, number: int) -> LabProbe:
-        probe = self.prober.probe(self.seeds(number, "probe"))
-        if number in (0, self.plan.rounds):
-            alike = number == 0 and not self.plan.starters
-            eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
-            probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
-        self.rates = probe.families
-        return probe
+        return self.prober.probe(self.seeds(number, "probe"))
 
     def seeds(self, number: int, purpose: str) -> list[int]:
         return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
@@ -91,15 +81,13 @@ class Experiment:
     def _round(self, number: int) -> LabRound:
         started, cpu = time.perf_counter(), time.process_time()
         nodes = range(self.plan.nodes)
-        kept_NP, generated = self._answer(number, [self.arm.own] * self.plan.nodes)
+        kept_NP, generated = self._answer(number)
         sampled = time.perf_counter()
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
-        for extra in self.extras:
-            fresh = extra.change_published(number, fresh)
-        self.published = [old for old in self.published if number - old.round <= self.window] + fresh
-        self.reencoded = [0, 0]
+        self.published = [old for old in self.published if number - old.round <= self.window]
+        self.published += self.hostile.join(number, fresh)
         learning = time.perf_counter()
         chosen_N = {node: self._choose(node, number) for node in nodes}
         learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in nodes]
@@ -107,17 +95,12 @@ class Experiment:
 
         completions = [completion for answered in generated for completion in answered.completions_G]
         nats = token_mean([completion.logprobs_T for completion in completions])
-        peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
-        predicted_own, predicted_peer = self._predicted(number)
-        measured = {name: value for extra in self.extras for name, value in extra.measures(number).items()}
         return LabRound(
             round=number,
             generated=len(completions),
             generated_tokens=sum(len(completion.tokens_T) for completion in completions),
             informative_own=average([one.own for one in learnt]),
             informative_peer=average([one.peer for one in learnt]),
-            predicted_own=predicted_own,
-            predicted_peer=predicted_peer,
             own_reward=average([reward for answered in generated for reward in answered.scored.rewards_G]),
             batch_reward=average([one.batch_reward for one in learnt]),
             finished=average([completion.finished for completion in completions]),
@@ -126,44 +109,27 @@ class Experiment:
             gated_right=sum(one.weighed.gated_right for one in learnt),
             gated_wrong=sum(one.weighed.gated_wrong for one in learnt),
             peer_scale=average([one.weighed.peer_scale for one in learnt]),
-            reencoded_same=self.reencoded[0] / self.reencoded[1] if self.reencoded[1] else None,
             seconds=ended - started,
             cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
-            active=len(nodes),
-            own=float(self.arm.own),
             own_nats=None if nats is None else -nats,
-            peer_nats=-average(peer_nats) if peer_nats else None,
-            extra=measured or None,
+            extra=self.hostile.measures(),
         )
 
-    def _predicted(self, number: int) -> tuple[float, float]:
-        """Expected informative own and peer groups per node, from success rates alone."""
-        share = probing.informative_share(self.rates.values(), self.plan.group)
-        attempts = self.plan.attempts if self.arm.dynamic else 1
-        rounds = min(self.window, number - 1) + 1
-        kept = 1.0 - (1.0 - share) ** attempts
-        offered = self.arm.own * (self.plan.nodes - 1) * rounds
-        return (
-            probing.expected_own_groups(self.arm.own, share, attempts),
-            probing.expected_peer_groups(self.arm.peer, offered, kept),
-        )
-
-    def _answer(
-        self, number: int, own_N: Sequence[int]
-    ) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
+    def _answer(self, number: int) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
         """Samples, answers and scores own questions. Returns those that each node keeps, and everything
         generated.
 
         Without dynamic sampling the two are equal. With it, every uninformative group is replaced by one of a
         new question; places still open after the last attempt keep an uninformative one."""
+        own = self.arm.own
         kept_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         spare_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         slots_N = [0] * self.plan.nodes
         everything: list[AnsweredQuestion] = []
         for attempt in range(self.plan.attempts if self.arm.dynamic else 1):
-            missing_N = [own - len(kept_P) for own, kept_P in zip(own_N, kept_NP, strict=True)]
+            missing_N = [own - len(kept_P) for kept_P in kept_NP]
             if not any(missing_N):
                 break
             for answered in self._sample(number, attempt, slots_N, missing_N):
@@ -171,7 +137,7 @@ class Experiment:
                 (kept_NP if keep else spare_NP)[answered.node].append(answered)
                 everything.append(answered)
             slots_N = [slot + missing for slot, missing in zip(slots_N, missing_N, strict=True)]
-        for own, kept_P, spare_P in zip(own_N, kept_NP, spare_NP, strict=True):
+        for kept_P, spare_P in zip(kept_NP, spare_NP, strict=True):
             kept_P += spare_P[: own - len(kept_P)]
         return kept_NP, everything
 
@@ -231,16 +197,14 @@ class Experiment:
     ) -> TrainingResult:
         """Weighs own and peers' groups and makes the round's steps; none if all weights are 0."""
         sequences_PG = [self.encoded(answered) for answered in peer_P]
-        asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
+        asked = self.recipe.needs_peer_logprobs
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
         before = self.learners[node]
         taught = lesson(
             self.recipe,
             before,
             [OwnTokens(a.training_group, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
-            list(
-                map(with_tokens, (answered.training_group for answered in peer_P), sequences_PG, logprobs_PGT)
-            ),
+            list(map(with_tokens, (one.training_group for one in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
         )
@@ -251,15 +215,13 @@ class Experiment:
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
-        for extra in self.extras:
-            extra.after_learning(weighed, peer_P)
+        self.hostile.count(weighed, peer_P)
         return TrainingResult(
             own=sum(answered.training_group.informative for answered in own_P),
             peer=len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
             steps=steps,
             weighed=weighed,
-            peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
         )
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
@@ -270,30 +232,25 @@ class Experiment:
     def _choose(self, node: int, number: int) -> list[AnsweredQuestion]:
         """Chooses peer groups for a node from those that the others published within the window. None is taken
         twice."""
-        pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
+        pool = self._pool(node) if self.arm.peer and not self.learners[node].vigil.alone else []
         groups = [msgspec.structs.replace(one.training_group, key=str(one.node)) for one in pool]
         ages, rng = [number - one.round for one in pool], self.rng(node, number, "mix")
         chosen = [pool[at] for at in self.records[node].choose(self.recipe, groups, ages, self.arm.peer, rng)]
         self.taken[node].update(a.scored.coordinates for a in chosen)
         return chosen
 
-    def _pool(self, node: int, number: int) -> list[AnsweredQuestion]:
+    def _pool(self, node: int) -> list[AnsweredQuestion]:
         """Groups that the others published within the window and this node has not taken."""
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.coordinates not in taken]
-        for extra in self.extras:
-            pool = extra.filter_offered(node, number, pool)
-        return pool
+        return self.hostile.without_copies(pool)
 
     def rng(self, node: int, number: int, purpose: str) -> Random:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
     def encoded(self, answered: AnsweredQuestion) -> list[TokenSequence]:
         """Encodes published text as its receiver does, with the end token if the completion had ended."""
-        sequences_G = [
+        return [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)
             for completion in answered.completions_G
         ]
-        same = [s.completion_T == c.tokens_T for s, c in zip(sequences_G, answered.completions_G, strict=True)]
-        self.reencoded = [self.reencoded[0] + sum(same), self.reencoded[1] + len(same)]
-        return sequences_G

@@ -9,15 +9,8 @@ from typing import Any
 
 import msgspec
 
-from app.lab.plan import group_of
-from app.lab.statistics import average
-from app.sapo.asking import messages, shows_work
-from app.sapo.groups import GroupRecord
-from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, QuestionError, generate
-from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS
-from engines.contract import Engine
 
 # A line of work for every family of the starter: what a careful solver writes before `#answer`.
 #
@@ -278,49 +271,3 @@ def _spoil(answer: str, rng: Random) -> str:
         return answer[:place] + digit + answer[place + 1 :]
     place = rng.randrange(max(1, len(answer) - 1))
     return answer[:place] + answer[place : place + 2][::-1] + answer[place + 2 :]
-
-
-# How much headroom a starter has: pass@1, pass@8, finished and worked shares on the levels where RL begins.
-
-
-class Headroom(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares in [0, 1] over one family's probe questions, G completions each."""
-
-    questions: int
-    pass_at_1: float
-    pass_at_8: float
-    finished: float
-    worked: float
-    worked_right: float
-    guessed_right: float
-
-
-def measure(
-    engine: Engine, levels: Mapping[str, int], items: int, max_tokens: int, seed: int
-) -> dict[str, Headroom]:
-    """Samples 8 completions for each probe question; returns the shares per family, and for all under `all`."""
-    questions = probe_questions(levels, items)
-    groups = engine.sample([messages(question.text) for question in questions], 8, max_tokens, seed)
-    scored: dict[str, list[GroupRecord]] = {}
-    with Sandbox() as sandbox:
-        for question, completions_G in zip(questions, groups, strict=True):
-            group = group_of(question.coordinates, completions_G, engine.info.model)
-            scored.setdefault(question.coordinates.family, []).append(score_group(sandbox, group))
-    everything = [group for family in scored.values() for group in family]
-    return {**{family: headroom(groups) for family, groups in scored.items()}, "all": headroom(everything)}
-
-
-def headroom(groups: Sequence[GroupRecord]) -> Headroom:
-    """The shares of a set of groups. Pass@8 is the share of questions solved at least once in 8 tries."""
-    rewards = [reward for group in groups for reward in group.rewards_G]
-    finished = [done for group in groups for done in group.finished_G]
-    worked = [shows_work(text) for group in groups for text in group.completions_G]
-    return Headroom(
-        questions=len(groups),
-        pass_at_1=average(rewards),
-        pass_at_8=average([int(any(group.rewards_G)) for group in groups]),
-        finished=average([int(done) for done in finished]),
-        worked=average([int(work) for work in worked]),
-        worked_right=average([reward for reward, work in zip(rewards, worked, strict=True) if work]),
-        guessed_right=average([reward for reward, work in zip(rewards, worked, strict=True) if not work]),
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from app.lab.plan import families_of
 from app.lab.starter.corpus import CorpusExample, DataMix, examples
-from app.learning.zero import imitate
-from app.sapo import seeds
-from app.sapo.asking import messages
-from engines.torch_lora import open_swarm
 
 # The starter's vocabulary: single bytes, single digits, and whole phrases of the puzzles' templates.
 #
@@ -237,95 +232,3 @@ def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
         targets_ST[place, asked - 1 : len(ids) - 1] = torch.tensor(ids[asked:])
     logits_STV = model(input_ids=tokens_ST, use_cache=False).logits
     return cross_entropy(logits_STV.flatten(0, 1), targets_ST.flatten(), ignore_index=-100, reduction="sum")
-
-
-class TeachingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings for training specialists; together with the starter and a name they determine the result."""
-
-    steps: int = 160
-    batch: int = 64
-    rate: float = 2e-3
-    rank: int = 16
-    seed: int = 5
-    seldom: float = 0.08
-    """Share of worked answers in the last phase of `seldom`'s training."""
-
-
-def teach(
-    model: Path,
-    names: tuple[str, ...],
-    levels: Mapping[str, int],
-    out: Path,
-    teaching: TeachingPlan | None = None,
-    threads: int | None = None,
-    tell: Callable[[str, int], None] = lambda name, step: None,
-) -> list[Path]:
-    """Trains each specialist that is not in `out` yet and returns all their folders: PEFT adapters with a new
-    optimiser state. Raises RegimeError before any training."""
-    teaching = teaching or TeachingPlan()
-    known = {name: families_of(name, levels) for name in names}
-    for name, own in known.items():
-        if (out / name / "adapter_model.safetensors").exists():
-            continue
-        swarm = open_swarm(model, [teaching.seed], rank=teaching.rank, threads=threads)
-        lessons = _lessons(own, levels, teaching)
-        for step in range(teaching.steps):
-            sequences = [
-                swarm.encode(messages(example.question), example.completion, True)
-                for example in islice(lessons, teaching.batch)
-            ]
-            swarm.step(0, imitate(sequences, teaching.rate))
-            tell(name, step + 1)
-        swarm.reset_optimizer(0)
-        swarm.save(0, out / name)
-    return [out / name for name in known]
-
-
-def _lessons(
-    own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
-) -> Iterator[CorpusExample]:
-    """The training examples of a specialist in these families, or of a node that seldom shows its work."""
-    return _special(own, levels, teaching) if own else _seldom(levels, teaching)
-
-
-def _seldom(levels: Mapping[str, int], teaching: TeachingPlan) -> Iterator[CorpusExample]:
-    """Examples of all families: half worked answers and half wrong guesses for two thirds of the steps, then
-    few worked ones."""
-    mix = DataMix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
-    skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
-    yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
-    mix = msgspec.structs.replace(mix, worked_share=teaching.seldom)
-    yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
-
-
-def _special(
-    own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
-) -> Iterator[CorpusExample]:
-    """Alternates worked answers of the specialist's families and wrong guesses of the others."""
-    worked = _only(
-        set(own), levels, DataMix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
-    )
-    guessed = _only(
-        set(levels) - set(own),
-        levels,
-        DataMix(worked_share=0.0, wrong_guess=1.0),
-        seeds.hashed("guessed", teaching.seed, *own),
-    )
-    while True:
-        yield next(worked)
-        yield next(guessed)
-
-
-def _only(families: set[str], levels: Mapping[str, int], mix: DataMix, seed: int) -> Iterator[CorpusExample]:
-    """Examples of these families, each at its level of the regime."""
-    streams = {
-        family: examples(
-            msgspec.structs.replace(mix, level_shares=(*[0.0] * levels[family], 1.0)),
-            seeds.hashed(family, seed),
-            (family,),
-        )
-        for family in sorted(families)
-    }
-    while True:
-        for stream in streams.values():
-            yield next(stream)

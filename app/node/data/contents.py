@@ -62,7 +62,7 @@ _NAMES = {
         "puzzles.json",
         "serving",
         "serving.json",
-        "energy.json",
+        "energy.json",  # of earlier versions
         "duels.json",
         "updates.json",
         "window.json",

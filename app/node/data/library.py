@@ -23,12 +23,6 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     round_s: float | None = None
     """Mean seconds of a round on this computer; None before the first round."""
-    answer_s: float | None = None
-    """Mean seconds per answer in its first look on this computer; None before it."""
-    answers: int = 0
-    """Number of answers in the first look."""
-    placed: bool = False
-    """Whether the first look is over."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that are still too hard for it; `begins` has those that it can train on."""
@@ -63,10 +57,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
     partial: PartialDownload | None = None
     training: Training | None = None
-    round_s: tuple[float, float] | None = None
-    """Minimum and maximum seconds of a round here, equal once one was played; None if unknown."""
-    look_s: tuple[float, float] | None = None
-    """Minimum and maximum seconds until its first look is over; None if it needs none."""
+    round_s: float | None = None
+    """Seconds of a round: the mean of those played here, else what is usual; None if unknown."""
     recommended: bool = False
 
 

@@ -95,13 +95,13 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     removed is reported and does not stop the rest. May wait for a dialog of the keyring. Raises NodeError while
     a node uses the data folder."""
     from app.swarm.identity.keyrings import forget_token
-    from app.swarm.identity.storage import delete_keyring_entries
+    from app.swarm.identity.storage import delete_keyring_entry
 
     failed: list[str] = []
     usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone
     if home.is_dir():
         with lock_data_folder(home):
-            failed += filter(None, [delete_keyring_entries(home)])
+            failed += filter(None, [delete_keyring_entry(home)])
     if home.is_dir() or usual:
         try:
             (login or autostart()).turn_off()
@@ -112,7 +112,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         links.links().forget()
         failed += filter(None, [_remove_engine()])
         with suppress(OSError):
-            packs.choose(None)
+            packs.packs_folder_setting().unlink(missing_ok=True)
     left = contents.remove(home)
     if usual:
         try:
@@ -127,7 +127,9 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
 
 def _remove_engine() -> str:
     """Removes the installed engine. Returns a sentence if that fails, else an empty string."""
-    from app.install.packs.stages import PackInstaller  # the window, which looks at this file, need not load it
+    from app.install.packs.installing import (
+        PackInstaller,  # the window, which looks at this file, need not load it
+    )
 
     folder = packs.folder()
     if not folder.is_dir():

@@ -14,7 +14,6 @@ from urllib.parse import quote
 import msgspec
 
 from app.node.data.home import SKILLS
-from app.node.history.milestones import FirstSource
 from app.node.record.records import GroupRow, LogEntry, Probe, Record, Round, Run
 from app.sapo.questions import Coordinates
 
@@ -36,8 +35,6 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     happenings: tuple[LogEntry, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     """Groups whose texts are stored, newest first."""
-    sources: tuple[FirstSource, ...] = ()
-    """For each family and peer, the first round that learned from this peer."""
 
 
 class _Engine(msgspec.Struct):
@@ -121,7 +118,6 @@ def _read(folder: Path, db: sqlite3.Connection) -> History:
             )
         ),
         groups=tuple(_groups(db, {one.round: one.at for one in every})),
-        sources=tuple(_sources(db)),
     )
 
 
@@ -139,19 +135,6 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
             )
         )  # fmt: skip
     return found
-
-
-def _sources(db: sqlite3.Connection) -> list[FirstSource]:
-    """Returns the first round for each family and peer. Empty for databases of format 1, which stored no
-    peers.
-    """
-    if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
-        return []
-    found = db.execute(
-        "SELECT min(round), family, peer FROM groups WHERE source = 'peer' AND peer IS NOT NULL"
-        " GROUP BY family, peer ORDER BY 1"
-    )
-    return [FirstSource(round=round, family=family, peer=peer) for round, family, peer in found]
 
 
 def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:

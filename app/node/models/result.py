@@ -3,9 +3,8 @@ run.
 
 A file is one JSON object: `key`, `signature` and `result`. The signature (Ed25519) covers a domain prefix and
 the exact bytes of `result` in the file, so any change invalidates it. It proves who wrote the file, not that it
-is true; repeating the run tests that. The file has no private data: no text except answers to generated
-puzzles, no path, no time of day; the owner's question sets appear under one common name, but for the skill
-whose result it is.
+is true; repeating the run tests that. The file has no private data: no answer, no path, no time of day; the
+owner's question sets appear under one common name, but for the skill whose result it is.
 
 Light to import, for a window that reads one; app.node.models.result_making makes it.
 """
@@ -34,15 +33,12 @@ OWN_SETS = "questions of one's own"
 """Common name of all question sets: their own names could reveal what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
-EXAMPLES, EXAMPLE_CHARS = 3, 400
-"""Maximum flips of each kind that are included, and maximum characters of each text."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 Few = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 Figure = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 Short = Annotated[str, msgspec.Meta(max_length=200)]
-Text = Annotated[str, msgspec.Meta(max_length=EXAMPLE_CHARS + 1)]
 Command = Annotated[str, msgspec.Meta(max_length=4000)]
 Digest = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Mark = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{8}\Z")]
@@ -109,29 +105,6 @@ class MeasuredPoint(_Part, frozen=True, kw_only=True):
         return confidence_interval(Score(share=self.pass_at_1, stderr=self.stderr), self.questions)
 
 
-class Example(_Part, frozen=True, kw_only=True):
-    """A held-out puzzle whose answer flipped; `now`: whether the later answer is right."""
-
-    question: Text
-    before: Text
-    after: Text
-    now: bool
-
-
-class FlipCounts(_Part, frozen=True, kw_only=True):
-    """Flips between the first and the latest measurement of the same questions; see app.node.history.flips."""
-
-    first: Count
-    latest: Count
-    questions: Count
-    gained: Count
-    lost: Count
-    difference: Annotated[float, msgspec.Meta(ge=-1, le=1)]
-    error: Share
-    chance: Share
-    examples: Annotated[tuple[Example, ...], msgspec.Meta(max_length=2 * EXAMPLES)] = ()
-
-
 class Machine(_Part, frozen=True, kw_only=True):
     """The kind of computer, without anything that identifies it."""
 
@@ -163,7 +136,6 @@ class Result(_Part, frozen=True, kw_only=True, omit_defaults=True):
     questions_mark: Mark
     curve: Annotated[tuple[MeasuredPoint, ...], msgspec.Meta(min_length=1, max_length=20_000)]
     families: dict[Short, Share]
-    flips: FlipCounts | None
     machine: Machine
     repeat: Annotated[tuple[Command, ...], msgspec.Meta(max_length=1001)] = ()
     """Commands for people to read; they are never executed from here (see `commands_to_repeat`)."""
@@ -171,6 +143,8 @@ class Result(_Part, frozen=True, kw_only=True, omit_defaults=True):
     constant: Share = 0.0
     """The skill that was learned, and the share of its questions that one constant answer gets right; empty for
     puzzles."""
+    flips: dict[str, Any] | None = None
+    """Answers before and after, in files of earlier versions; not read."""
 
     @property
     def first(self) -> MeasuredPoint:

@@ -12,17 +12,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from app.common.text import safe, safe_line
+from app.common.text import safe_line
 from app.install.updates.installed import version
 from app.node.data.home import model_mark
-from app.node.history import flips
 from app.node.models.result import (
-    EXAMPLE_CHARS,
-    EXAMPLES,
     OWN_SETS,
     Base,
-    Example,
-    FlipCounts,
     Machine,
     MeasuredPoint,
     Result,
@@ -55,7 +50,6 @@ def make(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> 
     )
     offered = starting_levels(model, read_settings(model).families)
     played = tuple(_segments(found.runs, offered))
-    own = any(OWN_SETS in one.families for one in played)
     last, state = found.last, found.state
     result = Result(
         shoal=version(),
@@ -82,7 +76,6 @@ def make(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> 
             for one in found.curve
         ),
         families={_public(name): round(share, 6) for name, share in last.families.items()},
-        flips=_flips(found, last.questions_mark, own),
         machine=Machine(
             system=platform.system(),
             processor=platform.machine(),
@@ -152,35 +145,6 @@ def _too_old() -> ResultError:
 
 def _public(family: str) -> str:
     return OWN_SETS if is_own(family) else family
-
-
-def _flips(found: TrainedModel, mark: str, own: bool) -> FlipCounts | None:
-    """Returns the flips, without examples if the owner's own questions are among them. None before the second
-    measurement."""
-    flipped = flips.read(found.place, mark)
-    if flipped is None or flipped.latest > found.state.round:
-        return None
-    kinds = () if own else (flipped.gained, flipped.lost)
-    pairs = [pair for kind in kinds for pair in kind[:: len(kind) // EXAMPLES or 1][:EXAMPLES]]
-    return FlipCounts(
-        first=flipped.first,
-        latest=flipped.latest,
-        questions=len(flipped.pairs),
-        gained=len(flipped.gained),
-        lost=len(flipped.lost),
-        difference=round(flipped.difference, 6),
-        error=round(min(1.0, flipped.standard_error), 6),
-        chance=round(flipped.p_value, 6),
-        examples=tuple(
-            Example(
-                question=safe(pair.question, EXAMPLE_CHARS),
-                before=safe(pair.before, EXAMPLE_CHARS),
-                after=safe(pair.after, EXAMPLE_CHARS),
-                now=pair.now,
-            )
-            for pair in pairs
-        ),
-    )
 
 
 def weights_digest(model: Path) -> str:

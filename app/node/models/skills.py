@@ -13,8 +13,8 @@ from app.common import files
 from app.models.shelf import locate
 from app.node.data.home import SKILL_FILE, SKILLS, SkillPlace, model_mark
 from app.node.data.question_sets import stored_sets
-from app.node.history import checkpoint, flips
-from app.node.history.flips import MeasuredAnswers
+from app.node.history import checkpoint
+from app.node.history.measured import MeasuredAnswers, read_best
 from app.node.record.errors import NodeError
 from app.sapo.sets.question_set import QuestionSet
 from app.skills.skill import Skill, slug
@@ -66,7 +66,7 @@ def known_skills(home: Path, model: Path | None = None) -> list[KnownSkill]:
                 folder=folder,
                 model=model or Path(place.model),
                 model_name=place.name,
-                measured=flips.read_best(folder),
+                measured=read_best(folder),
             )
             found.append((points[0].stat().st_mtime, known))
     return [one for _, one in sorted(found, key=lambda pair: (pair[1].made.name.casefold(), -pair[0]))]
@@ -107,7 +107,8 @@ def as_sure(measured: MeasuredAnswers | None, sure: float) -> tuple[int, int]:
     """Returns how many of the ALIKE held-out rows whose certainty was nearest to `sure` were right, and of how
     many.
 
-    >>> one = flips.AnsweredQuestion(question="", answer="", solved=True, content=0)
+    >>> from app.node.history.measured import AnsweredQuestion
+    >>> one = AnsweredQuestion(question="", answer="", solved=True, content=0)
     >>> rows = [msgspec.structs.replace(one, sure=n / 30, solved=n > 5) for n in range(30)]
     >>> made = MeasuredAnswers(round=1, answers=tuple(rows))
     >>> as_sure(made, 0.99), as_sure(made, 0.0), as_sure(None, 0.5)
@@ -139,7 +140,8 @@ def left_blank(measured: MeasuredAnswers | None, at_least: float) -> LeftBlank |
     """Returns what leaving blank every answer with a probability below `at_least` costs and brings; None if the
     skill hasn't been measured.
 
-    >>> one = flips.AnsweredQuestion(question="", answer="", solved=True, content=0)
+    >>> from app.node.history.measured import AnsweredQuestion
+    >>> one = AnsweredQuestion(question="", answer="", solved=True, content=0)
     >>> rows = [msgspec.structs.replace(one, sure=n / 10, solved=n > 3) for n in range(10)]
     >>> left_blank(MeasuredAnswers(round=1, answers=tuple(rows)), 0.8)
     LeftBlank(of=10, answered=2, right=2, right_of_all=6)

@@ -4,7 +4,6 @@ loads no model library."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -14,13 +13,11 @@ from app.common.files import read_json, size_on_disk
 from app.models.catalogue import STARTER, Entry, entries
 from app.models.fit import (
     ComputerRoom,
-    Dtype,
-    RoundWork,
     judge,
     likely_dtype,
+    machine_class,
     memory_here,
-    seconds_of_first_evaluation,
-    seconds_of_round,
+    usual_round_s,
 )
 from app.models.found import FoundModel, ModelFolders
 from app.models.found import find as find_elsewhere
@@ -83,7 +80,7 @@ def survey(home: Path, elsewhere: ModelFolders | None = None) -> Library:
         owned.append(msgspec.structs.replace(model, training=row))
     every = [*trained.values(), *(model.training for model in owned if model.training)]
     return Library(
-        models=_paced(owned, room.dtype),
+        models=_paced(owned),
         orphans=tuple(trained.values()),
         disk_free=room.disk,
         hub_bytes=size_on_disk(shelf.root),
@@ -103,16 +100,12 @@ def trainings(home: Path) -> list[Training]:
 def _training(folder: Path) -> Training:
     found = placing.read(folder)
     rounds, seconds = _learned(folder)
-    answers = sum(one.answers for one in found.tried) if found else 0
     best = read_json(folder / checkpoint.BEST_FOLDER / checkpoint.STATE_FILE, _Point)
     return Training(
         folder=str(folder),
         bytes=size_on_disk(folder),
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
-        answer_s=found.seconds / answers if found and found.seconds and answers else None,
-        answers=answers,
-        placed=found is not None and not found.looking,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
         best=best.state.round if best is not None else None,
@@ -138,43 +131,16 @@ def _learned(folder: Path) -> tuple[int, float]:
     return int(found[1]), point.state.seconds if point is not None else 0.0
 
 
-def _paced(models: list[ModelEntry], dtype: Dtype) -> tuple[ModelEntry, ...]:
-    """Adds the seconds of a round and of a first look, where they can be predicted."""
-    works = {model.name: work for model in models if (work := _work(model)) is not None}
-    here, load = cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+def _paced(models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
+    """Adds the seconds of a round: measured ones if there are any."""
+    machine, here = machine_class(), cores()
 
-    def timed(model: ModelEntry, work: RoundWork) -> ModelEntry:
-        round_s = seconds_of_round(work, here, dtype, works.values(), load)
-        return msgspec.structs.replace(
-            model, round_s=round_s, look_s=seconds_of_first_evaluation(work, round_s)
-        )
+    def timed(model: ModelEntry) -> ModelEntry:
+        played = model.training.round_s if model.training is not None else None
+        usual = usual_round_s(model.parameters, machine, here) if model.parameters else None
+        return msgspec.structs.replace(model, round_s=played or usual)
 
-    return tuple(timed(model, works[model.name]) if model.name in works else model for model in models)
-
-
-def _work(model: ModelEntry) -> RoundWork | None:
-    if not model.parameters:
-        return None
-    known = model.training
-    return RoundWork(
-        parameters=model.parameters,
-        max_tokens=model.max_tokens,
-        round_s=known.round_s if known else None,
-        answer_s=known.answer_s if known else None,
-        answers=known.answers if known else 0,
-        looks=_looks(model),
-    )
-
-
-def _looks(model: ModelEntry) -> bool:
-    """Whether its first look is still to come. A model whose own settings name its families needs none."""
-    known = model.training
-    if known is not None and (known.rounds or known.placed):
-        return False
-    try:
-        return not (model.folder and read_settings(Path(model.folder)).families)
-    except EngineError:
-        return True
+    return tuple(timed(model) for model in models)
 
 
 def _starter(room: ComputerRoom) -> ModelEntry:

@@ -47,14 +47,6 @@ _FOR_PEOPLE = {
 of other versions know them."""
 
 
-class LevelReached(msgspec.Struct, frozen=True, kw_only=True):
-    """A family reached `level` (from 0) at Unix time `at`; level -1 stands for its first right answer in
-    training."""
-
-    level: int
-    at: float
-
-
 class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a family: `latest` is the share of `questions` held-out questions solved, `first` the
     share at the first probe, `practised` the share of right answers in training. Fields that only a history
@@ -70,7 +62,6 @@ class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
     latest: float | None = None
     first: float | None = None
     practised: float | None = None
-    milestones: tuple[LevelReached, ...] = ()
     trend: tuple[float, ...] = ()
     """Share solved at every probe, oldest first."""
     learned_from: tuple[str, ...] = ()
@@ -143,15 +134,6 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     message is left out."""
 
 
-class Energy(msgspec.Struct, frozen=True, kw_only=True):
-    """Energy used by training: current `watts`, and kilowatt hours of this calendar month. `measured` is False
-    if any part of the month is an estimate."""
-
-    watts: float
-    month_kwh: float
-    measured: bool = False
-
-
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The decision of the rules: whether to run, and the reason. `reason` is a value of
     app.node.record.reasons.Reason, whose texts, with `values` filled in, are `sentence` and `short`. `until`:
@@ -169,7 +151,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     is the reason."""
     dial: str
     effort: Effort
-    energy: Energy | None = None
+    watts: float = 0.0
+    """An estimate of what learning draws now; 0 before it is known."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
 from app.node.record.records import Probe, questions_mark, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -49,8 +48,8 @@ async def probe(
     joined_P: Sequence[QuestionPrompt] = (),
     *,
     every: int = 1,
-) -> tuple[Probe, MeasuredAnswers]:
-    """Measures the current adapter and returns the result and the answers. `joined_P`: questions measured in
+) -> Probe:
+    """Measures the current adapter and returns the result. `joined_P`: questions measured in
     addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED and FIRST).
     Raises TrainerDied and EngineError."""
     started = time.monotonic()
@@ -62,7 +61,7 @@ async def probe(
     if every == UNTRAINED and any(solved_P):
         return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
-    row = Probe.of(
+    return Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,
         questions_mark=questions_mark(curve_P),
@@ -76,15 +75,6 @@ async def probe(
         joined=_by_family(joined_P, joined),
         everyday=perplexity,
         everyday_before=perplexity if state.round == 0 else state.everyday,
-    )
-    return row, MeasuredAnswers(
-        round=state.round,
-        answers=tuple(
-            AnsweredQuestion(
-                question=question.text, answer=completion.text, solved=bool(solved), content=question.content
-            )
-            for question, completion, solved in zip(questions_P, completions_P, solved_P, strict=True)
-        ),
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from app.learning import skill_lesson
 from app.learning.skill_lesson import Practice
 from app.learning.zero import PER_STEP
-from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
+from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
 from app.node.record.records import Probe, questions_mark, share
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState

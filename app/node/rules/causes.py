@@ -11,7 +11,7 @@ import msgspec
 from app.desktop.facts import DesktopFacts
 from app.node.record.reasons import Dial, Reason
 from app.node.rules.orders import Orders
-from app.node.rules.setting import Schedule
+from app.node.rules.setting import HourSpan
 
 CALM_S = 60.0
 """Seconds without load before a stopped node starts again."""
@@ -46,7 +46,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the teacher of the class that the owner joined has paused it."""
     serving: bool = False
     """Whether a request of another program is being answered."""
-    schedule: Schedule = Schedule()
+    hours: HourSpan = HourSpan()
     dial: Dial = Dial.BALANCED
     orders: Orders = Orders()
 

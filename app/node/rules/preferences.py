@@ -15,23 +15,22 @@ from app.node.rules.orders import Orders
 from app.node.rules.setting import (
     ANY_TIME,
     AS_AT_FIRST,
-    Schedule,
+    EVERY_DAY,
     Setting,
     parse_span,
     refusal,
-    spans_from_week,
 )
 
 FILE = "settings.json"
-_OLD_WEEK = "hours"
-"""Key of an older setting that had time windows for single weekdays."""
+_OLD_HOURS = ("weekday_hours", "weekend_hours")
+"""Keys of earlier versions, which had other hours on weekends."""
 ONE_APP = 1.5
 """Cores that one ordinary app keeps busy; a low-priority process beside it does not disturb anyone."""
 
 WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 
 RULE_OF = {
-    Reason.OUTSIDE_HOURS: "weekday_hours",
+    Reason.OUTSIDE_HOURS: "hours",
     Reason.ON_BATTERY: "on_battery",
     Reason.POWER_UNKNOWN: "on_battery",
     Reason.SAVER: "with_saver",
@@ -95,22 +94,13 @@ SETTINGS: tuple[Setting, ...] = (
         ),
     ),
     Setting(
-        key="weekday_hours",
+        key="hours",
         kind="hours",
         default=ANY_TIME,
         group=WHEN,
-        label="Hours on weekdays",
-        help="When it may learn, Monday to Friday. Friday's night ends on Saturday.",
-        words="schedule hours weekday night day time plan",
-    ),
-    Setting(
-        key="weekend_hours",
-        kind="hours",
-        default=ANY_TIME,
-        group=WHEN,
-        label="Hours on weekends",
-        help="When it may learn on Saturday and Sunday.",
-        words="schedule hours weekend saturday sunday night day time plan",
+        label="Hours",
+        help="When it may learn, every day. A night may end on the next morning.",
+        words="schedule hours night day time plan",
     ),
     Setting(
         key="on_battery",
@@ -269,9 +259,10 @@ class Preferences:
         self._path = home / FILE
         found, self.complaint = files.read_or_set_aside(self._path, dict[str, Any])
         found = found or {}
-        if _OLD_WEEK in found:
-            weekday, weekend, self.complaint = spans_from_week(str(found.pop(_OLD_WEEK)))
-            found = {"weekday_hours": weekday, "weekend_hours": weekend, **found}
+        weekday, weekend = (found.pop(key, ANY_TIME) for key in _OLD_HOURS)
+        if (weekday, weekend) != (ANY_TIME, ANY_TIME):
+            found.setdefault("hours", weekday)
+            self.complaint = EVERY_DAY if weekday != weekend else ""
         self.values = dict(DEFAULTS)
         self._others = {key: value for key, value in found.items() if key not in _BY_KEY}
         for key, value in found.items():
@@ -309,7 +300,7 @@ class Preferences:
             gpu_limit=_share(values["gpu_limit"], off=100),
             memory_limit=_share(values["memory_limit"], off=0),
             temperature_limit_c=None if values["temperature_limit_c"] == 110 else values["temperature_limit_c"],
-            schedule=Schedule(parse_span(values["weekday_hours"]), parse_span(values["weekend_hours"])),
+            hours=parse_span(values["hours"]),
             dial=Dial(values["dial"]),
             orders=orders,
         )

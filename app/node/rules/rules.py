@@ -114,7 +114,7 @@ def _going(
         reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
         return reason, until, {"until": now.format_time(until)}
     reason = Reason.FINISHING if orders.finish else Reason.RUNNING
-    return reason, settings.schedule.next_change(now.wall, now.zone), {}
+    return reason, settings.hours.next_change(now.wall, now.zone), {}
 
 
 def _obstacles(
@@ -135,8 +135,8 @@ def _obstacles(
         return
     if settings.class_paused:
         yield Obstacle(Reason.CLASS)
-    if not settings.schedule.is_open(now.wall, now.zone):
-        opens = settings.schedule.next_change(now.wall, now.zone)
+    if not settings.hours.is_open(now.wall, now.zone):
+        opens = settings.hours.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.format_time(opens)})
     yield from _in_the_way(POWER_CAUSES, now, facts, settings, memory, ran)
     idle_s = now.steady - memory.input_at

@@ -1,7 +1,6 @@
 """The type of a setting, declared once with its kind, default, label, help and search words; everything that
 shows or checks a setting uses its declaration. The node's settings are in app.node.rules.preferences, the
-window's in app.ui.view.settings. Also the hours in which a node may run: one span for weekdays and one for
-weekends, in local time.
+window's in app.ui.view.settings. Also the hours of the day in which a node may run, in local time.
 
 Texts are English here; a window translates them where it shows them.
 """
@@ -9,21 +8,17 @@ Texts are English here; a window translates them where it shows them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 import msgspec
 
-WEEKDAYS, WEEKEND = range(5), range(5, 7)
 ANY_TIME, NEVER = "any", "never"
 DAY_MIN = 24 * 60
 _QUARTER_S = 15 * 60
-_AHEAD_S = 8 * 24 * 3600
-"""Seconds ahead in which the next change is searched: a week and a day, which contain every change."""
+_AHEAD_S = 49 * 3600
+"""Seconds ahead in which the next change is searched: two days, one of which may lack the hour."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
-_OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
 class HourSpan(msgspec.Struct, frozen=True):
@@ -33,39 +28,25 @@ class HourSpan(msgspec.Struct, frozen=True):
     start: int = 0
     end: int = DAY_MIN
 
-    def holds(self, minute: int) -> bool:
-        """Whether `minute` is in the span. It counts from the midnight at which the span's day began, and may
-        be on the next day."""
-        return self.start <= minute < self.end + (DAY_MIN if self.end < self.start else 0)
-
-
-NO_HOURS = HourSpan(0, 0)
-
-
-class Schedule(msgspec.Struct, frozen=True):
-    """Spans for weekdays and weekends. A night belongs to the day on which it begins: Friday's ends on
-    Saturday."""
-
-    weekdays: HourSpan = HourSpan()
-    weekend: HourSpan = HourSpan()
-
     def is_open(self, wall: float, zone: tzinfo | None = None) -> bool:
-        """Whether running is allowed at Unix time `wall`; `zone` None is the system's. An hour that the clock
-        repeats is open twice, one that it skips never."""
+        """Returns whether running is allowed at Unix time `wall`; `zone` None is the system's. An hour that the
+        clock repeats is open twice, one that it skips never."""
         shown = datetime.fromtimestamp(wall, zone)
-        minute, day = shown.hour * 60 + shown.minute, shown.weekday()
-        return self._of(day).holds(minute) or self._of((day - 1) % 7).holds(minute + DAY_MIN)
+        minute = shown.hour * 60 + shown.minute
+        if self.end < self.start:
+            return minute >= self.start or minute < self.end
+        return self.start <= minute < self.end
 
     def next_change(self, wall: float, zone: tzinfo | None = None) -> float | None:
         """Returns the Unix time at which it next opens or closes; None if it never does."""
-        if self in (Schedule(), Schedule(NO_HOURS, NO_HOURS)):
+        if self in (HourSpan(), NO_HOURS):
             return None
         now, first = self.is_open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
         moments = range(first, first + _AHEAD_S, _QUARTER_S)
         return next((float(moment) for moment in moments if self.is_open(moment, zone) is not now), None)
 
-    def _of(self, day: int) -> HourSpan:
-        return self.weekdays if day in WEEKDAYS else self.weekend
+
+NO_HOURS = HourSpan(0, 0)
 
 
 def parse_span(text: str) -> HourSpan:
@@ -90,51 +71,14 @@ def format_span(span: HourSpan) -> str:
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
-def spans_from_week(text: str) -> tuple[str, str, str]:
-    """Converts a setting of earlier versions, time windows for single weekdays, to the nearest spans for
-    weekdays and weekends, as texts. The third value is a sentence for the owner if they are not equivalent,
-    else empty.
-
-    >>> spans_from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
-    ('22:00-07:00', 'any', '')
-    """
-    windows: list[tuple[set[int], HourSpan]] = []
-    parts = [part.strip() for part in text.lower().split(",") if part.strip()]
-    for found in filter(None, map(_OLD_WINDOW.fullmatch, parts)):
-        if {found[1], found[2] or found[1]} <= set(_OLD_DAYS):
-            first, last = _OLD_DAYS.index(found[1]), _OLD_DAYS.index(found[2] or found[1])
-            start, end = int(found[3]) * 60 + int(found[4]), int(found[5]) * 60 + int(found[6])
-            span = HourSpan() if start == end else HourSpan(start, end)
-            windows.append(({(first + step) % 7 for step in range((last - first) % 7 + 1)}, span))
-    unread = len(parts) > len(windows)
-    if not windows:
-        windows.append((set(range(7)), HourSpan()))
-    (weekday, same), (weekend, also) = (_nearest(windows, days) for days in (WEEKDAYS, WEEKEND))
-    told = f"Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings."
-    return weekday, weekend, told if unread or not (same and also) else ""
-
-
-def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> tuple[str, bool]:
-    """Returns the one span that agrees with the windows of `days` in most quarter hours, and whether it agrees
-    in all."""
-    spans = [[span for on, span in windows if day in on] for day in days]
-    minutes = range(0, 2 * DAY_MIN, 15)
-    open_D = [[any(span.holds(minute) for span in some) for minute in minutes] for some in spans]
-
-    def differing(candidate: HourSpan) -> int:
-        return sum(candidate.holds(at) is not day[at // 15] for day in open_D for at in minutes)
-
-    quarters = [HourSpan(span.start // 15 * 15, span.end // 15 * 15) for some in spans for span in some]
-    found = min((NO_HOURS, HourSpan(), *dict.fromkeys(quarters)), key=differing)
-    return format_span(found), not differing(found)
-
-
 NAME_LENGTH, NAMES = 80, 50
 TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
 
+EVERY_DAY = "Learning hours are now the same every day. Check them in Settings."
+"""Sentence for an owner who had other hours on weekends."""
 AS_AT_FIRST = "It is as at the first start."
 """Sentence about a saved setting whose value is no longer allowed."""
 

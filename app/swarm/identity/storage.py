@@ -35,32 +35,24 @@ from engines import remedy
 RECORD = "identity.json"
 
 
-class SealedKey(IdentityError):
-    """An earlier version encrypted the key with a passphrase. `unseal` decrypts it."""
-
-
 class KeyStore(StrEnum):
     KEYRING = "keyring"
     PLAIN = "plain"
     """An unencrypted file that only its owner can read."""
     SEALED = "file"
     """A file encrypted with a passphrase, written by an earlier version."""
-    MEMORY = "memory"
-    """A new key that could not be saved to disk."""
 
 
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
-class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The storage place of a folder's key. `former`: the folder's earlier keys, as earlier versions listed
-    them."""
+class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The storage place of a folder's key. What else earlier versions wrote into it is ignored."""
 
     where: Literal["keyring", "file", "plain"]
     public_key: PublicKey
     name: str
     v: Literal[1] = 1
-    former: tuple[PublicKey, ...] = ()
 
 
 class PublicIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,25 +76,18 @@ class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
 async def open_identity(
     folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """Returns the folder's identity. Creates one on the first call and stores it as `keep` does; if the disk
-    fails, this key lasts until the process ends and the note says so. Raises what `read_identity` raises: a
-    folder with a key never gets a second one."""
+    """Returns the folder's identity. Creates one on the first call and stores it as `keep` does. Raises OSError
+    if the disk fails, and what `read_identity` raises: a folder with a key never gets a second one."""
     if _read(folder) is not None:
         return await read_identity(folder, find=find, patience_s=patience_s)
-    fresh = Identity.new()
-    try:
-        return await keep(fresh, folder, find=find, patience_s=patience_s)
-    except OSError as error:
-        why = error.strerror or error
-        note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
-        return StoredIdentity(identity=fresh, where=KeyStore.MEMORY, note=note)
+    return await keep(Identity.new(), folder, find=find, patience_s=patience_s)
 
 
 async def read_identity(
     folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
     """Returns the folder's existing identity. Raises KeyringLocked or KeyringWaiting while the keyring with the
-    key can't be read (trying again later may help), SealedKey, and IdentityError if there is no key or it is
+    key can't be read (trying again later may help), and IdentityError if there is no key, it is sealed or
     damaged; a damaged file is renamed."""
     record = _read(folder)
     if record is None:
@@ -116,7 +101,7 @@ async def read_identity(
         )
         return StoredIdentity(identity=identity, where=KeyStore.KEYRING)
     if record.where == "file":
-        raise SealedKey(
+        raise IdentityError(
             f"The key of {record.name} is under a passphrase, which Shoal no longer uses: enter the passphrase "
             f"or the recovery words once ({restoring()})."
         )
@@ -144,10 +129,11 @@ async def keep_in_keyring(
     """Writes a key into the keyring, reads it back, and only then makes it the folder's key. Raises
     IdentityError."""
     await run_in_daemon_thread(lambda: store_key(find, identity), patience_s)
-    former = _write_record(folder, "keyring", identity)
+    before = _write_record(folder, "keyring", identity)
     _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
-    with suppress(IdentityError):
-        await run_in_daemon_thread(lambda: _delete(find, former), patience_s)
+    if before is not None and before.where == "keyring" and before.public_key != identity.key.hex():
+        with suppress(IdentityError):
+            await run_in_daemon_thread(lambda: _delete(find, before.public_key), patience_s)
 
 
 def keep_plain(identity: Identity, folder: Path) -> Path:
@@ -162,20 +148,11 @@ def keep_plain(identity: Identity, folder: Path) -> Path:
 def unseal(folder: Path, passphrase: str) -> Identity:
     """Decrypts the key that an earlier version encrypted with a passphrase. Raises IdentityError if the
     passphrase is wrong, or the file damaged or missing."""
-    record = _read(folder)
-    if record is None or record.where != "file":
-        raise IdentityError("There is no key under a passphrase here.")
-    path = _sealed_file(folder, record.public_key)
+    path = Path(public_identity(folder).file)
     try:
-        content = path.read_bytes()
+        return decrypt(path.read_bytes(), passphrase)
     except OSError as error:
-        raise IdentityError(
-            f"{path} can't be read ({error.strerror}): enter the recovery words of {record.name}."
-        ) from error
-    identity = decrypt(content, passphrase)
-    if identity.key.hex() != record.public_key:
-        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}.")
-    return identity
+        raise IdentityError(f"{path} can't be read ({error.strerror}): enter the recovery words.") from error
 
 
 def public_identity(folder: Path) -> PublicIdentity:
@@ -198,33 +175,26 @@ def keyring_key_name(folder: Path) -> str:
     return record.name if record is not None and record.where == "keyring" else ""
 
 
-def delete_keyring_entries(folder: Path, find: Find = real_backend) -> str:
-    """Deletes the folder's key and its earlier ones from the keyring. Returns a sentence if that failed, else
-    "". May wait for a user's dialog."""
-    try:
-        record = _read(folder)
-    except IdentityError:
+def delete_keyring_entry(folder: Path, find: Find = real_backend) -> str:
+    """Deletes the folder's key from the keyring. Returns a sentence if that failed, else "". May wait for a
+    user's dialog."""
+    name = keyring_key_name(folder)
+    if not name:
         return ""
-    if record is None:
-        return ""
-    own = [record.public_key] if record.where == "keyring" else []
     try:
-        _delete(find, [*record.former, *own])
+        _delete(find, public_identity(folder).public_key)
     except Exception as error:  # each system's keyring has errors of its own
-        if not own:
-            return ""  # the former ones are most likely not there either
         return (
-            f"The key of {record.name} is still in the keyring, which refused ({type(error).__name__}): delete "
+            f"The key of {name} is still in the keyring, which refused ({type(error).__name__}): delete "
             f"the entry {SERVICE} there."
         )
     return ""
 
 
-def _delete(find: Find, public_keys: list[str]) -> None:
-    """Deletes keys from the keyring; ignores missing ones. Raises the keyring's exceptions."""
-    for key in public_keys:
-        with suppress(keyring.errors.PasswordDeleteError):
-            require_keyring(find).delete_password(SERVICE, key)
+def _delete(find: Find, public_key: str) -> None:
+    """Deletes a key from the keyring, if it is there. Raises the keyring's exceptions."""
+    with suppress(keyring.errors.PasswordDeleteError):
+        require_keyring(find).delete_password(SERVICE, public_key)
 
 
 def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
@@ -295,23 +265,17 @@ def _read(folder: Path) -> KeyRecord | None:
         ) from error
 
 
-def _write_record(folder: Path, where: Literal["keyring", "plain"], identity: Identity) -> list[str]:
-    """Records the folder's key and deletes the files of its earlier one. Renames a damaged record. Returns the
-    public keys that the keyring may still contain; for a key in a file they are kept in the record."""
-    own, former = identity.key.hex(), list[str]()
+def _write_record(folder: Path, where: Literal["keyring", "plain"], identity: Identity) -> KeyRecord | None:
+    """Records the folder's key, deletes the files of its earlier one and returns that one's record. Renames a
+    damaged record."""
+    own, before = identity.key.hex(), None
     try:
         before = _read(folder)
     except IdentityError:
         _set_aside(folder / RECORD)
-        before = None
-    if before is not None:
-        in_keyring = [before.public_key] if before.where == "keyring" else []
-        former = [key for key in (*before.former, *in_keyring) if key != own or where != "keyring"]
-    left = () if where == "keyring" else tuple(former)
-    record = KeyRecord(where=where, public_key=own, name=identity.name, former=left)
-    files.write_json(folder / RECORD, record, private=True)
+    files.write_json(folder / RECORD, KeyRecord(where=where, public_key=own, name=identity.name), private=True)
     if before is not None:
         _sealed_file(folder, before.public_key).unlink(missing_ok=True)
         if before.public_key != own:
             _plain_file(folder, before.public_key).unlink(missing_ok=True)
-    return former
+    return before

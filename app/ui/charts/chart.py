@@ -176,10 +176,6 @@ class Chart(QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
         painter.end()
 
-    def line(self) -> Sequence[ChartPoint]:
-        """Returns the whole curve, thinned and smoothed as it is shown."""
-        return self._series.line(*self._whole(), _DENSE, self._smooth)
-
     def _paint_still(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font(SMALL))

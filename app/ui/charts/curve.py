@@ -5,25 +5,19 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSlider, QWidget
 
-from app.common.drawing import HIGH, WIDE, card
 from app.node.record.records import Probe, Round
 from app.sapo.probe import Score, wilson
 from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
-from app.ui.theme.theme import LEAD, font, rendered
 from app.ui.view.view import View
-from app.ui.view.words import day
 from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, place_to_save, row, stack
 from app.ui.widgets.selecting import Segments
 
@@ -82,7 +76,6 @@ class Curve(Card):
         self._export = IconButton(theme, "export", tr("Export the curve"), tr("Export"))
         menu = QMenu(self._export)
         menu.addAction(tr("Values as CSV …"), self._save_csv)
-        menu.addAction(tr("Picture as PNG …"), self._save_png)
         if (save := self._save_result) is not None:
             menu.addAction(tr("Signed result …"), lambda: save(self._say))
         self._export.setMenu(menu)
@@ -196,28 +189,6 @@ class Curve(Card):
             with contextlib.suppress(OSError):
                 done = bool(path.write_text(self.csv(), encoding="utf-8"))
             self._say_saved(path, done)
-
-    def _save_png(self) -> None:
-        if path := place_to_save(self, tr("Save the picture"), f"shoal-{self._what}.png"):
-            self._say_saved(path, self.picture().save(str(path)))
-
-    def picture(self) -> QPixmap:
-        """A picture of the curve to share, as on a result's page: the model, its value, and the date."""
-        error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
-        stands = " ".join(filter(None, (self._figure.text(), error)))
-        view = self._view
-        name = f"Shoal, {view.model}" if view.model else "Shoal"
-        facts = (name, tr("Round {n}", n=number(view.safe_round)), day(time.time()))
-        drawing = card(
-            self.chart.line(),
-            "  ·  ".join(filter(None, (f"{self._name.text()}: {stands}", change))),
-            facts,
-            msgspec.to_builtins(self._theme.palette),
-            tr("rounds"),
-            font(LEAD).family(),
-            "own" if self._what == PROBE else "peer",
-        )
-        return rendered(drawing, WIDE, HIGH)
 
     def _say_saved(self, path: Path, done: bool) -> None:
         said = tr("Saved: {name}", name=path.name) if done else tr("{name} couldn't be saved.", name=path.name)

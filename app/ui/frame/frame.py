@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.node.history.milestones import Milestone, MilestoneKind
 from app.sapo.questions import Coordinates
 from app.skills.answering import AskedAnswer
 from app.ui.language.texts import tr
@@ -93,11 +92,7 @@ class UpdateActions:
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
-    fetch: Callable[[], None] = _nothing
-    install: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    show: Callable[[], None] = _nothing
-    """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
     """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing
@@ -114,12 +109,9 @@ class EngineActions:
     install: Callable[[str, str], None] = _nothing
     """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
-    rollback: Callable[[], None] = _nothing
-    remove: Callable[[str], None] = _nothing
+    remove: Callable[[], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
-    put_elsewhere: Callable[[str], None] = _nothing
-    """Sets the folder for engines installed from now on."""
     not_now: Callable[[str], None] = _nothing
     """Stops offering this version unasked."""
 
@@ -192,8 +184,6 @@ class Actions:
     """Skips the rest of the placement and starts learning."""
     harder: Callable[[], None] = lambda: None
     """Asks harder puzzles from the next round on."""
-    race: Callable[[], None] = lambda: None
-    """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None
     """Learns these question sets (hashes of their contents) from now on, in turns; puzzles if there are
     none."""
@@ -215,14 +205,6 @@ def collect_actions(kind: type[T], by: object, **others: object) -> T:
     names = (one.name for one in fields(kind))
     found = {name: getattr(by, name) for name in names if hasattr(by, name)}
     return kind(**{**found, **others})
-
-
-def open_milestone(one: Milestone, actions: Actions) -> None:
-    """Shows the answers of the milestone's round, or the curve for a measurement, which keeps no answers."""
-    if one.kind is MilestoneKind.MEASURED_HALF:
-        actions.go("skills")
-    else:
-        actions.show_round(one.round)
 
 
 class Page(QScrollArea):

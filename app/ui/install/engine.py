@@ -1,22 +1,19 @@
-"""The panel that installs or repairs the engine of an installed app: cost, one button, progress, and what to do
-after a failure. The first run shows it as a step, the overview as a card."""
+"""The panel that installs, repairs and removes the engine of an installed app: what is in use, the cost of
+another one, progress, and a sentence after a failure. The first run shows it as a step, the overview as a card
+while an engine is missing or a newer one is there, the settings always."""
 
 from __future__ import annotations
 
-import os
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QSizePolicy, QWidget
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QPushButton, QSizePolicy, QWidget
-
-from app.install.packs.place import VARIABLE, Offered
+from app.install.packs.place import Offered
 from app.ui.frame.frame import EngineActions
-from app.ui.language.texts import number, tr
+from app.ui.language.texts import number, size, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
-from app.ui.view.view import EnginePack, View
+from app.ui.view.view import EnginePack
 from app.ui.widgets.pieces import (
     Card,
-    Elided,
     Label,
     boxed,
     button,
@@ -31,17 +28,17 @@ from app.ui.widgets.selecting import Option, OptionGroup
 
 class EnginePanel(QWidget):
     """Shows one EnginePack and requests actions only through `ask`. The caller places its `buttons`, of which
-    the applicable ones are visible."""
+    the applicable ones are visible. `manage`: also shows an engine that works, and removes it."""
 
-    def __init__(self, theme: Theme, ask: EngineActions, large: bool = False) -> None:
+    def __init__(self, theme: Theme, ask: EngineActions, large: bool = False, manage: bool = False) -> None:
         super().__init__()
-        self._theme, self._ask = theme, ask
+        self._theme, self._ask, self._manage = theme, ask, manage
         self._pack = EnginePack(there=False)
-        self._names: list[str] = []
+        self._shown_offers: list[Offered] = []
+        self._title, self._facts = Label("", "strong"), Label("", "soft", wrap=True)
         self._room_column = column()
         self._room = boxed(self._room_column)
         self._options: OptionGroup | None = None
-        self._facts = InstallFacts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
         self._percent = Label("", "figure")
         self._bar = progress_bar(tr("Installation of the engine"), 100)
@@ -50,60 +47,52 @@ class EnginePanel(QWidget):
         kept = Label(tr("Cancel any time: it resumes where it stopped."), "faint", True)
         told = column(self._percent, self._bar, self._far, self._note, kept, gap=8)
         self._progress = card(told, "quiet", 20)
-        self._failed, self._remedy = Label("", "bad", wrap=True), Label("", "soft", wrap=True)
-        self._trouble = card(column(self._failed, self._remedy, gap=6), "problem", 18)
+        self._failed = Label("", "bad", wrap=True)
+        self._trouble = card(column(self._failed), "problem", 18)
         first, second = ("large", "second") if large else ("primary", "")
         self._go = button("", self._install, first)
-        self._repair = button(tr("Repair"), ask.repair, first)
+        hint = tr("Downloads the engine again and replaces it")
+        self._repair = button(tr("Repair"), ask.repair, "" if manage else first, hint)
         self._retry = button(tr("Retry"), ask.retry, first)
         self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
         offline = tr("For computers without internet: the files of an offline pack")
-        self._folder = button(tr("From a folder …"), lambda: install_from_folder(self, ask), hint=offline)
-        place = tr("Put it in another folder or on another disk")
-        self._elsewhere = button(tr("Other place …"), self._choose_place, hint=place)
-        self.buttons = [self._retry, self._repair, self._go, self._cancel]
-        others = [self._folder, self._elsewhere]
-        parts = [self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress]
-        inside = column(*parts, gap=12)
-        if large:  # beside buttons of that size there is no room for them
-            inside.addLayout(row(*others, 1, gap=8))
+        self._folder = button(tr("From a folder …"), self._install_from_folder, hint=offline)
+        self._remove = button(tr("Remove …"), self._ask_removal, "danger")
+        self.buttons = [self._retry, self._go, self._repair, self._cancel]
+        inside = column(
+            column(self._title, self._facts, gap=3),
+            self._trouble,
+            self._room,
+            self._cost,
+            self._crowded,
+            gap=12,
+        )
+        inside.addWidget(self._progress)
+        if large:  # beside buttons of that size there is no room for it
+            inside.addLayout(row(self._folder, 1, gap=8))
         else:
-            self.buttons += others
+            self.buttons += [self._folder, self._remove]
         self.setLayout(inside)
-        for one in self.buttons:
+        for one in (*self.buttons, self._remove):
             one.setParent(self)  # until it is placed: else it would be shown as a window of its own
         self.show_pack(self._pack)
 
     def show_pack(self, pack: EnginePack) -> None:
         self._pack = pack
-        self._offer_names(pack)
-        doing = pack.doing
-        offer = self._offer()
+        doing, used = pack.doing, pack.current if pack.there else None
         idle = doing is None
-        self._room.setVisible(idle and len(self._names) > 1 and not pack.broken)
+        self._show_offers(words.offers(pack, self._manage))
+        offer = self._offer()
+        missing = tr("No engine is installed. Learning needs one.")
+        self._title.tell((used.title if used else missing) if self._manage else "")
+        self._facts.tell(words.installed(used) if self._manage and used else "")
+        choosing = idle and not pack.broken
+        self._room.setVisible(choosing and len(self._shown_offers) > 1)
+        self._cost.tell(words.cost_of(pack, offer) if choosing and (offer or not pack.usable) else "")
         free = pack.standing.free if pack.standing is not None else 0
-        said = ""
-        if pack.standing is None:
-            said = tr("Looking for the right engine.")
-        elif offer is None:
-            said = pack.standing.problem or tr(
-                "There's no engine for this computer to download. Pick a folder that has one."
-            )
-        elif not pack.broken and not offer.bytes:
-            said = words.cost(offer, free)
-        known = idle and offer is not None and bool(offer.bytes) and not pack.broken
-        self._facts.setVisible(known)
-        if known and offer is not None and pack.standing is not None:
-            self._facts.show_offer(offer, free, pack.standing.folder if len(self._names) == 1 else "")
-        self._cost.tell(said if idle else "")
-        crowded = (
-            words.disk_space_problem(offer, free) if offer is not None and idle and not pack.broken else ""
-        )
-        self._crowded.tell(crowded)
-        failed, remedy = words.split_remedy(pack.failed)
-        self._failed.say(failed)
-        self._remedy.tell(remedy)
-        self._trouble.setVisible(idle and bool(failed))
+        self._crowded.tell(words.disk_space_problem(offer, free) if choosing and offer else "")
+        self._failed.say(pack.failed)
+        self._trouble.setVisible(idle and bool(pack.failed))
         self._progress.setVisible(not idle)
         if doing is not None:
             self._percent.say(tr("{n} %", n=number(doing.percent)))
@@ -111,15 +100,14 @@ class EnginePanel(QWidget):
             self._far.say(words.progress(doing))
             self._note.tell(doing.note)
             self._bar.setAccessibleDescription(self._far.text())
-        again = bool(failed) and not pack.failed_offline  # from a folder: another one, or the network
+        again = bool(pack.failed) and not pack.failed_offline  # from a folder: another one, or the network
         self._retry.setVisible(idle and again)
-        self._repair.setVisible(idle and bool(pack.broken) and not again)
-        self._go.setVisible(idle and not pack.broken and not again and offer is not None)
-        movable = not pack.packs and VARIABLE not in os.environ
-        self._elsewhere.setVisible(idle and movable and (bool(crowded) or again))
+        self._repair.setVisible(idle and bool(pack.broken or (self._manage and used)) and not again)
+        self._go.setVisible(choosing and not again and offer is not None)
         self._go.setText(words.install_label(pack, offer))
         self._cancel.setVisible(not idle and doing is not None and doing.verb in ("install", "repair"))
         self._folder.setVisible(idle)
+        self._remove.setVisible(idle and self._manage and pack.current is not None)
 
     def focus(self) -> None:
         """Gives the keyboard focus to the button that continues."""
@@ -130,122 +118,63 @@ class EnginePanel(QWidget):
     def shown(self) -> list[QPushButton]:
         return [one for one in self.buttons if not one.isHidden()]
 
-    def _offer_names(self, pack: EnginePack) -> None:
+    def _show_offers(self, offers: list[Offered]) -> None:
         """Rebuilds the options if they have changed."""
-        names = [offer.name for offer in pack.offers]
-        if names == self._names:
-            return
-        self._names = names
-        clear_layout(self._room_column)
-        self._options = OptionGroup(tr("Engine"))
-        for offer in pack.offers:
-            self._options.add(offer.name, Option(self._theme, words.title(offer), words.about(offer)))
-        self._options.chosen.connect(lambda _: self.show_pack(self._pack))
-        self._room_column.addWidget(self._options)
+        if [one.name for one in offers] != [one.name for one in self._shown_offers]:
+            clear_layout(self._room_column)
+            self._options = OptionGroup(tr("Engine"))
+            for offer in offers:
+                self._options.add(offer.name, Option(self._theme, words.title(offer), words.about(offer)))
+            self._options.chosen.connect(lambda _: self.show_pack(self._pack))
+            self._room_column.addWidget(self._options)
+        self._shown_offers = offers
 
     def _offer(self) -> Offered | None:
         chosen = self._options.value if self._options is not None else None
-        return self._pack.offer(str(chosen)) if chosen is not None else None
+        return next((one for one in self._shown_offers if one.name == chosen), None)
 
     def _install(self) -> None:
         offer = self._offer()
         if offer is not None:
             self._ask.install(offer.name, offer.carried)
 
-    def _choose_place(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("Where to put the engine"))
-        if chosen:
-            self._ask.put_elsewhere(chosen)
+    def _install_from_folder(self) -> None:
+        if chosen := QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files")):
+            self._ask.install("", chosen)
 
-
-def install_from_folder(parent: QWidget, ask: EngineActions) -> None:
-    """Asks for the folder of an offline pack, and installs the engine from it."""
-    if chosen := QFileDialog.getExistingDirectory(parent, tr("The folder with the engine's files")):
-        ask.install("", chosen)
-
-
-class InstallFacts(QWidget):
-    """What an installation takes: the download, the disk space, and the folder."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._figures = [Label("", "figure") for _ in range(3)]
-        self._texts = [Label("", "soft", wrap=True) for _ in range(3)]
-        self._where = Elided("", "faint")
-        pairs = zip(self._figures, self._texts, strict=True)
-        cards = [card(column(figure, text, 1, gap=4), "quiet", 18) for figure, text in pairs]
-        self.setLayout(column(row(*cards, gap=14, fill=range(3)), self._where, gap=8))
-
-    def show_offer(self, offer: Offered, free: int, folder: str) -> None:
-        whole = (tr("One folder"), tr("holds all of it; delete it any time"))
-        self._where.tell(tr("It goes into {folder}", folder=folder) if folder else "")
-        parts = (words.download_size(offer), words.room(offer, free), whole)
-        for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
-            figure.say(much)
-            label.say(said)
+    def _ask_removal(self) -> None:
+        used = self._pack.current
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Remove the engine? That frees {size}.", size=size(used.bytes if used else 0)))
+        box.setInformativeText(
+            tr("Learning stops until you download an engine again. What your model learned stays.")
+        )
+        really = box.addButton(tr("Remove the engine"), QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.remove()
 
 
 class EngineCard(Card):
-    """A card on the overview, in place of the card with the current activity."""
+    """A card on the overview: in place of the one with the current activity while there is no engine, and above
+    it when this version of Shoal has a newer one."""
 
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
         self._panel = EnginePanel(theme, ask)
-        buttons = row(*self._panel.buttons, 1, gap=10)
+        self._newer = ""
+        self._later = button(tr("Not now"), lambda: ask.not_now(self._newer), "flat")
+        buttons = row(*self._panel.buttons, self._later, 1, gap=10)
         self.setLayout(column(self._title, self._why, self._panel, buttons, gap=10, margins=(24, 20, 24, 20)))
 
-    def show_view(self, view: View) -> None:
-        """Shows the engine if this is an installed app."""
-        assert view.pack is not None
-        self._title.say(words.heading(view.pack))
-        self._why.say(words.reason(view.pack))
-        self._why.setVisible(view.pack.doing is None)
-        self._panel.show_pack(view.pack)
-        self.setAccessibleName(f"{self._title.text()}. {self._why.text()}")
-
-
-class NewerEngine(Card):
-    """A line on the overview that offers the engine of this version of Shoal."""
-
-    def __init__(self, ask: EngineActions) -> None:
-        super().__init__("news")
-        self._ask, self._pack = ask, EnginePack(there=True)
-        self._text = Label("", wrap=True)
-        self._go = button(tr("Install it"), self._install, "primary")
-        self._later = button(tr("Not now"), self._not_now, "flat")
-        self._cancel = button(tr("Cancel"), ask.cancel)
-        inside = row(self._text, self._later, self._cancel, self._go, gap=10, margins=(20, 12, 14, 12), fill=0)
-        inside.setAlignment(self._text, Qt.AlignmentFlag.AlignVCenter)
-        self.setLayout(inside)
-
     def show_pack(self, pack: EnginePack) -> None:
-        self._pack = pack
-        offer, doing = pack.newer, pack.doing
-        if doing is not None:
-            self._text.say(
-                tr("{what}: {line}", what=words.heading(pack), line=doing.note or words.short(doing))
-            )
-        elif pack.failed:
-            self._text.say(pack.failed)
-        elif offer is not None:
-            free = pack.standing.free if pack.standing is not None else 0
-            said = tr("A newer engine is available: {version}.", version=offer.version)
-            self._text.say(f"{said} {words.cost(offer, free)}")
-        for one in (self._go, self._later):
-            one.setVisible(doing is None)
-        self._go.setText(tr("Retry") if pack.failed else tr("Install it"))
-        self._cancel.setVisible(doing is not None)
-
-    def _install(self) -> None:
-        offer = self._pack.newer
-        if self._pack.failed:
-            self._ask.retry()
-        elif offer is not None:
-            self._ask.install(offer.name, offer.carried)
-
-    def _not_now(self) -> None:
-        offer = self._pack.newer
-        if offer is not None:
-            self._ask.not_now(offer.version)
+        self._title.say(words.heading(pack))
+        self._why.tell("" if pack.doing is not None or pack.usable else words.reason(pack))
+        self._panel.show_pack(pack)
+        self._newer = pack.newer.version if pack.usable and pack.newer is not None else ""
+        self._later.setVisible(bool(self._newer) and pack.doing is None)
+        self.setAccessibleName(f"{self._title.text()}. {self._why.text()}")

@@ -1,5 +1,5 @@
-"""The window's control of an installed app's engine: checking, installing, repairing, rolling back, removing.
-Each is a job (./shoal pack); partial downloads are kept, and the next job resumes them."""
+"""The window's control of an installed app's engine: checking, installing, repairing, removing. Each
+is a job (./shoal pack); partial downloads are kept, and the next job resumes them."""
 
 from __future__ import annotations
 
@@ -41,30 +41,13 @@ class EngineControl(JobControl[EnginePack]):
     def repair(self) -> None:
         self._do(["repair"])
 
-    def rollback(self) -> None:
-        self._do(["rollback"])
-
-    def remove(self, pack: str) -> None:
-        """Removes one pack, or all of them."""
-        self._do(["remove", *([pack] if pack else []), "--yes"])
+    def remove(self) -> None:
+        self._do(["remove", "--yes"])
 
     def retry(self) -> None:
         """Repeats the last failed action, from where it stopped."""
         if self._command:
             self._do(self._command)
-
-    def put_elsewhere(self, folder: str) -> None:
-        """Sets the folder for new engines, and repeats an action that failed in the old one."""
-        try:
-            place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
-        except OSError as error:
-            said = tr("That folder doesn't work ({why}). Pick another one.", why=error.strerror)
-            self._change(failed=said, failed_offline=False)
-            return
-        again = bool(self.state.failed)
-        self._look_again(failed="", failed_offline=False)
-        if again:
-            self.retry()
 
     def cancel(self) -> None:
         """Stops the current operation; downloads are kept."""
@@ -149,11 +132,3 @@ class EngineControl(JobControl[EnginePack]):
 def _looked_up() -> dict[str, Any]:
     """Returns the fields of EnginePack that need no other process."""
     return {"there": place.python() is not None, "named": bool(place.current(place.folder()).current)}
-
-
-def _filled(folder: Path) -> bool:
-    """Whether the folder exists and is not empty."""
-    try:
-        return any(folder.iterdir())
-    except OSError:
-        return False

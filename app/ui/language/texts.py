@@ -1,7 +1,12 @@
 """Every text that people read goes through `tr` or `counted`; tests/ui/language/test_texts.py finds those that
 do not.
 
-English is the source. Other languages are Qt translation files (.qm) with the context "shoal"."""
+English is the source. Other languages are Qt translation files (.qm) with the context "shoal".
+
+Sentences of the node, trainer, downloads and engines are produced in English, which is what logs, terminals and
+the history store. `./shoal translations` collects every such sentence from the source with places for its
+values, like "Round {n} is safe."; here a sentence is recognised by its words, and its values are put into the
+translation. Text of peers and relays can only be a value: it cannot do more than select a known sentence."""
 
 from __future__ import annotations
 
@@ -99,8 +104,6 @@ def ago(at: float | None, now: float) -> str:
     return tr("{span} ago", span=span(now - at))
 
 
-# Which language the window speaks: one with a translators' file, or English, which needs none.
-
 FOLDER = Path(__file__).parents[3] / "resources" / "translations"
 SOURCE = "en"
 
@@ -147,11 +150,6 @@ def load_language(application: QCoreApplication, setting: str) -> str:
             application.installTranslator(translator)
     return spoken
 
-
-# Sentences of the node, trainer, downloads and engines are produced in English, which is what logs, terminals
-# and the history store. `./shoal translations` collects every such sentence from the source with places for its
-# values, like "Round {n} is safe."; here a sentence is recognised by its words, and its values are put into the
-# translation. Text of peers and relays can only be a value: it cannot do more than select a known sentence.
 
 SPOKEN_FILE = Path(__file__).parents[3] / "resources" / "translations" / "learner.json"
 MAX_SPOKEN = 2000

@@ -46,10 +46,7 @@ _LEARNER = (
     "app/sapo/sets",
     "app/sapo/scoring/sandbox.py",
 )
-_PAGE = "app/node/models/result_page.py"
-"""A file of the node that is passed the window's `tr`."""
 _UNSEEN = {
-    _PAGE: "read as the window's",
     "app/chat/terminal.py": "the terminal's",
     "app/common/text.py": "the command line's",
     "app/common/home.py": "said in a terminal, before there is a window",
@@ -91,7 +88,7 @@ class SourceText(msgspec.Struct, frozen=True):
 def collect() -> list[SourceText]:
     """Returns every text of the window without duplicates, in the order of the files."""
     found: dict[str, SourceText] = {}
-    for path in (*sorted(_SOURCE.rglob("*.py")), _ROOT / _PAGE):
+    for path in sorted(_SOURCE.rglob("*.py")):
         for text in _in_source(path.read_text(encoding="utf-8")):
             if text.source not in found or text.counted:
                 found[text.source] = text

@@ -19,11 +19,10 @@ from app.common import job
 from app.models.found import lm_studio_folder
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
-from app.ui.language.texts import number, percent, tr, translated
+from app.ui.language.texts import percent, tr, translated
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
-from app.ui.view.words import day
 from app.ui.widgets.pieces import place_to_save
 
 NODE_ENDS_S = 20
@@ -149,8 +148,8 @@ class ModelControl(JobControl[Holdings]):
         self._change(said=export_message(folder, command), command="" if in_lm_studio(folder) else command)
 
     def result(self, say: Callable[[str, bool], None]) -> None:
-        """Saves a signed file of what the chosen model learned, and beside it a page in the person's language.
-        `say` gets a sentence and whether it succeeded."""
+        """Saves a signed file of what the chosen model learned. `say` gets a sentence and whether it
+        succeeded."""
         to = place_to_save(None, tr("Save a result"), "shoal-result.json")
         if to is None:
             return
@@ -158,24 +157,12 @@ class ModelControl(JobControl[Holdings]):
             say(tr("Shoal is busy with another file. Try again in a moment."), False)
             return
         say(tr("Saving …"), True)
-        words = ["result", "--out", str(to), "--model", self.state.chosen, "--json"]
-        self._run(words, lambda code: self._translate_result(say, code))
 
-    def _translate_result(self, say: Callable[[str, bool], None], code: int) -> None:
-        """Replaces the page that the command wrote, which is English, by one in the person's language."""
-        from app.node.models.result import ResultError, read  # only here: a window that saves none does without
-        from app.node.models.result_page import page
+        def finish(code: int) -> None:
+            complaint = translated(self._doer.complaint) or tr("The result couldn't be saved.")
+            say(complaint if code else tr("Saved: {name}", name=to.name), not code)
 
-        try:
-            if code or "file" not in self._event:
-                raise ResultError(self._doer.complaint or tr("The result couldn't be saved."))
-            to = Path(str(self._event["page"]))
-            found = read(Path(str(self._event["file"])))
-            to.write_text(page(found, tr, number, day), encoding="utf-8")
-        except (ResultError, OSError) as error:
-            say(translated(str(error)), False)
-        else:
-            say(tr("Saved, and {page} beside it.", page=to.name), True)
+        self._run(["result", "--out", str(to), "--model", self.state.chosen, "--json"], finish)
 
     def back(self, model: str) -> None:
         """Resets the model to its best round."""
@@ -216,8 +203,9 @@ class ModelControl(JobControl[Holdings]):
         self._change(door=None, door_opening=on, door_problem="")
         if on:
             where = ["--home", str(self._home), "--model", model or self.state.chosen]
-            engine = str(self._choices["engine"])
-            self._server.start(["serve", "--json", "--attached", *where, "--engine", engine], self._log)
+            where += ["--engine", str(self._choices["engine"])]
+            allowed = [f"--allow={one}" for one in self._choices["serve_allows"]]
+            self._server.start(["serve", "--json", "--attached", *where, *allowed], self._log)
 
     def _serves(self, line: bytes) -> None:
         told = decoded(line, dict[str, Any]) or {}

@@ -14,11 +14,11 @@ from app.node.rules.causes import ALWAYS_BLOCKING
 from app.node.rules.preferences import RULE_OF
 from app.ui.charts.curve import Curve
 from app.ui.frame.frame import Actions, Page, add_pause_lengths
-from app.ui.install.engine import EngineCard, NewerEngine
-from app.ui.install.section import UpdateLine
+from app.ui.install.engine import EngineCard
+from app.ui.install.updates import UpdateLine
 from app.ui.language.texts import ago, counted, number, percent, span, tr, translated
-from app.ui.overview.fish import Pond
-from app.ui.overview.note import NextCard, NoteLine
+from app.ui.overview.fish import Fish
+from app.ui.overview.what_next import NextCard
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, Step, View
@@ -202,11 +202,9 @@ def _first_look(view: View) -> bool:
 
 SETTLED_S = 2 * 3600.0
 """Seconds after the very first start during which only necessary questions are asked."""
-_POND_FROM = 880
+_FISH_FROM = 880
 """Minimum width of the page in pixels that shows the fish; on a narrower page it would push the figures
 aside."""
-_AROUND = 110
-"""Pixels of margins and gaps in the title's line."""
 _HIGH = 780
 """Minimum height of the page in pixels that shows the day's figures below "what next"."""
 _LONGEST = 40
@@ -217,27 +215,25 @@ class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
         self._view, self._fresh = View(), True
-        self._note, self._device = NoteLine(theme, actions), Label("", "faint")
-        self._model = Label("", "chip")
-        for part in (self._note, self._device, self._model):
+        self._device, self._model = Label("", "faint"), Label("", "chip")
+        for part in (self._device, self._model):
             self.header.addWidget(part)
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = WelcomePanel(theme, actions)
         self._engine = EngineCard(theme, actions.engine)
-        self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
         self._next = NextCard(theme, actions)
         self._curve = Curve(theme, actions.models.result)
-        self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
-        self._curve.put_beside(self._pond)
+        self._fish = Fish(theme, lambda: actions.go("skills"))
+        self._curve.put_beside(self._fish)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = (
             Elided("", "faint"),
             Label("", "faint"),
         )  # wrapped, it would push the figures down
-        asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
+        asks = (self._notice, self._update, self._welcome, self._engine, self._now, self._next)
         for one in asks:
             self.add(one)
         self.add(self._curve, 1)
@@ -263,14 +259,12 @@ class Overview(Page):
         self._device.setVisible(not fresh)
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
-        self._power.tell("" if fresh else words.energy(view))
+        self._power.tell("" if fresh else words.power(view))
         if fresh:
-            self._note.hide()
             self._next.hide()
             return
         self._next.show_view(view)
-        self._note.show_view(view, now, quiet=not self._next.isHidden())
-        self._pond.show_view(view)
+        self._fish.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
@@ -284,31 +278,22 @@ class Overview(Page):
         self._fit()
 
     def _fit(self) -> None:
-        """Shows optional parts only if they fit: fish, note, and the day's figures beside a question."""
-        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        """Shows optional parts only if they fit: fish, and the day's figures beside a question."""
+        self._fish.setVisible(self.width() >= _FISH_FROM)
         if self._fresh:
             return
-        said = (self.title, self._device, self._model)
-        self._note.fit(self.width() - _AROUND - sum(one.sizeHint().width() for one in said))
         self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Shows, in an installed app, what prevents learning, or the engine of a newer Shoal."""
-        pack = view.pack
-        self._engine.setVisible(lacking)
-        if lacking:
-            self._engine.show_view(view)
-        newer = pack.newer if pack is not None and pack.usable else None
-        hidden = newer is not None and newer.version == self.ask.choices.memory.engine_not_now
-        self._newer.setVisible(newer is not None and not hidden)
-        if pack is not None and newer is not None:
-            self._newer.show_pack(pack)
+        newer = view.pack.newer if view.pack is not None and view.pack.usable else None
+        hidden = newer is None or newer.version == self.ask.choices.memory.engine_not_now
+        self._engine.setVisible(lacking or not hidden)
+        if view.pack is not None and not self._engine.isHidden():
+            self._engine.show_pack(view.pack)
 
     def enter(self) -> None:
         self._welcome.enter()
-
-    def close_down(self) -> None:
-        self._welcome.close_down()
 
     def _say_stats(self, view: View, now: float) -> None:
         today, swarm = view.today, view.swarm

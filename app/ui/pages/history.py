@@ -1,4 +1,7 @@
-"""History: every run, round and sentence, searchable and exportable."""
+"""History: every run, round and sentence, searchable and exportable.
+
+For other programs it is written as tables (CSV) or as one JSON object. Moments are in ISO 8601
+with the zone, shares in [0, 1], names are those of app.node.record.records."""
 
 from __future__ import annotations
 
@@ -10,22 +13,17 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
-from app.node.history.milestones import Milestone
 from app.node.record.records import LogEntry, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
-from app.ui.frame.frame import Actions, Page, open_milestone
+from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, family_titles, number, percent, span, tr, translated
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, place_to_save, search, stack
 from app.ui.widgets.selecting import Segments
-
-# The history for other programs: tables as CSV, or as JSON with everything in one object. Moments are in ISO
-# 8601 with the zone, shares in [0, 1], names are those of app.node.record.records.
 
 _MOMENTS = ("at", "started", "ended")
 
@@ -63,12 +61,11 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
-ROUNDS, RUNS, EVENTS, DIARY = "rounds", "runs", "events", "diary"
+ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
 _KINDS: dict[str, type[msgspec.Struct]] = {
     ROUNDS: Round,
     RUNS: Run,
     EVENTS: LogEntry,
-    DIARY: Milestone,
 }
 
 
@@ -77,7 +74,7 @@ class HistoryPage(Page):
         super().__init__(theme, actions, tr("History"))
         self._view = View()
         self._which = Segments(
-            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events")), (DIARY, tr("Diary"))],
+            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))],
             tr("What to show"),
         )
         self._which.chosen.connect(self._choose)
@@ -86,7 +83,6 @@ class HistoryPage(Page):
         menu = QMenu(export)
         menu.addAction(tr("This list as CSV …"), lambda: self._save("csv"))
         menu.addAction(tr("This list as JSON …"), lambda: self._save("json"))
-        menu.addAction(tr("Copy the diary for a friend"), self._tell)
         menu.addAction(tr("Everything as JSON …"), lambda: self._save("json", everything=True))
         export.setMenu(menu)
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -97,17 +93,14 @@ class HistoryPage(Page):
             ROUNDS: _rounds(),
             RUNS: _runs(),
             EVENTS: _dated(tr("Events"), tr("What happened"), lambda one: translated(one.sentence)),
-            DIARY: _dated(tr("Diary"), tr("What it reached"), words.milestone),
         }
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
-        self._tables[DIARY].opened.connect(lambda one: open_milestone(one, actions))
         for table, what in (
             (self._tables[ROUNDS], tr("Click a round to see its answers.")),
             (self._tables[RUNS], tr("Click a run to see its rounds.")),
             (self._tables[EVENTS], tr("Click an event to see the answers of its round.")),
-            (self._tables[DIARY], tr("Click an entry to see the answers behind it.")),
         ):
             table.setAccessibleDescription(what)
         self._count = Label("", "faint")
@@ -129,7 +122,6 @@ class HistoryPage(Page):
         self._tables[ROUNDS].show_rows(view.rounds)
         self._tables[RUNS].show_rows(view.runs)
         self._tables[EVENTS].show_rows(view.happenings)
-        self._tables[DIARY].show_rows(view.milestones)
         if not same:
             self._say_count()
 
@@ -171,20 +163,10 @@ class HistoryPage(Page):
                     "rounds": self._view.rounds,
                     "probes": self._view.curve,
                     "events": self._view.happenings,
-                    "diary": self._view.milestones,
                 }
             )
         name, rows = str(self._which.value), self._table.rows.shown
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
-
-    def diary(self) -> str:
-        lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
-        lines = [f"{words.day(one.at)}: {words.milestone(one)}" for one in self._view.milestones]
-        return "\n".join([lead, "", *lines]) + "\n"
-
-    def _tell(self) -> None:
-        QGuiApplication.clipboard().setText(self.diary())
-        self._count.say(tr("Copied. Paste it wherever you like."))
 
     def _save(self, kind: str, everything: bool = False) -> None:
         name = "history" if everything else self._which.value

@@ -169,8 +169,9 @@ def _pack(view: View) -> str:
     """Describes the engine pack of an installed app."""
     if view.pack is None:
         return ""
-    used = [f"{pack.pack} ({pack.use or 'spare'}, Python {pack.python or '?'})" for pack in view.pack.packs]
-    return "; ".join(filter(None, [", ".join(used) or "none", view.pack.broken, view.pack.failed]))
+    used = view.pack.current
+    name = f"{used.pack} (Python {used.python or '?'})" if used is not None else "none"
+    return "; ".join(filter(None, [name, view.pack.broken, view.pack.failed]))
 
 
 def _swarm(view: View) -> str:

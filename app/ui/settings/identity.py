@@ -38,8 +38,7 @@ class IdentityControl(JobControl[Persona]):
             self._teller.start(["identity", "show", "--yes", "--home", str(self._home)])
 
     def restore(self, words: str) -> None:
-        """Restores the identity that these words belong to; the passphrase of a sealed key will do as well.
-        Call it only after the person has agreed."""
+        """Restores the identity that these words belong to. Call it only after the person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 
@@ -192,12 +191,11 @@ class WordsBox(Card):
 
 
 class RestoreDialog(QDialog):
-    """Asks for recovery words, or the passphrase of a key that an earlier version sealed. `./shoal identity`
-    checks them."""
+    """Asks for recovery words. `./shoal identity` checks them."""
 
     def __init__(self, parent: QWidget | None, persona: Persona) -> None:
         super().__init__(parent)
-        name, self._sealed = persona.name, persona.kept == "file"
+        name = persona.name
         self.setWindowTitle(tr("Restore from words"))
         self.resize(520, 320)
         self._text = QPlainTextEdit()
@@ -208,7 +206,7 @@ class RestoreDialog(QDialog):
         self._counted = Label("", "soft")
         self._go = button(tr("Restore"), self.accept, "primary")
         back = tr("You get back the name these words belong to.")
-        about = identity_loss_warning(name) if name and not self._sealed else back
+        about = identity_loss_warning(name) if name and persona.kept != "file" else back
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
         parts = (head, Label(about, "soft", wrap=True), self._text, below)
@@ -222,7 +220,7 @@ class RestoreDialog(QDialog):
     def _count(self) -> None:
         n = len(self.words.split())
         self._counted.say(tr("{n} of {all} words", n=n, all=WORDS))
-        self._go.setEnabled(n == WORDS or (self._sealed and n > 0))
+        self._go.setEnabled(n == WORDS)
 
 
 def key_location(persona: Persona) -> str:
@@ -237,10 +235,7 @@ def key_location(persona: Persona) -> str:
         case "keyring":
             return tr("Other Shoals know you by this name. Its key is in this computer's keyring.")
         case "file":
-            return tr(
-                "This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with "
-                "the passphrase or its recovery words:"
-            )
+            return tr("This name's key is locked with a passphrase. Restore it once with its recovery words:")
         case _:
             return tr(
                 "Other Shoals know you by this name. This computer has no keyring, so the key is in a file "

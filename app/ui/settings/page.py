@@ -16,7 +16,8 @@ from app.node.rules.preferences import EXTRAS
 from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
 from app.ui.frame.frame import Actions, Page
-from app.ui.install.section import EngineSection, UpdateCard
+from app.ui.install.engine import EnginePanel
+from app.ui.install.updates import UpdateCard
 from app.ui.language.texts import tr, translated
 from app.ui.pages.manual import ABOUT
 from app.ui.settings.bundle_dialog import BundleDialog
@@ -26,7 +27,8 @@ from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Empty, Label, boxed, button, card, column, row, rule, search
 from engines import remedy
 
 SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
@@ -46,7 +48,8 @@ class SettingsPage(Page):
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
         self._updates = UpdateCard(actions.updates)
-        self._engine = EngineSection(actions.engine)
+        self._panel = EnginePanel(theme, actions.engine, manage=True)
+        self._engine = boxed(column(rule(), self._panel, Bend(*self._panel.buttons, 1, gap=8), gap=12))
         self._engine.hide()
         self._identity = IdentitySection(actions.identity)
         self._identity_card = card(column(self._identity), padding=24)
@@ -75,7 +78,7 @@ class SettingsPage(Page):
         self._updates.show_update(view.update_view)
         self._identity.show_persona(view.persona)
         if view.pack is not None:
-            self._engine.show_pack(view.pack)
+            self._panel.show_pack(view.pack)
         self._show_other_cards()
         for _, line in self._lines:
             if line.key in view.rules:
@@ -142,7 +145,7 @@ class SettingsPage(Page):
 
     def _show_other_cards(self) -> None:
         """Shows the cards of identity and, in an installed app, of the engine, if they match the search."""
-        engine = self._found(tr("engine pack install repair remove go back pytorch"))
+        engine = self._found(tr("engine pack install repair remove pytorch"))
         self._engine.setVisible(self._view.pack is not None and engine)
         if not self._engine.isHidden():
             self._install_card.show()

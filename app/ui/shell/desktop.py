@@ -6,8 +6,7 @@ import contextlib
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.desktop import links
@@ -46,8 +45,6 @@ from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, Problem, View
 from app.ui.widgets.invite import ask_to_join, must_ask
 from app.ui.widgets.pieces import PlainTips
-
-# A window that is opened over what the command line learned goes on with that very model.
 
 
 def choose_last_trained_model(home: Path, choices: Choices) -> None:
@@ -100,10 +97,9 @@ class Desktop:
         self.models.past_changed.connect(self.control.change_model)
         self.updates = updates or UpdateControl(home, self.choices)
         self.updates.changed.connect(partial(self.control.set_view_field, "update_view"))
-        self.updates.handed.connect(self._renewed)
         self.identity = IdentityControl(home)
         self.identity.changed.connect(partial(self.control.set_view_field, "persona"))
-        for one in (self.models, self.updates, self.identity):
+        for one in (self.models, self.identity):
             one.resting.connect(self.control.suspend_node)
             one.awake.connect(self.control.resume_node)
         self.skills = SkillAsker(str(home), self.choices)
@@ -129,17 +125,16 @@ class Desktop:
             show_help=lambda key: self.window.open_page("help").show_topic(key),
             ask_skill=self.skills.ask,
             learn_questions=self._learn_questions,
-            race=lambda: self.window.open_page("tryit").race(),
             set_choice=self._set,
             alone=self._leave,
             move_data=self.move_data,
             remove_all=self.remove_all,
             starts_at_login=self._login.on,
-            reopen=lambda: self._renewed("restart"),
+            reopen=self._reopen,
             choices=self.choices,
             models=collect_actions(ModelActions, self.models, choose=self._learn_with, learn=self._begin_with),
             engine=engine,
-            updates=collect_actions(UpdateActions, self.updates, show=self._show_file),
+            updates=collect_actions(UpdateActions, self.updates),
             identity=collect_actions(IdentityActions, self.identity),
         )
         self.window = MainWindow(self.theme, actions, self._closing)
@@ -239,15 +234,10 @@ class Desktop:
         elif link:
             self.bring(link)
 
-    def _renewed(self, then: str) -> None:
-        """Restarts or quits: another version is installed, another language chosen, or an installer waits for
-        this process to end."""
-        if then == "restart":
-            self.again = home_option(self._home)
+    def _reopen(self) -> None:
+        """Restarts the window, for example in another language."""
+        self.again = home_option(self._home)
         self.quit()
-
-    def _show_file(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updates.folder())))
 
     def _attend_engine(self, control: EngineControl) -> None:
         """Checks the engine after a failure of the node, which another engine may fix."""
@@ -256,12 +246,11 @@ class Desktop:
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
 
-    def _remove_engine(self, pack: str) -> None:
-        """Ends a trainer that uses the engine, because it would keep files open, and removes the engine."""
+    def _remove_engine(self) -> None:
+        """Ends the trainer, because it would keep files open, and removes the engine."""
         assert self.engine is not None
-        if not pack or (self.engine.state.current is not None and self.engine.state.current.pack == pack):
-            self.control.suspend_node()
-        self.engine.remove(pack)
+        self.control.suspend_node()
+        self.engine.remove()
 
     def _not_now(self, version: str) -> None:
         with contextlib.suppress(OSError):

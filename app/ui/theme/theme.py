@@ -325,11 +325,6 @@ def drawn(name: str, colour: str, width: int, height: int, scale: float = 2.0) -
     """Renders resources/icons/NAME.svg in `colour`, which replaces `currentColor`. `width` and `height` are
     logical pixels, and the pixmap has `scale` times as many."""
     source = (FOLDER / f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
-    return rendered(source, width, height, scale)
-
-
-def rendered(source: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
-    """Renders an SVG; sizes in logical pixels."""
     renderer = QSvgRenderer(QByteArray(source.encode()))
     pixmap = QPixmap(QSize(round(width * scale), round(height * scale)))
     pixmap.fill(Qt.GlobalColor.transparent)

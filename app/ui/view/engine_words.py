@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from app.install.packs.place import Offered, Pack
-from app.ui.language.texts import mark, number, size, tr
+from app.ui.language.texts import number, size, tr
 from app.ui.view.model_words import at_rate
 from app.ui.view.view import EnginePack, PackActivity
-
-_ELSEWHERE = mark("put it elsewhere")
-"""Marked, so that translations have their own words for it."""
-_BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
 def title(offer: Offered) -> str:
@@ -37,27 +31,38 @@ def about(offer: Offered) -> str:
     return known.get(variant or kind, "")
 
 
-def download_size(offer: Offered) -> tuple[str, str]:
-    """Returns the size still to be downloaded, and the rest of the sentence, such as "to download; 2 MB already
-    here"."""
-    if offer.carried:
-        return tr("Nothing"), tr("nothing to download: it came with Shoal")
-    if offer.have:
-        left = size(max(0, offer.bytes - offer.have))
-        return left, tr("to download; {have} already here", have=size(offer.have))
-    return size(offer.bytes), tr("to download, once; nothing of yours is sent")
+def offers(pack: EnginePack, manage: bool) -> list[Offered]:
+    """Returns the engines to choose from: all while none works; else the newer one or, to `manage`, all but the
+    one in use."""
+    used = pack.current
+    if not pack.usable or used is None:
+        return pack.offers
+    if not manage:
+        return [pack.newer] if pack.newer is not None else []
+    return [one for one in pack.offers if one.name != used.name or one.version not in ("", used.version)]
 
 
-def room(offer: Offered, free: int) -> tuple[str, str]:
-    return size(offer.disk), tr("of disk space needed meanwhile; {free} free", free=size(free))
-
-
-def cost(offer: Offered, free: int) -> str:
-    """Returns a sentence on the download and the disk space that an installation takes."""
+def cost_of(pack: EnginePack, offer: Offered | None) -> str:
+    """Returns a sentence on the download and the disk space that an installation takes, or on why nothing can
+    be installed."""
+    if pack.standing is None:
+        return tr("Looking for the right engine.")
+    if offer is None:
+        return pack.standing.problem or tr(
+            "There's no engine for this computer to download. Pick a folder that has one."
+        )
     if not offer.bytes:
         return tr("Shoal asks for its size first, and downloads only if it fits.")
-    (much, come), (disk, meanwhile) = download_size(offer), room(offer, free)
-    return tr("{much} {come}. {disk} {meanwhile}.", much=much, come=come, disk=disk, meanwhile=meanwhile)
+    if offer.carried:
+        come = tr("Nothing to download: it came with Shoal.")
+    elif offer.have:
+        left = size(max(0, offer.bytes - offer.have))
+        come = tr("{size} to download; {have} already here.", size=left, have=size(offer.have))
+    else:
+        come = tr("{size} to download, once; nothing of yours is sent.", size=size(offer.bytes))
+    free = size(pack.standing.free)
+    room = tr("{size} of disk space needed meanwhile; {free} free.", size=size(offer.disk), free=free)
+    return f"{come} {room}"
 
 
 def disk_space_problem(offer: Offered, free: int) -> str:
@@ -72,7 +77,7 @@ def install_label(pack: EnginePack, offer: Offered | None) -> str:
     """Returns the text of the button that starts the installation."""
     if offer is not None and offer.have:
         return tr("Resume installation")
-    return tr("Reinstall the engine") if pack.named else tr("Install the engine")
+    return tr("Reinstall the engine") if pack.named and not pack.there else tr("Install the engine")
 
 
 def heading(pack: EnginePack) -> str:
@@ -81,11 +86,12 @@ def heading(pack: EnginePack) -> str:
         return {
             "install": tr("Installing the engine"),
             "repair": tr("Repairing the engine"),
-            "rollback": tr("Going back to the previous engine"),
             "remove": tr("Removing the engine"),
         }[doing.verb]
     if pack.broken:
         return tr("The engine doesn't work any more")
+    if pack.there and pack.newer is not None:
+        return tr("A newer engine is available: {version}.", version=pack.newer.version)
     return tr("The engine is missing") if pack.named else tr("The engine isn't installed")
 
 
@@ -101,12 +107,9 @@ def reason(pack: EnginePack) -> str:
 def stage(doing: PackActivity) -> str:
     """Returns what is being done at the moment."""
     known = {
-        "disk": tr("Looking at what's there"),
         "fetch": tr("Reading its files") if doing.offline else tr("Downloading"),
         "make": tr("Setting it up"),
-        "fill": tr("Unpacking it"),
         "check": tr("Checking that it loads"),
-        "switch": tr("Switching to it"),
     }
     return known.get(doing.stage, tr("Beginning"))
 
@@ -122,27 +125,6 @@ def progress(doing: PackActivity) -> str:
 def short(doing: PackActivity) -> str:
     """Returns the progress in short, for the side bar."""
     return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
-
-
-def split_remedy(sentence: str) -> tuple[str, str]:
-    """Splits a sentence at its first ": " outside brackets into what happened and what to do. Advice to name
-    another folder with SHOAL_PACKS becomes "put it elsewhere", because the window has a button for that.
-
-    >>> split_remedy("No room (disk: D): make some.")
-    ('No room (disk: D).', 'Make some.')
-    >>> split_remedy("It ended.")
-    ('It ended.', '')
-    >>> split_remedy("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
-    'Make some room, or put it elsewhere, then try again.'
-    """
-    sentence = _BY_VARIABLE.sub(_ELSEWHERE, sentence)
-    depth = 0
-    for at, sign in enumerate(sentence):
-        depth += (sign == "(") - (sign == ")")
-        if sentence.startswith(": ", at) and depth == 0:
-            rest = sentence[at + 2 :]
-            return f"{sentence[:at]}.", rest[:1].upper() + rest[1:]
-    return sentence, ""
 
 
 def installed(pack: Pack) -> str:

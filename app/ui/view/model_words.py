@@ -53,25 +53,27 @@ def facts(model: ModelEntry) -> str:
 
 
 def pace(model: ModelEntry) -> str:
-    """Returns how fast the model learns on this computer; a range if no round was played here yet."""
+    """Returns how fast the model learns here, or usually learns on such a computer; empty if unknown."""
     if not model.round_s:
         return ""
-    least, most = model.round_s
-    if model.look_s is not None:
-        first, last = model.look_s
-        return tr(
-            "first look {first} to {last}, then a round takes {least} to {most} here",
-            first=span(first),
-            last=span(last),
-            least=span(least),
-            most=span(most),
-        )
-    if least != most:
-        return tr("a round takes {least} to {most} here", least=span(least), most=span(most))
-    a_minute, an_hour = round(60 / most), max(1, round(3600 / most))
-    if a_minute >= 2:
-        return tr("about {n} rounds a minute here", n=number(a_minute))
-    return counted("about {n} round an hour here", "about {n} rounds an hour here", an_hour)
+    if model.round_s > 3600:
+        return tr("about {span} a round", span=span(model.round_s))
+    return counted("about {n} round an hour", "about {n} rounds an hour", _rough(3600 / model.round_s))
+
+
+def fits_here(model: ModelEntry, library: Library) -> str:
+    """Returns a sentence on whether a model fits here, and how fast it learns: "Starter: Fits, about 1 200
+    rounds an hour." """
+    return f"{tr(model.title)}: {', '.join(filter(None, (fit(model, library)[1], pace(model))))}."
+
+
+def _rough(rate: float) -> int:
+    """Rounds to two significant digits.
+
+    >>> _rough(1234.0), _rough(57.4), _rough(1.4)
+    (1200, 57, 1)
+    """
+    return int(round(rate, -max(0, len(str(int(rate))) - 2)))
 
 
 _NAMED = 5
@@ -196,9 +198,7 @@ def switching(model: ModelEntry, running: bool) -> str:
     )
     now = tr("Learning switches over right away.") if running else tr("Learning starts right away.")
     kept = tr("Each model has its own history and keeps what it learned.")
-    soon = pace(model) if model.look_s is not None else ""
-    takes = f" {soon[:1].upper()}{soon[1:]}." if soon else ""
-    return f"{kept} {own} {now}{takes}"
+    return f"{kept} {own} {now}"
 
 
 def is_starter(model: ModelEntry) -> bool:

@@ -11,17 +11,16 @@ trusted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import localtime, mktime
 from typing import Any
 
 import msgspec
 
-from app.node.history import milestones
 from app.node.history.history import MAX_GROUPS, History
 from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
-from app.node.record.snapshot import FamilyView, LevelReached, Ruling, Snapshot
+from app.node.record.snapshot import FamilyView, Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import is_own
 from app.ui.language.texts import family_titles, tr
@@ -61,7 +60,6 @@ class Fold:
             runs=past.runs,
             happenings=past.happenings,
             groups=self.view.groups or past.groups,
-            sources=milestones.sources(self.view.groups, past.sources),
             safe_round=last.round if last else 0,
             safe_at=last.at if last else None,
         )
@@ -136,11 +134,7 @@ class Fold:
     def _show(self, **fields: object) -> None:
         self.change(**fields)
         view = self.view
-        reached = milestones.family_milestones(view.rounds, view.sources)
-        self.change(
-            families=families(self._levels, view.rounds, view.curve, reached),
-            milestones=tuple(milestones.select_notable(reached, view.curve)),
-        )
+        self.change(families=families(self._levels, view.rounds, view.curve))
 
     def _snapshot(self, told: dict[str, Any], now: float) -> None:
         """Updates the state; fields that are missing in the message stay unchanged."""
@@ -160,21 +154,14 @@ class Fold:
         fields["waiting"] = family_titles(snapshot.waiting)
         if snapshot.answers:
             fields["groups"] = merge_groups(snapshot.answers, before.groups)
-            fields["sources"] = milestones.sources(snapshot.answers, before.sources)
         self.change(**fields)
 
 
-def families(
-    levels: dict[str, int],
-    rounds: Sequence[Round],
-    curve: Sequence[Probe],
-    reached: Iterable[milestones.Milestone] = (),
-) -> tuple[FamilyView, ...]:
+def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Probe]) -> tuple[FamilyView, ...]:
     """Returns a FamilyView of every active family, sorted by title; () before the first measurement and round.
     `levels` has each family's current level."""
     if not rounds and not curve:
         return ()  # a first look still finds out which of them it can begin with
-    places = _milestones(reached)
     taught: dict[str, tuple[str, ...]] = {}
     practised: set[str] = set()
     for one in rounds:  # a lesson also teaches families further that were known before
@@ -197,7 +184,6 @@ def families(
                 latest=trend[-1] if trend else None,
                 first=trend[0] if trend else None,
                 trend=trend,
-                milestones=places.get(name, ()),
                 learned_from=taught.get(name, ()),
             )
         )
@@ -211,16 +197,6 @@ def _share_of(name: str, probe: Probe) -> int:
         return JOINED_QUESTIONS
     names = sorted(probe.families)
     return (probe.questions + len(names) - 1 - names.index(name)) // len(names) if name in names else 0
-
-
-def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[LevelReached, ...]]:
-    """By family, the first right answer in training and every level reached above the first one seen."""
-    found: dict[str, list[LevelReached]] = {}
-    for one in reached:
-        if one.kind in (milestones.MilestoneKind.FIRST, milestones.MilestoneKind.LEVEL):
-            level = -1 if one.kind is milestones.MilestoneKind.FIRST else one.level
-            found.setdefault(one.family, []).append(LevelReached(level=level, at=one.at))
-    return {name: tuple(rows) for name, rows in found.items()}
 
 
 def today(rounds: Sequence[Round], now: float) -> Today:

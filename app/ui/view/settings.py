@@ -1,6 +1,8 @@
 """The window's settings, each declared once (app.node.rules.setting). Choices are stored in HOME/window.json,
 the window's own memory (its size, the last page) in HOME/window-state.json. Both files are replaced as a whole;
-a damaged one is set aside and the defaults apply."""
+a damaged one is set aside and the defaults apply.
+
+The six words of a private swarm are kept in a file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -14,19 +16,6 @@ from app.common import files
 from app.node.rules.setting import Setting, misfit, refusal
 from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
-
-# The notes that the owner has put away, kept in the window's memory.
-
-
-class DismissedNotes(msgspec.Struct, frozen=True, kw_only=True):
-    """Notes that were dismissed: the model whose race was offered, the time of the last milestone announced,
-    and the model and round of the question "what next"."""
-
-    raced: str = ""
-    told: float = 0.0
-    next_of: str = ""
-    next_at: int = 0
-
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -130,6 +119,18 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("download hub hugging face endpoint proxy"),
     ),
     Setting(
+        key="serve_allows",
+        kind="names",
+        default=[],
+        group=mark("Learning"),
+        label=mark("Other pages that may ask your model"),
+        help=mark(
+            "Programs that show web pages, such as app://obsidian.md. Applies when you next let programs use "
+            "your model."
+        ),
+        words=mark("origin cors extension browser endpoint server docker program"),
+    ),
+    Setting(
         key="close_to_tray",
         kind="switch",
         default=True,
@@ -169,43 +170,6 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("The only notification there is."),
         words=mark("notifications alerts messages"),
     ),
-    Setting(
-        key="motion",
-        kind="choice",
-        default="system",
-        group=mark("Extras"),
-        label=mark("Motion"),
-        help=mark("Moving drawings. Still ones show the same."),
-        words=mark("animation reduced motion still calm"),
-        options=(("system", mark("Follow the system")), ("still", mark("Keep everything still"))),
-    ),
-    Setting(
-        key="fish",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("A fish for your model"),
-        help=mark("A small drawing on the overview that grows with what your model can do."),
-        words=mark("mascot picture aquarium drawing"),
-    ),
-    Setting(
-        key="notes",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Milestones"),
-        help=mark("A line on the overview when your model reaches something. History keeps them either way."),
-        words=mark("diary notes first level badge what next"),
-    ),
-    Setting(
-        key="race",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Offer a race at round 20"),
-        help=mark("Once per model: twenty new puzzles, before against after."),
-        words=mark("race compare before after"),
-    ),
 )
 
 
@@ -225,8 +189,9 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version that the overview no longer mentions."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
-    seen: DismissedNotes = DismissedNotes()
-    """Notes that were dismissed."""
+    next_of: str = ""
+    next_at: int = 0
+    """The model's training and the round at which "what next" was put away."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
     page: str = "overview"
@@ -267,8 +232,6 @@ class Choices:
             setattr(self.memory, name, value)
         files.write_json(self._state_path, self.memory)
 
-
-# The six words of a private swarm, as the window keeps them: in a file that only its owner may read.
 
 FILE = "private-swarm.secret"
 _LONGEST = 200

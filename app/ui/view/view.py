@@ -17,8 +17,6 @@ from app.install.packs import place
 from app.install.packs.place import Offered, Pack, PackStatus
 from app.install.updates.asking import UpdateOffer
 from app.node.data.library import Library
-from app.node.history.milestones import FirstSource
-from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
 from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
@@ -92,28 +90,20 @@ class UpdateStage(Enum):
     """This is a checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
-    FETCHING = "fetching"
-    INSTALLING = "installing"
 
 
-class UpdateView(Transfer, frozen=True, kw_only=True):
-    """The state of updates to Shoal. `offer`: a newer version, None if none is known. `fetched`: whether its
-    file is downloaded and verified. `sentence` says why something failed, `said` what was done; `command` is
-    what the person types if nothing could be started. `answered`: when the list was last read, 0 for never."""
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of new versions of Shoal. `offer`: a newer version, None if none is known. `sentence` says
+    why a check failed. `answered`: when the notice was last read, 0 for never."""
 
     version: str = ""
     stage: UpdateStage = UpdateStage.CHECKOUT
-    form: str = "checkout"
-    """Kind of installation; see app.install.updates.installed."""
     host: str = ""
     """The host that checks ask."""
     request: str = ""
     """The exact request that a check sends."""
     offer: UpdateOffer | None = None
-    fetched: bool = False
     sentence: str = ""
-    said: str = ""
-    command: str = ""
     answered: float = 0.0
     wanted: bool = False
     """Whether Shoal may check once a day."""
@@ -151,20 +141,12 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
         return self.there and not self.broken
 
     @property
-    def packs(self) -> list[Pack]:
-        return self.standing.packs if self.standing is not None else []
-
-    @property
     def offers(self) -> list[Offered]:
         return self.standing.offers if self.standing is not None else []
 
     @property
     def current(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "current"), None)
-
-    @property
-    def previous(self) -> Pack | None:
-        return next((pack for pack in self.packs if pack.use == "previous"), None)
+        return next(iter(self.standing.packs), None) if self.standing is not None else None
 
     def offer(self, name: str) -> Offered | None:
         return next((one for one in self.offers if one.name == name), None)
@@ -250,10 +232,6 @@ class ModelState(Value, frozen=True):
     """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
     """The newest groups, newest first, a few hundred at most."""
-    sources: tuple[FirstSource, ...] = ()
-    """The peer that was the first to show a family, for each family learned from peers."""
-    milestones: tuple[Reached, ...] = ()
-    """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Rounds, oldest first."""
     taken: int = 0

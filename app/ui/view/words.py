@@ -9,18 +9,14 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
-from app.common.text import safe_line
 from app.models.catalogue import title
-from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.language.texts import counted, number, percent, span, tr, translated
+from app.ui.language.texts import number, percent, span, tr, translated
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
-_MIN_WATTS, _MIN_KWH = 0.05, 0.001
-"""Smallest values that are shown."""
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
 
@@ -37,20 +33,13 @@ def state_name(state: NodeStatus) -> str:
     }[state]
 
 
-def energy(view: View) -> str:
-    """Returns watts now, kWh this month, and whether they were measured; empty before there are any."""
-    used = view.ruling.energy if view.ruling is not None else None
-    if used is None:
+def power(view: View) -> str:
+    """Returns a sentence on the power that learning draws; empty where a graphics card draws more, and before
+    it is known."""
+    watts = view.ruling.watts if view.ruling is not None else 0.0
+    if not watts or view.engine is None or view.engine.device != "CPU":
         return ""
-    watts = number(used.watts, 1 if used.watts < 5 else 0)
-    kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
-    now = tr("{watts} W now", watts=watts) if used.watts >= _MIN_WATTS else ""
-    month = tr("{kwh} kWh this month", kwh=kwh) if used.month_kwh >= _MIN_KWH else ""
-    said = ", ".join(filter(None, (now, month)))
-    if not said:
-        return ""
-    estimate = tr("About {energy} (estimate).", energy=said)
-    return tr("{energy}, measured.", energy=said) if used.measured else estimate
+    return tr("About {watts} W now (estimate).", watts=number(watts, 1 if watts < 5 else 0))
 
 
 def reason(view: View, now: float) -> str:
@@ -285,28 +274,3 @@ def meeting_point_to_be() -> str:
     return tr(
         "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )
-
-
-def milestone(one: Milestone) -> str:
-    """Returns a milestone as a sentence. Beside a first right answer, it names a peer as what came before, not
-    as the cause."""
-    title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
-    match one.kind:
-        case MilestoneKind.FIRST:
-            said = counted(
-                "{family}: the first right answer, after a wrong one.",
-                "{family}: the first right answer, after {n} wrong ones.",
-                one.tried,
-                family=title,
-            )
-            if one.peer:
-                said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
-            return said
-        case MilestoneKind.LEARNED:
-            return tr("{family}: learned from answers of {peer}.", family=title, peer=safe_line(one.peer))
-        case MilestoneKind.LEVEL:
-            return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
-        case MilestoneKind.HALF:
-            return tr("{family}: half of its answers are right now.", family=title)
-        case MilestoneKind.MEASURED_HALF:
-            return tr("It solves half of what it never trained on.")

@@ -1,12 +1,11 @@
-"""The first run in three short steps: what Shoal does and what leaves the computer, what this computer can do,
-and with whom to learn. None of them asks for an account, and a person in a hurry needs one press. An installed
+"""The first run in three short steps: what Shoal does and what leaves the computer, which model
+learns, and with whom. None of them asks for an account, and a person in a hurry needs one press. An installed
 app without an engine first has a step that installs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
@@ -14,7 +13,7 @@ from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
 from app.ui.view.view import EnginePack, View
-from app.ui.welcome.machine import Act, MachineStep, TrialRun, point, step_layout, step_text
+from app.ui.welcome.model import Act, ModelStep, point, step_layout, step_text
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
@@ -25,32 +24,31 @@ _MIN_TEXT = 320
 
 
 class WelcomePanel(Card):
-    def __init__(self, theme: Theme, actions: Actions, trial: TrialRun | None = None) -> None:
+    def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
         self._view = View()
         self._greeted = False
-        self.trial = trial or TrialRun()
-        self._then: Act = self._to_machine
+        self._then: Act = self._to_model
         self._what = IntroStep(
             theme,
-            lambda: self._with_engine(self._to_machine),
+            lambda: self._with_engine(self._to_model),
             lambda: self._with_engine(lambda: self._learn(ALONE)),
             lambda: self._with_engine(lambda: actions.go("skills")),
         )
         self._engine = EngineStep(theme, actions, lambda: self._show(self._what))
-        self._machine = MachineStep(
-            theme, actions, self.trial, lambda: self._show(self._company), lambda: self._show(self._what)
+        self._model = ModelStep(
+            theme, actions, lambda: self._show(self._company), lambda: self._show(self._what)
         )
-        self._company = CompanyStep(theme, actions, self._learn, lambda: self._show(self._machine))
-        self._steps = (self._what, self._engine, self._machine, self._company)
+        self._company = CompanyStep(theme, actions, self._learn, lambda: self._show(self._model))
+        self._steps = (self._what, self._engine, self._model, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
         for step in self._steps[1:]:
             step.hide()
 
     def show_view(self, view: View) -> None:
         self._view = view
-        self._machine.show_view(view)
+        self._model.show_view(view)
         self._what.show_pack(view.pack)
         if view.pack is not None:
             self._engine.show_pack(view.pack)
@@ -63,15 +61,6 @@ class WelcomePanel(Card):
             self._greeted = True
             self._what.arrive()
 
-    def close_down(self) -> None:
-        self.trial.stop(wait=True)
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Stops the measurement, because learning has begun and would be slowed down."""
-        super().hideEvent(event)
-        if self.isHidden():  # and not merely the window
-            self.trial.stop()
-
     def _with_engine(self, then: Act) -> None:
         """Calls `then` now, or when the engine is installed."""
         pack = self._view.pack
@@ -79,13 +68,12 @@ class WelcomePanel(Card):
             then()
             return
         self._then = then
-        for step, at in ((self._engine, 2), (self._machine, 3), (self._company, 4)):
+        for step, at in ((self._engine, 2), (self._model, 3), (self._company, 4)):
             step.where.say(step_text(at, 4))
         self._show(self._engine)
 
-    def _to_machine(self) -> None:
-        self._show(self._machine)
-        self._machine.begin()
+    def _to_model(self) -> None:
+        self._show(self._model)
 
     def _show(self, step: QWidget) -> None:
         for one in self._steps:
@@ -93,7 +81,6 @@ class WelcomePanel(Card):
         step.arrive()  # type: ignore[attr-defined]
 
     def _learn(self, company: str) -> None:
-        self.trial.stop()
         if company != INVITE:
             self._actions.learn("alone" if company == ALONE else "others")
 

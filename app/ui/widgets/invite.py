@@ -1,4 +1,6 @@
-"""The field for an invite to a swarm, and the question asked when a link was opened elsewhere."""
+"""The field for an invite to a swarm, and the question asked when a link was opened elsewhere.
+
+Any page or message may open a link, so the owner is asked before joining."""
 
 from __future__ import annotations
 
@@ -88,9 +90,6 @@ def class_words() -> str:
         "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
         "and your own name stay with you."
     )
-
-
-# A link that was opened elsewhere, in a message or on a page: any page may open one, so the owner is asked.
 
 
 def must_ask(link: str) -> bool:

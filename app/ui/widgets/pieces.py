@@ -1,4 +1,7 @@
-"""Small widgets and layouts: labels, cards, buttons, empty states, notices."""
+"""Small widgets and layouts: labels, cards, buttons, empty states, notices.
+
+Tool tips are plain text. Qt takes what looks like HTML for HTML, and words of a relay or a peer may stand in
+them: `<img src=...>` would load a file of this computer."""
 
 from __future__ import annotations
 
@@ -329,8 +332,6 @@ class Notice(Card):
             self.setAccessibleName(f"{problem.title}. {problem.sentence} {problem.remedy}")
 
 
-# A button that copies a text, and says that it did.
-
 SAID_MS = 2000
 
 
@@ -365,10 +366,6 @@ class CopyButton(IconButton):
     def _say(self, text: str) -> None:
         self.setText(text)
         self.setAccessibleName(text)
-
-
-# Tool tips are plain text. Qt takes what looks like HTML for HTML, and words of a relay or a peer may stand in
-# them: `<img src=...>` would load a file of this computer.
 
 
 def plain(text: str) -> str:

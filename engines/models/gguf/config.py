@@ -1,5 +1,16 @@
 """Converts a GGUF file to a model folder: config.json from its header, for the three families that can be
-trained here, and the weights."""
+trained here, and the weights.
+
+From a GGUF file to a model folder as Hugging Face lays it out: what llama.cpp runs becomes what can learn.
+
+Weights are written some rows at a time, so a conversion needs little memory whatever the file's size. Rounded
+ones become fp16: a quantised weight is a scale in fp16 times a few bits, which fp16 holds to 2^-12, eight times
+as well as bf16 and in half the space of fp32. Weights that are bf16 or fp32 in the file stay that, and so do
+norms and biases, so nothing else is rounded.
+
+llama.cpp then samples from q8_0 made of this folder, not from the file itself: an adapter cannot be merged into
+four-bit weights, and beside them 8 rows of 64 tokens came at 65 tokens a second, where q8_0 with the adapter
+merged made 97 (SmolLM2 135M in Q4_1, one thread), both alike far from the unrounded model."""
 
 from __future__ import annotations
 
@@ -216,17 +227,6 @@ def model_stem(path: Path) -> str:
     """
     return path.parent.name if path.stem.casefold() in ("model", "ggml-model") else path.stem
 
-
-# From a GGUF file to a model folder as Hugging Face lays it out: what llama.cpp runs becomes what can learn.
-#
-# Weights are written some rows at a time, so a conversion needs little memory whatever the file's size. Rounded
-# ones become fp16: a quantised weight is a scale in fp16 times a few bits, which fp16 holds to 2^-12, eight
-# times as well as bf16 and in half the space of fp32. Weights that are bf16 or fp32 in the file stay that, and
-# so do norms and biases, so nothing else is rounded.
-#
-# llama.cpp then samples from q8_0 made of this folder, not from the file itself: an adapter cannot be merged
-# into four-bit weights, and beside them 8 rows of 64 tokens came at 65 tokens a second, where q8_0 with the
-# adapter merged made 97 (SmolLM2 135M in Q4_1, one thread), both alike far from the unrounded model.
 
 Progress = Callable[[float], None]
 

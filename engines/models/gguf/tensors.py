@@ -2,7 +2,9 @@
 LoRA files.
 
 llama.cpp rotates neighbouring dimensions of a Llama model's queries and keys where transformers rotates the two
-halves of a head, so their rows are reordered. Qwen models rotate the same way in both."""
+halves of a head, so their rows are reordered. Qwen models rotate the same way in both.
+
+Of LoRA adapters llama.cpp scales by `alpha / rank`, and B of queries and keys is reordered like its base."""
 
 from __future__ import annotations
 
@@ -158,12 +160,6 @@ def _slowed(rope: Rope, head_dim: int) -> Array:
     blend = ((turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor)).clip(0.0, 1.0)
     factors: Array = (1 / ((1 - blend) / rope.factor + blend)).astype(np.float32)
     return factors
-
-
-# A LoRA adapter as llama.cpp reads it, from PEFT's folder or straight from the tensors.
-#
-# llama.cpp scales by `alpha / rank`. Of Llama models, B of queries and keys has the rows of its base (see
-# gguf_tensors).
 
 
 def write(peft: Path, architecture: Architecture, to: Path, *, half: bool = False) -> None:

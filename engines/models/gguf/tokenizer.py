@@ -3,7 +3,10 @@
 llama.cpp does not run a tokenizer.json: it names one of its built-in rules for splitting text before merging. A
 tokenizer is supported here exactly if its settings are those of such a rule. Two small differences of llama.cpp
 remain: it does not compose decomposed letters first (NFC), and it looks for longer added tokens before shorter
-ones, not from left to right."""
+ones, not from left to right.
+
+On the way back, from a GGUF header to a Hugging Face tokenizer, what the header says of text is held to be
+data: the tokenizers library builds from it or refuses it."""
 
 from __future__ import annotations
 
@@ -174,10 +177,6 @@ def _merge(pair: str | Sequence[str]) -> str:
     blank."""
     return pair if isinstance(pair, str) else " ".join(pair)
 
-
-# From a GGUF header to a Hugging Face tokenizer: the way back of gguf_tokenizer.
-#
-# What the header says of text is held to be data: the tokenizers library builds from it or refuses it.
 
 TOKENS, TYPES, MERGES = WORDS, "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
 ARRAYS = (TOKENS, TYPES, MERGES)

@@ -2,7 +2,9 @@
 
 Values, gradients and both moments are one tensor each, and every layer's A and B are views into them: norm,
 clipping, finite check and optimiser take a few operations however many layers there are. torch.optim would also
-add 1.5 s to the start of the process, because it imports torch's compiler."""
+add 1.5 s to the start of the process, because it imports torch's compiler.
+
+Its files are those that every engine shares (engines.models.lora)."""
 
 from __future__ import annotations
 
@@ -125,13 +127,6 @@ class Adapter:
         self.steps = steps
         self.version += 1
 
-    def reset_optimizer(self) -> None:
-        """Resets the optimiser to its state before the first step, and keeps the values."""
-        self.moments_1.zero_()
-        self.moments_2.zero_()
-        self.clear_gradients()
-        self.steps = 0
-
 
 def _shapes(projection: Projection, rank: int) -> list[tuple[int, int]]:
     return [(len(projection.names) * rank, projection.width_in), (sum(projection.widths_out), rank)]
@@ -146,8 +141,6 @@ def fold_seed(seed: int) -> int:
     seed &= 2**64 - 1
     return (seed ^ (seed >> 32)) & 0xFFFFFFFF
 
-
-# The torch adapter to and from the files that every engine shares (engines.models.lora).
 
 __all__ = ["ADAPTER", "ADAPTER_CONFIG", "OPTIMIZER", "OPTIMIZER_STATE", "OptimizerState", "load", "save"]
 

@@ -191,9 +191,6 @@ class DecoderRollout:
         return logits.contiguous().view(*normed.shape[:2], -1).float()
 
 
-# Reading a decoder's weights, each matrix once and straight into its place among the fused ones.
-
-
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
     """Reads the whole decoder onto the device. Raises EngineError for missing tensors or wrong shapes."""
     return _Reader(folder, device, dtype).read(shape)
@@ -351,16 +348,6 @@ class NativeNetwork:
 
     def plain_rollout(self) -> Rollout:
         return DecoderRollout(PlainWeights(self._weights, self._skinny))
-
-    @torch.inference_mode()
-    def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields each adapted layer's name and `W + scale * B A`, (out, in) fp32, for llama.cpp's copy of the
-        weights."""
-        linears = [one for layer in self._weights.layers for one in layer.linears]
-        for index, one in enumerate(linears):
-            parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)
-            for name, (rows, delta) in parts:
-                yield name, delta.add_(one.weight[rows])
 
     def row_bytes(self, tokens: int) -> int:
         cache = (

@@ -70,9 +70,7 @@ def relay(tmp_path: Path) -> Iterator[Relay]:
     relay.kill()
 
 
-@pytest.mark.parametrize(
-    ("kind", "learned"), [("poison", False), ("long", False), ("liar", None), ("honest", True)]
-)
+@pytest.mark.parametrize(("kind", "learned"), [("poison", False), ("liar", None), ("honest", True)])
 def test_what_a_node_learns_of_a_stranger(
     relay: Relay, model: Path, tmp_path: Path, kind: str, learned: bool | None
 ) -> None:

@@ -90,6 +90,20 @@ def test_templates_that_know_no_system_role(tiny: Path, tmp_path: Path) -> None:
         with_template(tiny, tmp_path / "never", "{{ raise_exception('no') }}").prompt(MESSAGES)
 
 
+def test_a_late_system_message_and_a_second_one_are_joined_where_the_template_is_strict(
+    tiny: Path, tmp_path: Path
+) -> None:
+    late = "{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}{% endif %}"
+    template = "{% for m in messages %}" + late + "{{ m.content }} {% endfor %}"
+    tokens = with_template(tiny, tmp_path / "strict", template)
+    turns = [("system", "w1"), ("user", "w2"), ("system", "w3"), ("assistant", "w4"), ("user", "w5")]
+    asked = [{"role": role, "content": text} for role, text in turns]
+    first = tokens.prompt(asked[:2])
+    w1 = tokens.completion("w1", finished=False)[0]
+    assert [one - w1 for one in tokens.prompt(asked) if one >= w1] == [0, 2, 1, 3, 4]
+    assert tokens.prompt(asked[:2]) == first
+
+
 def test_several_templates_and_none(tiny: Path, tmp_path: Path) -> None:
     named = [{"name": "tools", "template": "w1"}, {"name": "default", "template": "w2"}]
     tokens = with_template(tiny, tmp_path / "named", named)

@@ -13,7 +13,7 @@ from app.lab.arms import Arm, parse_arms
 from app.lab.plan import LabProbe, LabRound
 from app.lab.report import report
 from app.lab.report.plot import draw
-from app.lab.report.results import ArmResult, Results, summarise, swing
+from app.lab.report.results import ArmResult, Results, summarise
 from tests.lab.rounds.test_experiment import PLAN
 
 ARMS = parse_arms("8/0,4/4,2/6+ds,8/0!shuffled", "faithful")
@@ -28,7 +28,6 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
             families={"chain_sum": height},
             finished=1.0,
             worked=0.25 * number,
-            pass_at_8_N=(2 * height,) * 3 if number in (0, 4) else None,
         )
 
     measured = dict(zip((0, 2, 4), heights, strict=True))
@@ -38,7 +37,6 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
             generated=generated if number else 0,
             generated_tokens=10 * generated if number else 0,
             informative_own=1.0,
-            predicted_own=2.0,
             batch_reward=batch if number else 0.0,
             own_reward=own if number else 0.0,
             seconds=1.5 if number else 0.0,
@@ -73,13 +71,12 @@ def test_one_arm_by_hand() -> None:
     assert result.held_out_final.low == pytest.approx(0.3, abs=0.012)
     # area of seed 0: (0.15 * 2 + 0.25 * 2) / 4 = 0.2, then 0.23 and 0.215
     assert result.held_out_area.mean == pytest.approx((0.2 + 0.23 + 0.215) / 3)
-    assert result.pass_at_8_start.mean == pytest.approx(0.2)
     assert (result.worked_start, result.worked_final) == (0.0, 1.0)
     assert result.generated_completions == 200 and result.generated_tokens == 2000 and result.seconds == 6.0
     # the paper's column: 3 nodes, 4 rounds, 0.4 each
     assert result.cumulative_training_batch_reward == pytest.approx(3 * 4 * 0.4)
     assert result.cumulative_own_reward == pytest.approx(3 * 4 * 0.1)
-    assert (result.informative.own, result.informative.own_predicted) == (1.0, 2.0)
+    assert (result.informative_own, result.informative_peer) == (1.0, 0.0)
 
 
 def test_differences_are_paired_by_seed() -> None:
@@ -92,26 +89,7 @@ def test_differences_are_paired_by_seed() -> None:
     assert sharing.difference.low == pytest.approx(0.1) and sharing.difference.high == pytest.approx(0.12)
     assert sharing.seeds_ahead == 3
     dynamic = found(results, "2/6+ds")
-    assert dynamic.difference is not None and not dynamic.difference.excludes_zero and dynamic.seeds_ahead == 0
-
-
-def test_without_a_plain_arm_being_alone_with_steps_is_what_others_are_held_against() -> None:
-    arms = parse_arms("16/8@default,16/0@default+steps=1,16/0@default+ds", "faithful")
-    runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in arms}
-    assert summarise(arms, runs).baseline == "16/0@default+steps=1"
-    attacked = parse_arms("2/2@default+foes=copy30,2/2@default", "faithful")
-    runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in attacked}
-    assert summarise(attacked, runs).baseline == "2/2@default"
-    assert summarise(attacked[:1], runs).baseline == attacked[0].name
-
-
-def test_swing_is_the_deviation_of_the_smoothed_second_half_about_its_line() -> None:
-    # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating. The last four lie .02 off their mean;
-    # their line has slope .008, which takes .00032 off the sum of squares .0016, and two degrees are left
-    curve = [0.1, 0.3] * 6
-    assert swing(curve) == pytest.approx(0.00064**0.5)
-    assert swing([0.01 * k for k in range(12)]) == pytest.approx(0.0)
-    assert swing([0.0, 0.1, 0.0, 0.1, 0.0, 0.3]) is not None and swing(curve[:4]) is None
+    assert dynamic.difference is not None and dynamic.difference.high <= 0 and dynamic.seeds_ahead == 0
 
 
 def test_only_shared_seeds_are_compared() -> None:
@@ -122,31 +100,11 @@ def test_only_shared_seeds_are_compared() -> None:
     assert sharing.difference.mean == pytest.approx(0.105)
 
 
-def test_the_verdict_names_the_winner_and_what_zero_has_to_do_with_it() -> None:
+def test_the_verdict_names_the_winner_and_every_difference() -> None:
     verdict = summarise(ARMS, study()).verdict
     assert verdict.startswith("By held-out pass@1 at the last round 4/4 is highest: 36.0 % [")
-    assert (
-        "4/4 is 11.0 points ahead of 8/0 [+10.0, +12.0], ahead in 3 of 3 seeds: the interval excludes zero."
-        in verdict
-    )
-    assert "2/6+ds is 3.3 points behind 8/0" in verdict and "the interval includes zero" in verdict
-    assert "control 8/0!shuffled went from 10.0 % to 10.0 %" in verdict
-
-
-def test_the_verdict_is_as_plain_when_sharing_loses() -> None:
-    runs = study()
-    runs["4-4@faithful"] = {seed: run([0.1, 0.1, 0.12]) for seed in range(3)}
-    verdict = summarise(ARMS, runs).verdict
-    assert "8/0 is highest" in verdict and "No arm beats the baseline 8/0." in verdict
-    assert "4/4 is 13.0 points behind 8/0" in verdict
-
-
-def test_few_seeds_are_called_few() -> None:
-    runs = {key: {seed: run_ for seed, run_ in seeds.items() if seed < 2} for key, seeds in study().items()}
-    runs["4-4@faithful"][1] = run([0.1, 0.2, 0.9])
-    assert "though a t interval over the few seeds does not." in summarise(ARMS, runs).verdict
-    one = {key: {0: seeds[0]} for key, seeds in study().items()}
-    assert "but one seed speaks only of its own nodes." in summarise(ARMS, one).verdict
+    assert "4/4 less 8/0: +11.0 [+10.0, +12.0] points, ahead in 3 of 3 seeds" in verdict
+    assert "2/6+ds less 8/0: -3.3 [" in verdict and "8/0!shuffled went from 10.0 % to 10.0 %" in verdict
 
 
 def test_a_winning_control_is_never_the_winner() -> None:
@@ -157,7 +115,7 @@ def test_a_winning_control_is_never_the_winner() -> None:
 
 
 def test_one_arm_has_nothing_to_be_compared_with() -> None:
-    assert "nothing to compare" in summarise(ARMS, {"8-0@faithful": study()["8-0@faithful"]}).verdict
+    assert "less" not in summarise(ARMS, {"8-0@faithful": study()["8-0@faithful"]}).verdict
     with pytest.raises(ValueError):
         summarise(ARMS, {})
 
@@ -179,12 +137,11 @@ def test_the_table_has_the_papers_columns_and_ours(tmp_path: Path) -> None:
     )
     # areas .2, .23, .215 less .125, .2, .1375
     assert by_arm["4/4"]["difference, points"].startswith("+6.1 [")
-    assert by_arm["4/4"]["t over seeds"] == "[-0.6, +12.7]" and by_arm["8/0"]["t over seeds"] == "–"
     by_arm = {row[0]: dict(zip(inside[0], row, strict=True)) for row in inside[2:]}
     paper = "training batch, the paper's sum; of own answers"
     assert by_arm["4/4"][paper] == "4.8 (+100 %), 1.2" and by_arm["8/0"][paper] == "2.4, 1.2"
     assert by_arm["4/4"]["worked answers"] == "0 → 100 %" and families[2][:2] == ["before", "10.0"]
-    assert "`./shoal lab`" in text and "12 of 12 runs finished" in text
+    assert "`./shoal lab`" in text
 
 
 def test_all_four_files_are_written(tmp_path: Path) -> None:
@@ -224,3 +181,20 @@ def test_a_picture_of_more_arms_than_colours_and_of_one_flat_run() -> None:
     picture = Image.open(io.BytesIO(draw(arms, {arm.key: {0: run([0.0, 0.0, 0.0])} for arm in arms})))
     assert picture.width < 2 * picture.height  # in several rows
     assert draw(arms[:1], {})
+
+
+def test_how_far_attackers_came_by_hand(tmp_path: Path) -> None:
+    arms = parse_arms("2/2@default,2/2@default+foes=poison30", "faithful")
+    judged = {"honest_taken": 9.0, "honest_kept_out": 1.0, "foe_taken": 0.0, "foe_kept_out": 4.0}
+    extra = {"foe_chosen": 3.0, "marked": 0.5, **judged}
+
+    def attacked(record: LabRound) -> LabRound:
+        probe = record.probe and msgspec.structs.replace(record.probe, marked_N=(0.25,) * 3)
+        return msgspec.structs.replace(record, extra=extra if record.round else None, probe=probe)
+
+    plain = run([0.1, 0.1, 0.2])
+    runs = {arms[0].key: {0: plain}, arms[1].key: {0: [attacked(record) for record in plain]}}
+    row = report.attackers_table(arms, runs).splitlines()[-1].strip("| ").split(" | ")
+    # four rounds: 3 chosen in each, kept out 1 of 10 and 4 of 4
+    assert row == [arms[1].name, "25.0 % [25.0, 25.0]", "50.0 %", "12", "10.0 %", "100.0 %"]
+    assert report.attackers_table(arms[:1], runs) == ""

@@ -63,7 +63,6 @@ def test_every_round_is_there_and_the_probe_comes_first_last_and_every_second(sa
     records = Lab(sandbox, "4/4").records
     assert [record.round for record in records] == [0, 1, 2, 3, 4]
     assert [record.round for record in records if record.probe] == [0, 2, 4]
-    assert [record.round for record in records if record.probe and record.probe.pass_at_8_N] == [0, 4]
     assert all(len(record.probe.pass_at_1_N) == 3 for record in records if record.probe)
 
 
@@ -106,8 +105,7 @@ def test_plain_arms_generate_exactly_their_own_questions(sandbox: Sandbox) -> No
 def test_dynamic_sampling_counts_everything_and_fills_the_batch(sandbox: Sandbox) -> None:
     plan = varied(probe_every=99)
     lab = Lab(sandbox, "4/0+ds", plan)
-    # at the start and the end once each, and eight times: together while nodes are alike, then each
-    probed = 2 * 3 * 24 + 24 * 8 + 3 * 24 * 8
+    probed = 2 * 3 * 24  # at the start and the end
     assert sum(record.generated for record in lab.records) == lab.swarm.sampled - probed
     plain = Lab(sandbox, "4/0", plan)
     for dynamic, static in zip(lab.records[1:], plain.records[1:], strict=True):
@@ -133,7 +131,6 @@ def test_dynamic_sampling_gives_up_after_its_attempts(sandbox: Sandbox) -> None:
 def test_peers_are_informative_foreign_and_encoded_by_the_receiver(sandbox: Sandbox) -> None:
     lab = Lab(sandbox, "4/4")
     assert all(0 < record.informative_peer <= 4 for record in lab.records[1:])
-    assert {record.reencoded_same for record in lab.records[1:]} == {1.0}
     assert any(not finished for _, finished in lab.swarm.foreign)
     own_texts = [{text for call in lab.asked() for text in call[node]} for node in range(3)]
     for node, batch in lab.swarm.batches:
@@ -149,7 +146,7 @@ def test_peers_are_informative_foreign_and_encoded_by_the_receiver(sandbox: Sand
 def test_without_peers_nothing_foreign_is_read(sandbox: Sandbox) -> None:
     lab = Lab(sandbox, "4/0")
     assert lab.swarm.foreign == []
-    assert all(record.informative_peer == 0 and record.reencoded_same is None for record in lab.records)
+    assert all(record.informative_peer == 0 for record in lab.records)
 
 
 def test_no_peer_group_is_trained_on_twice_and_the_window_closes(sandbox: Sandbox) -> None:
@@ -228,23 +225,6 @@ def test_a_round_without_anything_to_learn_makes_no_step(sandbox: Sandbox) -> No
     assert all(any(any(row.weights_T) for row in batch.rows_S) for _, batch in lab.swarm.batches)
 
 
-def test_minibatches_hold_every_group_once_and_weigh_as_one_step_would(sandbox: Sandbox) -> None:
-    plan = varied(rounds=1, group=8, nodes=4)
-    whole, parts = Lab(sandbox, "6/2@default+steps=1", plan), Lab(sandbox, "6/2@default", plan)
-    assert parts.records[1].steps > whole.records[1].steps == 4
-    for node in range(4):
-        (once,) = [batch for at, batch in whole.swarm.batches if at == node]
-        steps = [batch for at, batch in parts.swarm.batches if at == node]
-        assert all(batch.rows_S for batch in steps)
-        text = {tuple(row.prompt_T + row.completion_T): row.weights_T for row in once.rows_S}
-        seen = {tuple(row.prompt_T + row.completion_T): row.weights_T for b in steps for row in b.rows_S}
-        assert text.keys() == seen.keys() and sum(len(b.rows_S) for b in steps) == len(once.rows_S)
-        for key, weights_T in text.items():
-            assert seen[key] == pytest.approx([len(steps) * weight for weight in weights_T])
-        prompts = [{tuple(row.prompt_T) for row in batch.rows_S} for batch in steps]
-        assert not set.intersection(*prompts)  # a group is never torn apart
-
-
 def test_the_rate_warms_up_by_steps_and_halves_for_peers_alone(sandbox: Sandbox) -> None:
     lab = Lab(sandbox, "1/2@default", varied(rounds=9, group=4))
     rates: dict[int, list[float]] = {0: [], 1: [], 2: []}
@@ -259,15 +239,6 @@ def test_the_rate_warms_up_by_steps_and_halves_for_peers_alone(sandbox: Sandbox)
     assert any(rate == pytest.approx(0.0005) for steps in rates.values() for rate in steps[5:])
 
 
-def test_rewards_and_predictions_are_kept_apart(sandbox: Sandbox) -> None:
+def test_what_was_trained_on_is_no_measure_of_what_was_generated(sandbox: Sandbox) -> None:
     record = Lab(sandbox, "2/6", varied(nodes=8, rounds=1)).records[1]
     assert record.batch_reward > record.own_reward  # chosen informative groups lift it, nothing was learnt yet
-    assert record.predicted_own is not None and 0 < record.predicted_own < 2
-    assert record.predicted_peer is not None and 0 < record.predicted_peer <= 6
-
-
-def test_pass_at_8_is_one_number_while_nodes_are_alike_and_at_least_pass_at_1(sandbox: Sandbox) -> None:
-    first, *_, last = [record.probe for record in Lab(sandbox, "4/0").records if record.probe]
-    assert first.pass_at_8_N and last.pass_at_8_N
-    assert len(set(first.pass_at_8_N)) == 1 and len(last.pass_at_8_N) == 3
-    assert sum(first.pass_at_8_N) > sum(first.pass_at_1_N)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.cli import result as cli
 from app.cli import run
 from app.models.shelf import locate
 from app.node.data.home import model_folder, model_mark
-from app.node.history import checkpoint, flips
-from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
+from app.node.history import checkpoint
 from app.node.history.history import FILE
 from app.node.history.store import Store
-from app.node.models import result, result_making, result_page, trained
+from app.node.models import result, result_making, trained
 from app.node.models.result import OWN_SETS, Result, ResultError
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
@@ -68,12 +67,6 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
             families=families,
         )  # fmt: skip
         store.add_probe(row_)
-        said = "<script>alert(1)</script>\x1b[2J"
-        answers = [
-            AnsweredQuestion(question=f"{said} {n}", answer=f"{round_}", solved=n < 100 * share, content=n)
-            for n in range(100)
-        ]
-        flips.keep(folder, "0a1b2c3d", MeasuredAnswers(round=round_, answers=tuple(answers)))
     store.close()
     unfinished = checkpoint.begin(folder / "checkpoints", last)
     (unfinished / "adapter_model.safetensors").write_bytes(b"weights")
@@ -97,7 +90,6 @@ def changed(of: Result, **fields: Any) -> Result:
 def test_a_result_says_what_was_done_and_how_to_repeat_it(made: Result) -> None:
     assert (made.rounds, made.seeds, made.base.name, made.from_peers) == (4, (7,), "starter", 0)
     assert [point.pass_at_1 for point in made.curve] == [0.2, 0.5] and made.last.interval == (0.4216, 0.5784)
-    assert made.flips is not None and (made.flips.gained, made.flips.lost) == (30, 0)
     assert made.base.sha256 == result_making.weights_digest(STARTER)
     assert made.repeat == (
         "./shoal run --solo --model starter --rounds 4 --seed 7 --engine torch --local 16 "
@@ -130,40 +122,31 @@ def test_runs_that_go_on_alike_are_one_and_others_are_not(tmp_path: Path) -> Non
 def test_nothing_of_the_owners_is_in_it(tmp_path: Path) -> None:
     made = learned(tmp_path, (settings(), 2), own=True)
     content = result.sign(made, ME)
-    page = result_page.page(result.verify(content))
-    for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0", "alert(1)"):
-        assert private not in content.decode() and private not in page
+    for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0"):
+        assert private not in content.decode()
     assert set(made.families) == {OWN_SETS} and made.repeat == ()
     assert "questions of its owner's" in result.obstacle(made)
 
 
-def test_the_page_runs_and_loads_nothing(made: Result) -> None:
-    page = result_page.page(result.verify(result.sign(made, ME)))
-    assert "<script" not in page and "&lt;script&gt;alert(1)" in page and "\x1b" not in page
-    assert (
-        "src=" not in page
-        and "href=" not in page
-        and "http" not in page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
-    )
-    assert "50.0 % [42.2 – 57.8]" in page and ME.name in page and made.base.sha256 in page
+def test_what_verify_says(made: Result) -> None:
+    found = result.verify(result.sign(made, ME))
+    said = "\n".join(cli._said(found, ME.key.hex()))
+    assert f"{ME.name}, that is this node, wrote this" in said and "Solves 50 of 100 new puzzles, 20" in said
+    assert "42.2 to 57.8 %" in said and made.base.sha256 in said
+    hostile = changed(made, skill="Mails\x1b[2J", day="\x1b[2J")
+    assert "\x1b" not in "\n".join(cli._said(result.verify(result.sign(hostile, ME)), ""))
 
 
-def test_the_page_names_the_model_and_the_day_as_people_do(made: Result) -> None:
-    signed_ = result.verify(result.sign(changed(made, day="2026-11-06"), ME))
-    page = result_page.page(signed_)
-    assert "Starter" in page and ">starter" not in page and "6 Nov 2026" in page and "2026-11-06" not in page
-    assert "am 6." in result_page.page(signed_, written=lambda at: f"am {time.localtime(at).tm_mday}.")
-    real = changed(made, base=msgspec.structs.replace(made.base, name="HuggingFaceTB/SmolLM2-135M-Instruct"))
-    (base,) = [said for what, said in result_page.facts(real) if what == "Base model"]
-    assert base.startswith("SmolLM2 135M (HuggingFaceTB/SmolLM2-135M-Instruct), SHA-256")
-
-
-def test_a_skills_page_names_it_and_what_one_constant_answer_gets(made: Result) -> None:
-    skill = changed(made, skill="Mails & <b>more</b>", constant=0.375)
-    page = result_page.page(result.verify(result.sign(skill, ME)))
-    assert "<h1>Mails &amp; &lt;b&gt;more&lt;/b&gt;: right in 50 of 100 new rows, 20 at round 0. One" in page
-    assert "constant answer gets 38.</h1>" in page and "Rows that the model never trained on" in page
+def test_a_skills_result_names_it_and_what_one_constant_answer_gets(made: Result) -> None:
+    skill = result.verify(result.sign(changed(made, skill="Mails", constant=0.375), ME)).result
+    assert cli.summary(skill).startswith("Mails: right in 50 of 100 new rows, 20 at round 0. One constant")
+    assert cli.summary(skill).endswith(" gets 38.")
     assert b'"skill"' not in result.sign(made, ME), "so that an older Shoal reads what puzzles brought"
+
+
+def test_a_file_of_an_earlier_version_is_read(made: Result) -> None:
+    body = msgspec.to_builtins(made) | {"flips": {"first": 0, "latest": 4, "gained": 30}}
+    assert result.verify(signed(msgspec.json.encode(body))).result.rounds == 4
 
 
 def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:

@@ -10,7 +10,7 @@ from app.learning import skill_lesson
 from app.node import node
 from app.node.data import question_sets
 from app.node.data.home import SKILLS
-from app.node.history import flips
+from app.node.history.measured import read_best
 from app.node.models.skills import find_skill, known_skills
 from app.node.record import events
 from app.node.record.errors import NodeError
@@ -52,7 +52,7 @@ def test_a_skill_is_taught_in_parts_measured_as_it_is_asked_and_then_practised(b
     assert [point.round for point in points] == list(range(passes + 3))
     assert {point.questions for point in points} == {len(family(ELEMENTS).held_out or ())}
     assert not list(bench.home.glob("models/*/checkpoints")), "puzzles have learned nothing"
-    measured = flips.read_best(folder(bench))
+    measured = read_best(folder(bench))
     assert measured is not None and len(measured.answers) == 8 and measured.answers[0].sure is not None
 
 

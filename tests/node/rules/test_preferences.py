@@ -23,7 +23,7 @@ from app.node.rules.preferences import (
     check,
     default_cpu_limit,
 )
-from app.node.rules.setting import NO_HOURS, HourSpan, Schedule
+from app.node.rules.setting import AS_AT_FIRST, EVERY_DAY, HourSpan
 from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
 
@@ -53,8 +53,7 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
     changed = {
         "contribute_when_idle": False,
         "idle_s": 60,
-        "weekday_hours": "22:00-07:00",
-        "weekend_hours": "never",
+        "hours": "22:00-07:00",
         "exclusive_apps": ["doom", "Blender 4.2"],
         "cpu_limit": 100,
         "gpu_limit": 50,
@@ -68,7 +67,7 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
     assert again.rules(Orders(paused=True)) == RuleSettings(
         contribute_when_idle=False,
         idle_s=60.0,
-        schedule=Schedule(HourSpan(22 * 60, 7 * 60), NO_HOURS),
+        hours=HourSpan(22 * 60, 7 * 60),
         exclusive_apps=("doom", "Blender 4.2"),
         cpu_limit=None,
         gpu_limit=0.5,
@@ -123,24 +122,22 @@ def test_a_file_that_somebody_spoiled_costs_what_is_spoiled(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("week", "hours", "told"),
+    ("old", "hours", "told"),
     [
-        ("mon-sun 22:00-07:00", ("22:00-07:00", "22:00-07:00"), False),
-        ("mon-fri 9:00-17:00, sat 9:00-11:00", ("09:00-17:00", "never"), True),
-        ("every other Tuesday", ("any", "any"), True),
+        ({"weekday_hours": "22:00-07:00", "weekend_hours": "22:00-07:00"}, "22:00-07:00", ""),
+        ({"weekday_hours": "09:00-17:00"}, "09:00-17:00", EVERY_DAY),
+        ({"hours": "mon-fri 22:00-07:00"}, "any", AS_AT_FIRST),
     ],
 )
-def test_a_week_of_an_earlier_version_is_read_and_goes_with_the_next_change(
-    tmp_path: Path, week: str, hours: tuple[str, str], told: bool
+def test_hours_of_an_earlier_version_are_read_and_go_with_the_next_change(
+    tmp_path: Path, old: dict[str, str], hours: str, told: str
 ) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps({"hours": week, "idle_s": 60, "energy_cap_kwh": 5}))
+    (tmp_path / "settings.json").write_text(json.dumps({**old, "idle_s": 60, "energy_cap_kwh": 5}))
     found = Preferences(tmp_path)
-    assert (found.values["weekday_hours"], found.values["weekend_hours"]) == hours
-    assert bool(found.complaint) is told and found.values["idle_s"] == 60
+    assert found.values["hours"] == hours and found.values["idle_s"] == 60
+    assert found.complaint.endswith(told) and bool(found.complaint) is bool(told)
     found.change({"idle_s": 90})
-    kept = json.loads((tmp_path / "settings.json").read_text())
-    assert "hours" not in kept and not Preferences(tmp_path).complaint
-    assert Preferences(tmp_path).values == found.values
+    assert not Preferences(tmp_path).complaint and Preferences(tmp_path).values == found.values
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

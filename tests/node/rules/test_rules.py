@@ -17,7 +17,7 @@ from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, PO
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
 from app.node.rules.rules import GAP_S, Decision, decide
-from app.node.rules.setting import HourSpan, Schedule, format_span, parse_span, spans_from_week
+from app.node.rules.setting import HourSpan, format_span, parse_span
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
 CALM = DesktopFacts(
@@ -84,7 +84,7 @@ OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (
         Reason.OUTSIDE_HOURS,
         CALM,
-        wishes(schedule=Schedule(HourSpan(22 * 60, 7 * 60), HourSpan(22 * 60, 7 * 60))),
+        wishes(hours=HourSpan(22 * 60, 7 * 60)),
     ),
     (Reason.ON_BATTERY, facts(on_battery=True), ALL_RULES),
     (Reason.POWER_UNKNOWN, facts(on_battery=None), ALL_RULES),
@@ -152,7 +152,7 @@ def test_the_first_of_several_obstacles_is_told() -> None:
             }
             settings = wishes(
                 orders=chosen.orders if chosen.orders != Orders() else also_chosen.orders,
-                schedule=chosen.schedule if chosen.schedule != Schedule() else also_chosen.schedule,
+                hours=chosen.hours if chosen.hours != HourSpan() else also_chosen.hours,
                 serving=chosen.serving or also_chosen.serving,
                 class_paused=chosen.class_paused or also_chosen.class_paused,
             )
@@ -412,38 +412,31 @@ def shown(*moment: int, fold: int = 0) -> float:
     return datetime(*moment, tzinfo=BERLIN, fold=fold).timestamp()  # type: ignore[arg-type]
 
 
-def hours(weekdays: str, weekend: str | None = None) -> Schedule:
-    return Schedule(parse_span(weekdays), parse_span(weekdays if weekend is None else weekend))
-
-
 @pytest.mark.parametrize(
-    ("schedule", "moment", "open_", "changes"),
+    ("hours", "moment", "open_", "changes"),
     [
-        (hours("22:00-07:00", "never"), shown(2026, 11, 18, 21, 59), False, shown(2026, 11, 18, 22)),
-        (hours("22:00-07:00", "never"), shown(2026, 11, 18, 23), True, shown(2026, 11, 19, 7)),
-        (hours("22:00-07:00", "never"), shown(2026, 11, 21, 6, 59), True, shown(2026, 11, 21, 7)),  # Friday's
-        (hours("22:00-07:00", "never"), shown(2026, 11, 22, 23), False, shown(2026, 11, 23, 22)),  # Sunday
-        (hours("never", "20:00-04:00"), shown(2026, 11, 23, 3, 59), True, shown(2026, 11, 23, 4)),  # Sunday's
-        (hours("never", "any"), shown(2026, 11, 21, 12), True, shown(2026, 11, 23, 0)),
-        (hours("any", "any"), shown(2026, 11, 21, 12), True, None),
-        (hours("never", "never"), shown(2026, 11, 21, 12), False, None),
+        ("22:00-07:00", shown(2026, 11, 18, 21, 59), False, shown(2026, 11, 18, 22)),
+        ("22:00-07:00", shown(2026, 11, 18, 23), True, shown(2026, 11, 19, 7)),
+        ("22:00-07:00", shown(2026, 11, 21, 6, 59), True, shown(2026, 11, 21, 7)),
+        ("any", shown(2026, 11, 21, 12), True, None),
+        ("never", shown(2026, 11, 21, 12), False, None),
         # The clock is put forward from 2:00 to 3:00 on 2026-03-29 and back from 3:00 to 2:00 on 2026-10-25.
-        (hours("02:30-06:00"), shown(2026, 3, 29, 1, 59), False, shown(2026, 3, 29, 3)),
-        (hours("00:00-02:30"), shown(2026, 3, 29, 1, 59), True, shown(2026, 3, 29, 3)),
-        (hours("22:00-06:00"), shown(2026, 3, 29, 1, 0), True, shown(2026, 3, 29, 6)),
-        (hours("02:15-02:45"), shown(2026, 10, 25, 2, 50), False, shown(2026, 10, 25, 2, 15, fold=1)),
-        (hours("02:30-06:00"), shown(2026, 10, 25, 2, 40), True, shown(2026, 10, 25, 2, 0, fold=1)),
+        ("02:30-06:00", shown(2026, 3, 29, 1, 59), False, shown(2026, 3, 29, 3)),
+        ("00:00-02:30", shown(2026, 3, 29, 1, 59), True, shown(2026, 3, 29, 3)),
+        ("22:00-06:00", shown(2026, 3, 29, 1, 0), True, shown(2026, 3, 29, 6)),
+        ("02:15-02:45", shown(2026, 10, 25, 2, 50), False, shown(2026, 10, 25, 2, 15, fold=1)),
+        ("02:30-06:00", shown(2026, 10, 25, 2, 40), True, shown(2026, 10, 25, 2, 0, fold=1)),
     ],
 )
-def test_a_schedule_follows_the_clock_on_the_wall(
-    schedule: Schedule, moment: float, open_: bool, changes: float | None
+def test_hours_follow_the_clock_on_the_wall(
+    hours: str, moment: float, open_: bool, changes: float | None
 ) -> None:
-    assert schedule.is_open(moment, BERLIN) is open_
-    assert schedule.next_change(moment, BERLIN) == changes
+    assert parse_span(hours).is_open(moment, BERLIN) is open_
+    assert parse_span(hours).next_change(moment, BERLIN) == changes
 
 
-def test_a_schedule_opens_and_closes_a_node() -> None:
-    noon = wishes(schedule=hours("12:30-13:00", "never"))
+def test_hours_open_and_close_a_node() -> None:
+    noon = wishes(hours=parse_span("12:30-13:00"))
     closed = decide(at(0), CALM, noon, None)
     assert closed.sentence == "Outside the hours you set. Starts 12:30."
     opened = decide(at(1800), CALM, noon, closed)
@@ -458,28 +451,6 @@ def test_a_schedule_opens_and_closes_a_node() -> None:
 def test_what_is_no_span_of_hours_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"\.$"):
         parse_span(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "weekday", "weekend", "same"),
-    [
-        ("", "any", "any", True),
-        ("mon-sun 00:00-24:00", "any", "any", True),
-        ("mon-fri 22:00-07:00", "22:00-07:00", "never", True),
-        ("mon-sun 22:00-07:00", "22:00-07:00", "22:00-07:00", True),
-        ("sat 00:00-24:00, sun 00:00-24:00", "never", "any", True),
-        ("mon-tue 22:00-07:00, wed-fri 23:00-07:00, sat-sun 22:30-06:00", "23:00-07:00", "22:30-06:00", False),
-        ("mon-fri 12:00-13:00, mon-fri 18:00-24:00", "18:00-24:00", "never", False),
-        ("mon-fri 22:07-07:00", "22:00-07:00", "never", False),
-        ("wed 9:00-17:00", "never", "never", False),
-        ("every other Tuesday", "any", "any", False),
-    ],
-)
-def test_windows_of_an_earlier_version_become_the_nearest_spans(
-    text: str, weekday: str, weekend: str, same: bool
-) -> None:
-    found = spans_from_week(text)
-    assert found[:2] == (weekday, weekend) and (found[2] == "") is same
 
 
 @pytest.mark.parametrize(
@@ -542,7 +513,7 @@ chosen = st.builds(
     gpu_limit=st.none() | st.floats(0.01, 1),
     memory_limit=st.none() | st.floats(0.01, 0.3),
     temperature_limit_c=st.none() | st.floats(40, 110),
-    schedule=st.sampled_from([Schedule(), hours("12:00-12:15"), hours("never", "any")]),
+    hours=st.sampled_from([HourSpan(), parse_span("12:00-12:15"), parse_span("never")]),
     orders=st.just(Orders()) | orders,
 )
 steps = st.lists(
@@ -612,7 +583,7 @@ SWITCHED_OFF = {
     "gpu_limit": None,
     "memory_limit": None,
     "temperature_limit_c": None,
-    "schedule": Schedule(),
+    "hours": HourSpan(),
 }
 
 
@@ -632,7 +603,7 @@ def test_fewer_rules_never_stop_a_node(
 @given(chosen, steps)
 def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSettings, steps: Steps) -> None:
     """Whatever happened and however the clock was set: what is left is at most the longest wait of a rule."""
-    rules = msgspec.structs.replace(rules, orders=Orders(), schedule=Schedule())
+    rules = msgspec.structs.replace(rules, orders=Orders(), hours=HourSpan())
     *_, (seconds, _, decision) = history(rules, steps)
     waited = 0.0
     while waited <= max(MEMORY_CALM_S, rules.idle_s):
@@ -648,16 +619,16 @@ spans = st.builds(HourSpan, quarters, st.integers(0, 96).map(lambda count: count
 
 @settings(max_examples=60)
 @given(
-    st.builds(Schedule, spans, spans),
+    spans,
     st.integers(int(shown(2026, 3, 22)), int(shown(2026, 4, 2))) | st.integers(int(WALL), int(WALL) + 10**7),
     st.data(),
 )
-def test_nothing_changes_before_the_next_change(schedule: Schedule, moment: int, data: st.DataObject) -> None:
-    now, change = schedule.is_open(moment, BERLIN), schedule.next_change(moment, BERLIN)
+def test_nothing_changes_before_the_next_change(hours: HourSpan, moment: int, data: st.DataObject) -> None:
+    now, change = hours.is_open(moment, BERLIN), hours.next_change(moment, BERLIN)
     until = moment + 8 * 86400 if change is None else change
     between = data.draw(st.integers(moment, int(until) - 1))
-    assert schedule.is_open(between, BERLIN) is now
+    assert hours.is_open(between, BERLIN) is now
     if change is not None:
-        assert schedule.is_open(change, BERLIN) is not now
-    same = Schedule(*(parse_span(format_span(span)) for span in (schedule.weekdays, schedule.weekend)))
+        assert hours.is_open(change, BERLIN) is not now
+    same = parse_span(format_span(hours))
     assert same.is_open(between, BERLIN) is now

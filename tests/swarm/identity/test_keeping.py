@@ -26,7 +26,6 @@ from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_back
 from app.swarm.identity.storage import (
     KeyStore,
     PublicIdentity,
-    SealedKey,
     StoredIdentity,
     keep,
     keep_in_keyring,
@@ -202,25 +201,15 @@ def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> 
     assert str(file) in why and "\n" not in why
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_disk_that_takes_nothing_leaves_it_in_memory(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        found = opened(tmp_path, None)
-    finally:
-        tmp_path.chmod(0o700)
-    assert found.where == KeyStore.MEMORY and found.note.endswith("This name lasts until the node ends.")
-
-
-def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
+def test_a_full_disk_is_an_error_and_leaves_no_half_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    found = opened(tmp_path, None)
-    assert found.where == KeyStore.MEMORY and "No space left" in found.note
+    with pytest.raises(OSError, match="No space left"):
+        opened(tmp_path, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,22 +220,17 @@ def test_a_replaced_key_is_deleted_where_it_was(tmp_path: Path) -> None:
     assert list(ring.kept.values()) == [second.seed().hex()]
     asyncio.run(keep(third, tmp_path, find=Locked))
     assert opened(tmp_path, None).identity == third, "it is in a file"
-    assert list(ring.kept.values()) == [second.seed().hex()], "the keyring could not be asked"
     asyncio.run(keep(second, tmp_path, find=lambda: ring))
-    assert not list(tmp_path.glob("*.secret"))
-    asyncio.run(keep(third, tmp_path, find=lambda: ring))
-    assert list(ring.kept.values()) == [third.seed().hex()]
-    assert keeping.delete_keyring_entries(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+    assert not list(tmp_path.glob("*.secret")) and list(ring.kept.values()) == [second.seed().hex()]
+    assert keeping.delete_keyring_entry(tmp_path, find=lambda: ring) == "" and ring.kept == {}
 
 
-def test_what_an_earlier_version_left_in_the_keyring_is_deleted_with_the_key(tmp_path: Path) -> None:
-    ring, former = Ring(), Identity.new()
+def test_a_record_of_an_earlier_version_opens(tmp_path: Path) -> None:
+    ring = Ring()
     mine = opened(tmp_path, ring).identity
-    ring.kept[keyrings.SERVICE, former.key.hex()] = former.seed().hex()
-    record = {"where": "keyring", "public_key": mine.key.hex(), "name": mine.name, "former": [former.key.hex()]}
+    record = {"where": "keyring", "public_key": mine.key.hex(), "name": mine.name, "former": ["ab" * 32]}
     (tmp_path / keeping.RECORD).write_text(json.dumps(record))
-    assert opened(tmp_path, ring).identity == mine and len(ring.kept) == 2
-    assert keeping.delete_keyring_entries(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+    assert opened(tmp_path, ring).identity == mine
 
 
 def test_while_a_keyring_with_the_key_can_not_be_read_there_is_no_other_name(tmp_path: Path) -> None:
@@ -380,7 +364,7 @@ def sealed(tmp_path: Path) -> Path:
 def test_a_sealed_key_opens_once_with_its_passphrase_and_is_never_replaced(sealed: Path) -> None:
     before = left(sealed)
     why = refused(sealed, Ring())
-    assert isinstance(why, SealedKey) and NAME in str(why) and "identity restore" in str(why)
+    assert NAME in str(why) and "identity restore" in str(why)
     with pytest.raises(IdentityError, match="doesn't open"):
         unseal(sealed, "wrong horse!")
     assert left(sealed) == before and public_identity(sealed).name == NAME
@@ -393,7 +377,7 @@ def test_a_sealed_key_opens_once_with_its_passphrase_and_is_never_replaced(seale
 def test_a_sealed_file_that_is_gone_names_the_words(sealed: Path) -> None:
     (file,) = sealed.glob("*.sealed")
     file.unlink()
-    with pytest.raises(IdentityError, match=f"recovery words of {NAME}"):
+    with pytest.raises(IdentityError, match="recovery words"):
         unseal(sealed, PHRASE)
 
 

@@ -15,14 +15,15 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.chat import messages
+from app.node.data.library import ModelEntry
 from app.ui.chat.control import ChatControl, ChatStage
 from app.ui.chat.page import TryIt
 from app.ui.frame.frame import Actions, ModelActions
 from app.ui.overview.page import Overview
 from app.ui.process.job import Job
 from app.ui.theme import Theme
+from app.ui.view import model_words
 from app.ui.view.view import NodeStatus, ServedDoor, View
-from app.ui.welcome.machine import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
 from app.ui.widgets.selecting import Switch
 from tests.ui import views
@@ -97,7 +98,7 @@ def open_page(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> I
         made.append(one)
         qtbot.addWidget(one)
         one.resize(968, 780)
-        one.show_view(View(home=str(tmp_path)))
+        one.show_view(View(home=str(tmp_path), models=views.holdings()))
         one.show()
         return one
 
@@ -325,31 +326,16 @@ def test_the_real_process_answers_and_goes_with_the_page(
     assert not alive
 
 
-FINDINGS = (
-    '{"model":"starter","engine":"torch","reason":"It is the fastest here.","rounds_per_hour":1234.5,'
-    '"memory_mb":321,"memory_free_mb":9000,"engines":[{"name":"torch","device":"CPU","usable":true}]}'
-)
-MEASURES = f"""
-import sys
-open(__file__ + ".heard", "a").write(" ".join(sys.argv[1:]) + "\\n")
-print("Measuring ...", file=sys.stderr)
-print('''{FINDINGS}''')
-"""
-
-
 @pytest.fixture
-def first(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Iterator[Callable[[str], Overview]]:
+def first(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Iterator[Callable[[], Overview]]:
     made: list[Overview] = []
 
-    def page(program: str = MEASURES) -> Overview:
-        file = tmp_path / "trial.py"
-        file.write_text(program)
+    def page() -> Overview:
         one = Overview(light, actions)
-        one._welcome.trial._job._command = [str(file)]
         made.append(one)
         qtbot.addWidget(one)
         one.resize(968, 780)
-        one.show_view(View(home=str(tmp_path)))
+        one.show_view(View(home=str(tmp_path), models=views.holdings()))
         one.show()
         return one
 
@@ -365,14 +351,7 @@ def test_the_first_minute(
     said = texts(page)
     assert "a single network connection" in said and "Never your files" in said and "No account" in said
     press(qtbot, page, "Set it up")
-    assert "Testing" in texts(page)
-    qtbot.waitUntil(
-        lambda: "About 1 200 rounds an hour" in texts(page).replace("\u2009", " "), timeout=PATIENCE_MS
-    )
-    said = texts(page)
-    assert "Starter, on the processor" in said and "PyTorch" not in said
-    assert "PyTorch on CPU. It is the fastest here." in page._welcome._machine._engine.toolTip()
-    assert "trial --json --home" in (tmp_path / "trial.py.heard").read_text()
+    assert "Starter: Fits" in texts(page)
     press(qtbot, page, "Continue")
     assert "Nothing leaves this computer." in texts(page)
     press(qtbot, page, "Start learning")
@@ -385,7 +364,7 @@ def test_nobody_goes_on_with_the_starter_who_wanted_another(
     page = first()
     press(qtbot, page, "Set it up")
     press(qtbot, page, "A bigger model")
-    on = page._welcome._machine._on
+    on = page._welcome._model._on
     assert not on.isEnabled() and on.toolTip() == "Pick a model first."
     press(qtbot, page, "Starter (recommended)")
     assert on.isEnabled()
@@ -407,54 +386,19 @@ def test_company_is_a_choice(qtbot: QtBot, first: Callable[[], Overview], asked:
     assert asked == [("learn", "others"), ("join", "wss://example.org")]
 
 
-def test_nobody_has_to_wait_for_the_measurement(
-    qtbot: QtBot, first: Callable[[str], Overview], asked: list[object]
-) -> None:
-    page = first("import time\ntime.sleep(600)\n")
-    press(qtbot, page, "Set it up")
-    pid = page._welcome.trial._job.pid
-    qtbot.waitUntil(lambda: psutil.pid_exists(pid), timeout=PATIENCE_MS)
-    press(qtbot, page, "Continue")
-    press(qtbot, page, "Start learning")
-    assert asked == [("learn", "alone")] and page._welcome.trial.stage is TrialStage.NONE
-    qtbot.waitUntil(lambda: not psutil.pid_exists(pid), timeout=PATIENCE_MS)
-    page.show_view(views.learning())
-    assert not page._welcome.isVisible() and page._now.isVisible()
-
-
 @pytest.mark.parametrize(
-    ("program", "words"),
+    ("round_s", "said"),
     [
-        (
-            "import sys\nsys.exit('shoal: No engine runs here: run ./shoal setup.')",
-            "No engine runs here: run ./shoal setup.",
-        ),
-        ("import os\nos.abort()", "failed. Learning works without it."),
-        ("print('rubbish')", "failed. Learning works without it."),
-    ],
-)
-def test_a_measurement_that_fails_is_a_sentence(
-    qtbot: QtBot, first: Callable[[str], Overview], program: str, words: str
-) -> None:
-    page = first(program)
-    press(qtbot, page, "Set it up")
-    qtbot.waitUntil(lambda: words in texts(page), timeout=PATIENCE_MS)
-    assert "No estimate" in texts(page)
-    press(qtbot, page, "Continue")
-
-
-@pytest.mark.parametrize(
-    ("rate", "said"),
-    [
-        (960.4, "about 960 rounds an hour"),
-        (1.2, "about 1 round an hour"),
-        (0.25, "about 4 h a round"),
+        (3.75, "about 960 rounds an hour"),
+        (3.0, "about 1 200 rounds an hour"),
+        (3000.0, "about 1 round an hour"),
+        (14_400.0, "about 4 h a round"),
         (None, ""),
-        (0.0, ""),
     ],
 )
-def test_an_estimate_promises_no_more_than_it_knows(rate: float | None, said: str) -> None:
-    assert TrialReport(engine="torch", rounds_per_hour=rate).pace.replace("\u2009", " ") == said
+def test_a_pace_promises_no_more_than_it_knows(round_s: float | None, said: str) -> None:
+    model = ModelEntry(name="x", title="X", round_s=round_s)
+    assert model_words.pace(model).replace("\u2009", " ") == said
 
 
 def test_the_keyboard_alone_gets_through(

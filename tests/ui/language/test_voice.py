@@ -24,7 +24,7 @@ MAIN = (
         "chat/page.py",
         "chat/question.py",
         "welcome/page.py",
-        "welcome/machine.py",
+        "welcome/model.py",
     ),
     *(
         "shell/sidebar.py",

@@ -40,7 +40,7 @@ def _walk(one: Person, url: str, folder: Path, theme: str) -> None:
         one.stands(name)
         _photograph(one.display, folder / f"{name}-{theme}.png")
 
-    for step in ("welcome", "welcome-machine", "welcome-company"):
+    for step in ("welcome", "welcome-model", "welcome-company"):
         take(step)
         one.keys("Return")
     wait(lambda: one.sees("points") >= 2, "it learns")

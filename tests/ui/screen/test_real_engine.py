@@ -20,10 +20,10 @@ from pytestqt.qtbot import QtBot
 
 from app.bench.runs.window import prepare
 from app.install.packs import place
-from app.install.packs.stages import MARK
+from app.install.packs.place import MARK
 from app.ui.install.engine_control import EngineControl
 from app.ui.process.job import Job
-from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
+from tests.packs.wheels import KEYS, Host, plain, serving, wheel, with_uv, write_out
 from tests.ui.screen import real as driving
 from tests.ui.screen import test_real_first
 from tests.ui.screen.installed import stand_in, trusting
@@ -70,7 +70,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    with serving(Host(files)) as host:
+    with serving(Host(with_uv(files))) as host:
         url = host.offer(plain(files))
         stick = write_out(files, tmp_path / "stick")
         app = App(tmp_path, trusting(KEYS[0], url, stick / "cpu.json"))
@@ -109,8 +109,8 @@ def test_cut_cancelled_and_gone_on_with(qtbot: QtBot, small: tuple[App, Host]) -
     until(qtbot, lambda: one.state.broken)
     one.repair()
     until(qtbot, lambda: one.state.usable)
-    one.remove("")
-    until(qtbot, lambda: not one.state.there and one.state.standing is not None and not one.state.packs)
+    one.remove()
+    until(qtbot, lambda: not one.state.there and one.state.standing is not None and not one.state.current)
     one.close()
 
 

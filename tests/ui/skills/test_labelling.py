@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.node.history.flips import AnsweredQuestion, MeasuredAnswers
+from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
 from app.node.models.skills import KnownSkill
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
-from app.node.history.flips import AnswerPair, Flips
 from app.node.models.skills import KnownSkill
 from app.sapo.sets import tables
 from app.sapo.sets.checks import Check, Rule
@@ -27,7 +26,6 @@ from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
 from app.ui.skills.adding import OwnQuestions
 from app.ui.skills.card import SkillCard
-from app.ui.skills.page import GAINED, FlipsCard
 from app.ui.skills.panels import AskPanel, ElsewherePanel
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
@@ -317,17 +315,3 @@ def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None
     assert control._questions() == ["--questions", made.made.mark]
     question_sets.remove(tmp_path, made)
     assert control._questions() == []
-
-
-def test_a_question_that_flipped_several_times_is_shown_once(
-    qtbot: QtBot, light: Theme, actions: Actions
-) -> None:
-    made = FlipsCard(actions)
-    qtbot.addWidget(made)
-    pairs = [AnswerPair(question=f"{n}?", before="#1", after=f"#{n}", was=False, now=True) for n in (2, 2, 3)]
-    made._found = Flips(first=0, latest=9, pairs=tuple(pairs), contents=(2, 2, 3))
-    made._toggle(GAINED)
-    made.show()
-    QApplication.processEvents()
-    text = [label.text() for label in made.findChildren(QLabel) if label.isVisibleTo(made)]
-    assert text.count("2?") == text.count("3?") == 1 and "The CSV has all of them." in text

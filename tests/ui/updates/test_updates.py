@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,22 +12,14 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.desktop.login import LinuxAutostart
-from app.install.updates import asking as known
 from app.install.updates.asking import UpdateOffer
-from app.install.updates.feed import Trust
 from app.ui.frame.frame import Actions, UpdateActions
-from app.ui.install.section import UpdateCard
-from app.ui.install.update_control import UpdateControl
+from app.ui.install import updates
+from app.ui.install.updates import UpdateCard
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
-from app.ui.process.job import Job
-from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
-from app.ui.shell import login
-from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
-from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
@@ -53,7 +44,7 @@ def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
     def noted(what: str) -> Callable[..., None]:
         return lambda *values: pressed.append((what, *values))
 
-    names = ("check", "fetch", "install", "cancel", "show", "decide", "hide")
+    names = ("check", "cancel", "decide", "hide")
     return UpdateActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -62,25 +53,12 @@ EXPECTED = {
     "never": ("hasn't checked for updates yet", ["Check now"]),
     "newest": ("You're up to date. Checked 3 h ago.", ["Check now"]),
     "asking": ("Asking example.org", ["Cancel"]),
-    "there": ("Version 0.2.0 is available", ["Download", "Check now"]),
-    "fetching": ("12.0 MB of 50.0 MB (24 %), 2.5 MB a second, about 15 s left", ["Cancel"]),
-    "waiting": ("broke off", ["Cancel"]),
-    "cut": ("can't be reached", ["Try again", "Check now"]),
-    "downloaded": ("the system asks for your password", ["Install and restart", "Check now"]),
-    "installing": ("asks for your password, then installs it", []),
-    "by hand": ("sudo apt install", ["Copy the command", "Show the file", "Check now"]),
-    "not for this": ("isn't made for this kind", ["Open its page", "Check now"]),
+    "there": ("Version 0.2.0 is available", ["Open its page", "Check now"]),
+    "cut": ("can't be reached", ["Open its page", "Check now"]),
 }
 
 
-VERBS = {
-    "Check now": "check",
-    "Download": "fetch",
-    "Try again": "fetch",
-    "Install and restart": "install",
-    "Cancel": "cancel",
-    "Show the file": "show",
-}
+VERBS = {"Check now": "check", "Cancel": "cancel"}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -185,8 +163,6 @@ def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> 
         date="9999-12-31",
         notes={"en": ["<b>bold</b> " + "x" * 280] * 20},
         page="https://example.org/" + "y" * 1900,
-        file="z" * 120,
-        size=2**33,
     )
     card.show_update(replaced(scenes()["there"], offer=wild, sentence="w" * 900))
     QApplication.processEvents()
@@ -205,48 +181,16 @@ def replaced(one: Any, **fields: object) -> Any:
     return msgspec.structs.replace(one, **fields)
 
 
-def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
-    qapp: QApplication, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_page_opens_in_the_browser(
+    ask: UpdateActions, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything real but the two processes: one that stands in for the node, one for ./shoal update."""
-    monkeypatch.setattr(login, "autostart", lambda: LinuxAutostart(tmp_path / "autostart"))
-    node = tmp_path / "node.py"
-    node.write_text("import sys\nfor line in sys.stdin:\n    pass\n")
-    update = tmp_path / "update.py"
-    update.write_text(
-        "import sys, pathlib\n"
-        f"there = pathlib.Path({str(tmp_path / 'yes')!r}).exists()\n"
-        """print('{"event":"handed","version":"0.2.0","then":"restart","sentence":"Done.","command":""}')\n"""
-        "sys.exit(0 if there else 1)\n"
-    )
-    home = tmp_path / "home"
-    choices = Choices(home)
-    choices.remember_window(asked=True)
-    (home / known.FOLDER).mkdir()
-    (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
-    offer = replaced(OFFER, size=7)
-    known.write_known(home, known.Known(offer=offer))
-    updating = UpdateControl(
-        home,
-        choices,
-        believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
-        make=lambda: Job(2**16, [str(update)]),
-    )
-    desktop = Desktop(qapp, home, "light", NodeProcess(home, [str(node)]), updating)
-    try:
-        desktop.control.start()
-        qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
-        before = desktop.node_pid
-        assert updating.state.fetched
-        updating.install()
-        qtbot.waitUntil(lambda: updating.state.stage is UpdateStage.IDLE, timeout=60_000)
-        assert updating.state.sentence and desktop.again is None
-        qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
-        (tmp_path / "yes").touch()
-        updating.install()
-        qtbot.waitUntil(lambda: desktop.again is not None, timeout=60_000)
-        assert desktop.again == ["--home", str(home)] and desktop.node_pid == 0
-    finally:
-        desktop.control.close()
-        desktop.window.hide()
-        desktop.window.deleteLater()
+    opened: list[str] = []
+    monkeypatch.setattr(updates.QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    card = UpdateCard(ask)
+    qtbot.addWidget(card)
+    card.show()
+    card.show_update(scenes()["there"])
+    click(card, "Open its page")
+    assert opened == ["https://example.org/shoal"]
+    card.show_update(replaced(scenes()["there"], offer=replaced(OFFER, page="file:///etc/passwd")))
+    assert buttons(card) == ["Check now"]

@@ -130,7 +130,6 @@ def test_a_run_from_its_first_line_on() -> None:
         0.4,
     )
     assert lcm.questions == 3
-    assert [stone.level for stone in gcd.milestones] == [-1] and lcm.milestones == ()
 
 
 def test_a_node_that_still_starts_says_nothing_of_where_it_will_go_on() -> None:
@@ -160,13 +159,6 @@ def test_what_was_learned_from_others_counts_every_round_once() -> None:
     fold = Fold(View())
     fold.recall(History(rounds=view.rounds))
     assert fold.view.taken == 7, "also after a restart"
-
-
-def test_a_new_level_is_a_milestone() -> None:
-    fold = Fold(View())
-    feed(fold, start(), round_(1))
-    view = feed(fold, round_(2, at=NOW + 60, families={"gcd": [2, 1, 8]}))
-    assert [(stone.level, stone.at) for stone in view.families[0].milestones] == [(-1, NOW), (2, NOW + 60)]
 
 
 def test_unknown_events_and_fields_are_passed_over() -> None:
