@@ -102,8 +102,8 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
 
 
 def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
-    from app.learning.choosing import PeerGroup
     from app.node.swarm.imported import own_keys
+    from app.sapo.groups import GroupRecord
     from app.sapo.scoring.sandbox import Sandbox
     from app.swarm.intake import archive
     from app.swarm.intake.reasons import IntakeReason
@@ -117,9 +117,9 @@ def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
         for line, verdict in archive.check_groups(
             found.lines, sandbox, own_keys(place), time.time_ns() // 1_000_000
         ):
-            if isinstance(verdict, PeerGroup):
+            if isinstance(verdict, GroupRecord):
                 passed.append(line)
-                families.add(verdict.scored.group.coordinates.family)
+                families.add(verdict.coordinates.family)
             else:
                 turned[verdict] += 1
     finally:

@@ -223,7 +223,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
             failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms))
         )
 
-    def worked(self) -> Backoff:
+    def after_success(self) -> Backoff:
         """Returns the state after a success: failures reset to 0; a wait that is already set still applies."""
         return Backoff(until=self.until)
 

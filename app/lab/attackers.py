@@ -22,7 +22,7 @@ from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions
 from app.sapo import seeds
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
@@ -39,7 +39,7 @@ class PublishedGroup:
     """A group as its author publishes it, with the claimed rewards. `text` is the question's, as the receiver
     generates it from the coordinates."""
 
-    group: Group
+    group: GroupRecord
     text: str
     claimed_G: tuple[int, ...]
 
@@ -82,7 +82,7 @@ class Attacker:
     """The model that searching kinds test their answers on."""
 
     def publish(
-        self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]
+        self, round: int, groups: int, lately: Sequence[tuple[str, GroupRecord]]
     ) -> list[PublishedGroup]:
         """Returns its groups of a round; `lately` are the (question, group) pairs that others published in the
         round before."""
@@ -91,7 +91,7 @@ class Attacker:
             return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
-            return [PublishedGroup(scored.group, text, scored.rewards_G) for text, scored in some]
+            return [PublishedGroup(scored, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
 
     def _made(self, round: int, slot: int, rng: Random) -> PublishedGroup:
@@ -106,7 +106,7 @@ class Attacker:
         if not slot % 2:
             return PublishedGroup(made.group, made.text, tuple(1 - claimed for claimed in made.claimed_G))
         coordinates, text = _elsewhere(question.coordinates)
-        other = Group(
+        other = GroupRecord(
             coordinates=coordinates,
             completions_G=made.group.completions_G,
             finished_G=made.group.finished_G,
@@ -117,7 +117,7 @@ class Attacker:
     def _grouped(self, question: Question, answers: Sequence[str], right: int, rng: Random) -> PublishedGroup:
         """A group of these answers in a random order; the first `right` ones are claimed right."""
         order = rng.sample(range(len(answers)), len(answers))
-        group = Group(
+        group = GroupRecord(
             coordinates=question.coordinates,
             completions_G=tuple(answers[g] for g in order),
             finished_G=(True,) * len(answers),

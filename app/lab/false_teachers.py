@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from app.sapo import seeds
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.swarm.identity.identity import Identity
@@ -91,8 +91,8 @@ def rewritten(groups: Iterable[UnsignedGroup], kind: str, sandbox: Sandbox) -> I
             yield UnsignedGroup(one.at, right, one.wrong)
 
 
-def _group(at: Coordinates, texts: tuple[str, ...]) -> Group:
-    return Group(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
+def _group(at: Coordinates, texts: tuple[str, ...]) -> GroupRecord:
+    return GroupRecord(coordinates=at, completions_G=texts, finished_G=(True,) * len(texts), model="starter")
 
 
 def bodies(

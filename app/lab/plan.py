@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from engines.contract import Completion, Messages
 
@@ -118,14 +118,14 @@ class AnsweredQuestion:
 
     node: int
     round: int
-    scored: ScoredGroup
+    scored: GroupRecord
     prompt: Messages
     completions_G: list[Completion]
     dealt_G: tuple[int, ...]
     """The rewards to train on: the verifier's, or shuffled ones in the control."""
 
     @property
-    def training_group(self) -> ScoredGroup:
+    def training_group(self) -> GroupRecord:
         """The group with the rewards to train on."""
         return msgspec.structs.replace(self.scored, rewards_G=self.dealt_G)
 
@@ -141,9 +141,9 @@ class TrainingResult:
     weighed: WeighedGroups
 
 
-def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], model: str) -> Group:
+def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], model: str) -> GroupRecord:
     """Builds the group that is published and scored from a model's completions of one question."""
-    return Group(
+    return GroupRecord(
         coordinates=coordinates,
         completions_G=tuple(completion.text for completion in completions_G),
         finished_G=tuple(completion.finished for completion in completions_G),

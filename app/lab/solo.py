@@ -35,7 +35,7 @@ from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions, update_curriculum
 from app.sapo import seeds
 from app.sapo.asking import messages
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions, score
 from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox, score_group
@@ -135,7 +135,7 @@ def learn(
 
 def answered(
     engine: Engine, sandbox: Sandbox, questions_P: list[QuestionPrompt], g: int, max_tokens: int, seed: int
-) -> tuple[list[tuple[list[int], list[Completion], tuple[int, ...]]], list[ScoredGroup]]:
+) -> tuple[list[tuple[list[int], list[Completion], tuple[int, ...]]], list[GroupRecord]]:
     """Samples `g` answers of each question at temperature 1, and has the verifiers score them in a process
     without files and network."""
     prompts_P = [messages(question.text) for question in questions_P]

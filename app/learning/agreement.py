@@ -27,9 +27,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.learning.choosing import PeerGroup
 from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import ScoredGroup, is_single_right_answer
+from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.reading.expression import has_false_equation
 
 WORKING_WORDS = frozenset(
@@ -64,7 +63,7 @@ _FORM, _RUNS = 3, (3, 5, 8)
 class _RightAnswer:
     """A right answer and what may be said to its question. `own_words` are the words of this question alone."""
 
-    group: PeerGroup
+    group: GroupRecord
     text: str
     own_words: frozenset[str]
 
@@ -90,7 +89,7 @@ class _RightAnswer:
         return found
 
 
-def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[str]]:
+def teachable(groups: Sequence[GroupRecord], trusted: set[str]) -> dict[str, list[str]]:
     """Returns, by group id, the right answers that a lesson may teach, shortest first, because extra length is
     accidental and costs time. All `groups` are of one family and level; `trusted` are the keys of authors who
     are vouched for."""
@@ -99,8 +98,8 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
     found = [
         _RightAnswer(group, text, _own_words(group.question, common))
         for group in groups
-        if not is_single_right_answer(group.scored.rewards_G)
-        for text in right_answers(group.scored)
+        if not is_single_right_answer(group.rewards_G)
+        for text in right_answers(group)
     ]
     by_author: dict[str, list[_RightAnswer]] = {}
     for one in found:
@@ -128,12 +127,12 @@ def teachable(groups: Sequence[PeerGroup], trusted: set[str]) -> dict[str, list[
     return kept
 
 
-def right_answers(scored: ScoredGroup) -> list[str]:
+def right_answers(scored: GroupRecord) -> list[str]:
     """Returns a group's distinct right answers that were finished, shortest first."""
     found = {
         completion
         for completion, reward, finished in zip(
-            scored.group.completions_G, scored.rewards_G, scored.group.finished_G, strict=True
+            scored.completions_G, scored.rewards_G, scored.finished_G, strict=True
         )
         if reward and finished
     }

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.sapo.asking import shows_work
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 
 WINDOW_ROUNDS = 5
 """Number of rounds in a window."""
@@ -68,7 +68,7 @@ class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def after_round(
-    before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool
+    before: PeerBrake, own_P: Sequence[GroupRecord], levels: dict[str, int], mixed: bool
 ) -> PeerBrake:
     """Returns the state after a round with the own groups `own_P`. `mixed`: whether peer groups carried weight
     in it. The comparison starts again when `levels` change, because the questions differ then."""
@@ -101,7 +101,7 @@ def start_cooldown(vigil: PeerBrake) -> PeerBrake:
     )
 
 
-def _with(window: BrakeWindow, own_P: Sequence[ScoredGroup]) -> BrakeWindow:
+def _with(window: BrakeWindow, own_P: Sequence[GroupRecord]) -> BrakeWindow:
     signs_P = [_signs(own) for own in own_P]
     return BrakeWindow(
         rounds=window.rounds + 1,
@@ -111,8 +111,8 @@ def _with(window: BrakeWindow, own_P: Sequence[ScoredGroup]) -> BrakeWindow:
     )
 
 
-def _signs(own: ScoredGroup) -> Signs:
-    texts_G = own.group.completions_G
+def _signs(own: GroupRecord) -> Signs:
+    texts_G = own.completions_G
     g = max(1, len(texts_G))
     return sum(own.rewards_G) / g, sum(map(shows_work, texts_G)) / g
 

@@ -1,19 +1,19 @@
-"""Peers' groups from the learner's side: their type, which J of them a round takes in addition to its own, and
-the track record of each author.
+"""Peers' groups from the learner's side: which J of them a round takes in addition to its own, and the track
+record of each author.
 
-A checked group is a `PeerGroup` from intake to optimiser: intake creates it, the swarm's buffer stores it, and
-a round takes it and reports in a `JudgedGroup` how useful it was. A group written by a person has one right
+Intake makes a `GroupRecord`, the swarm's buffer stores it, and a round takes it and reports in a `JudgedGroup`
+how useful it was. A group written by a person has one right
 answer and nothing to contrast it with, so the learner is asked the same question: if all its own answers are
 wrong, they complete the group.
 
-`choose` sees a `PeerOffer` of each group, neither answers nor tokens, and returns positions. Too few offers
-give fewer than J groups.
+`choose` looks at authors, ages and rewards, neither at answers nor tokens, and returns positions. Too few
+groups give fewer than J.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -21,7 +21,7 @@ import msgspec
 
 from app.sapo import defences
 from app.sapo.defences import PeerRecord
-from app.sapo.groups import ScoredGroup, informative, is_single_right_answer
+from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.recipes import Recipe
 
 _PEERS = 500
@@ -36,7 +36,7 @@ five bad authors in a row, with no good one between them, before new authors are
 
 FEW_PEERS = 4
 """With more peers than this in the pool, no peer provides more than a quarter of J (`peers first` only)."""
-MAX_PEOPLE = 1
+MAX_HUMAN_GROUPS = 1
 """Maximum groups of people (one right answer each) in a round; each costs one sampled question, to find out
 whether there is anything to learn."""
 DOUBTED_TRUST = 1 / 3
@@ -47,45 +47,14 @@ SECOND_CHANCE = 1 / 4
 wrong doubts are corrected."""
 
 
-class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer's group after this node has regenerated the question and scored the answers itself.
-
-    `peer` is the author's name, `question` the text that this node made. The other fields are for groups from a
-    relay: `id` of the envelope, `key` of the author in hex, `created_ms` as the author claims (Unix ms), and
-    `since_ms`, from which its age counts if that is later (for a group from the archive: when it arrived)."""
-
-    peer: str
-    question: str
-    scored: ScoredGroup
-    id: str = ""
-    key: str = ""
-    created_ms: int = 0
-    since_ms: int = 0
-
-    @property
-    def age_from_ms(self) -> int:
-        """Unix milliseconds from which the group's age is measured."""
-        return max(self.created_ms, self.since_ms)
-
-
 @dataclass(frozen=True)
 class JudgedGroup:
     """The outcome of a peer group: how many of its right answers were trained on (`taken`), and how many were
     rejected (`kept_out`)."""
 
-    group: PeerGroup
+    group: GroupRecord
     taken: int
     kept_out: int
-
-
-class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer group as `choose` sees it: who sent it, its age in this node's rounds, and this node's own
-    rewards. `trust`: the weight with which its peer is chosen (`peers first`)."""
-
-    peer: str
-    age: int
-    rewards_G: tuple[int, ...]
-    trust: float = 1.0
 
 
 class PeerRecords:
@@ -97,12 +66,12 @@ class PeerRecords:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
         self._new = PeerRecord(taken=NEW_AUTHOR_ANSWERS / 2, kept_out=NEW_AUTHOR_ANSWERS / 2)
 
-    def choose(self, recipe: Recipe, offers_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-        """Chooses at most `j` of the offers and returns their positions in `offers_P`. If the recipe uses
-        records, each offer is weighted by its peer's trust."""
-        if recipe.by_record:
-            offers_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in offers_P]
-        return choose(recipe, offers_P, j, rng)
+    def choose(
+        self, recipe: Recipe, pool_P: Sequence[GroupRecord], ages_P: Sequence[int], j: int, rng: Random
+    ) -> list[int]:
+        """Chooses as the function `choose` does. If the recipe uses records, groups are weighted by their
+        author's trust."""
+        return choose(recipe, pool_P, ages_P, j, rng, self._trust if recipe.by_record else _equal)
 
     def doubts(self, recipe: Recipe, peer: str) -> bool:
         """Whether the recipe leaves this peer out in most rounds because of its record."""
@@ -129,8 +98,21 @@ class PeerRecords:
         return defences.trust(self._records.get(peer, PeerRecord()), defences.trust(self._new))
 
 
-def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
+def _equal(key: str) -> float:
+    return 1.0
+
+
+def choose(
+    recipe: Recipe,
+    pool_P: Sequence[GroupRecord],
+    ages_P: Sequence[int],
+    j: int,
+    rng: Random,
+    trust: Callable[[str], float] = _equal,
+) -> list[int]:
     """Chooses at most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
+    `ages_P`: the groups' ages in this node's rounds; `trust`: the weight with which an author, by its key, is
+    chosen (`peers first`).
 
     `uniform` takes every informative group with equal probability (SAPO, arXiv 2509.08721, section 5). `peers
     first` draws a peer in proportion to its trust and then one of its groups, so that publishing more gives no
@@ -141,43 +123,40 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
     """
     if j <= 0:
         return []
-    usable = [
-        position
-        for position, offer in enumerate(pool_P)
-        if informative(offer.rewards_G) and (recipe.max_age is None or offer.age <= recipe.max_age)
-    ]
+    fresh = [at for at, age in enumerate(ages_P) if recipe.max_age is None or age <= recipe.max_age]
+    usable = [at for at in fresh if pool_P[at].informative]
     if recipe.choice == "uniform":
         return rng.sample(usable, min(j, len(usable)))
-    return _peers_first(pool_P, usable, j, rng) + _people(recipe, pool_P, rng)
+    return _peers_first(pool_P, usable, j, rng, trust) + _people(pool_P, fresh, rng, trust)
 
 
-def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[int]:
-    """Chooses at most MAX_PEOPLE groups of people, in addition to the `j`; all people are equally likely, and
-    doubted ones are left out in most rounds."""
-    fresh = [
-        position
-        for position, offer in enumerate(pool_P)
-        if is_single_right_answer(offer.rewards_G) and (recipe.max_age is None or offer.age <= recipe.max_age)
-    ]
+def _people(
+    pool_P: Sequence[GroupRecord], fresh: Sequence[int], rng: Random, trust: Callable[[str], float]
+) -> list[int]:
+    """Chooses at most MAX_HUMAN_GROUPS groups of people, in addition to the `j`; all people are equally likely,
+    and doubted ones are left out in most rounds."""
+    fresh = [at for at in fresh if is_single_right_answer(pool_P[at].rewards_G)]
     if not fresh:
         return []
-    names = sorted({pool_P[position].peer for position in fresh})
-    asked = rng.sample(names, min(MAX_PEOPLE, len(names)))
-    chosen = [rng.choice([at for at in fresh if pool_P[at].peer == name]) for name in asked]
-    return [at for at in chosen if _considered(pool_P[at].trust, rng)]
+    names = sorted({pool_P[at].key for at in fresh})
+    asked = rng.sample(names, min(MAX_HUMAN_GROUPS, len(names)))
+    chosen = [rng.choice([at for at in fresh if pool_P[at].key == name]) for name in asked]
+    return [at for at in chosen if _considered(trust(pool_P[at].key), rng)]
 
 
-def _peers_first(pool_P: Sequence[PeerOffer], usable: list[int], j: int, rng: Random) -> list[int]:
+def _peers_first(
+    pool_P: Sequence[GroupRecord], usable: list[int], j: int, rng: Random, trust: Callable[[str], float]
+) -> list[int]:
     by_peer: dict[str, list[int]] = {}
     for position in usable:
-        by_peer.setdefault(pool_P[position].peer, []).append(position)
+        by_peer.setdefault(pool_P[position].key, []).append(position)
     limit = max(1, j // 4) if len(by_peer) > FEW_PEERS else j
-    trust = {peer: pool_P[positions[0]].trust for peer, positions in by_peer.items()}
+    trusts = {peer: trust(peer) for peer in by_peer}
     # sorted: the order of arrival must not steer the seeded draw
-    left = {peer: limit for peer in sorted(by_peer) if _considered(trust[peer], rng)}
+    left = {peer: limit for peer in sorted(by_peer) if _considered(trusts[peer], rng)}
     chosen: list[int] = []
     while left and len(chosen) < j:
-        peer = _drawn(list(left), trust, rng)
+        peer = _drawn(list(left), trusts, rng)
         positions = by_peer[peer]
         chosen.append(positions.pop(rng.randrange(len(positions))))
         left[peer] -= 1
@@ -196,19 +175,18 @@ def _drawn(peers: list[str], trust: dict[str, float], rng: Random) -> str:
     return rng.choices(peers, [trust[peer] for peer in peers])[0]
 
 
-def with_own_wrong_answers(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
+def with_own_wrong_answers(person: GroupRecord, own: GroupRecord) -> GroupRecord | None:
     """Returns a person's answer combined with the learner's own wrong answers to the same question. None if the
     learner solved it, since there is nothing to learn then. Raises ValueError if the two groups answer
     different questions."""
-    if person.group.coordinates != own.group.coordinates:
+    if person.coordinates != own.coordinates:
         raise ValueError("Both must answer the same question.")
     if any(own.rewards_G):
         return None
-    group = msgspec.structs.replace(
-        person.group,
-        completions_G=person.group.completions_G + own.group.completions_G,
-        finished_G=person.group.finished_G + own.group.finished_G,
-    )
-    return ScoredGroup(
-        group=group, scores_G=person.scores_G + own.scores_G, rewards_G=person.rewards_G + own.rewards_G
+    return msgspec.structs.replace(
+        person,
+        completions_G=person.completions_G + own.completions_G,
+        finished_G=person.finished_G + own.finished_G,
+        scores_G=person.scores_G + own.scores_G,
+        rewards_G=person.rewards_G + own.rewards_G,
     )

@@ -27,7 +27,7 @@ from app.sapo.advantages import mean_centred
 from app.sapo.curriculum import Curriculum
 from app.sapo.defences import Habits, observe, trusted
 from app.sapo.forms import Form, FormTrend
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
 from app.sapo.weighing import (
     NO_GROUPS,
@@ -43,7 +43,7 @@ from app.sapo.weighing import (
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "lesson", "weighty"]
+__all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "WeighedGroups", "lesson", "weighty", "with_tokens"]
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ State = TypeVar("State", bound=LearningState)
 class OwnTokens:
     """One of the learner's own groups: the rewards to train on, and the tokens as they were sampled."""
 
-    scored: ScoredGroup
+    scored: GroupRecord
     prompt_T: list[int]
     completions_G: Sequence[Completion]
     key: Completion | None = None
@@ -85,17 +85,22 @@ class OwnTokens:
         return [*self.completions_G, *([self.key] if self.key else [])]
 
 
-@dataclass(frozen=True)
-class PeerTokens:
-    """A peer's group in this learner's tokens, with their log-probs under the learner if the recipe needs
-    them.
-    """
-
-    scored: ScoredGroup
-    sequences_G: Sequence[TokenSequence]
-    logprobs_GT: Sequence[Sequence[float]] | None
-    vouched: bool = False
-    """Whether the learner's owner wrote the right answer and wants it learned."""
+def with_tokens(
+    group: GroupRecord,
+    sequences_G: Sequence[TokenSequence],
+    logprobs_GT: Sequence[Sequence[float]] | None,
+    *,
+    vouched: bool = False,
+) -> GroupRecord:
+    """Returns a peer's group in this learner's tokens, with their log-probs under the learner if the recipe
+    needs them. `vouched`: the learner's owner wrote the right answer and wants it learned."""
+    return msgspec.structs.replace(
+        group,
+        prompt_T=sequences_G[0].prompt_T,
+        tokens_GT=[sequence.completion_T for sequence in sequences_G],
+        logprobs_GT=logprobs_GT,
+        vouched=vouched,
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ def lesson(
     recipe: Recipe,
     before: State,
     own_P: Sequence[OwnTokens],
-    peer_P: Sequence[PeerTokens],
+    peer_P: Sequence[GroupRecord],
     *,
     rate: float,
     order: Random,
@@ -166,7 +171,7 @@ def _own_group(own: OwnTokens) -> TrainGroup:
     keyed = own.key is not None
     return TrainGroup(
         rewards_G=own.scored.rewards_G + (1,) * keyed,
-        finished_G=own.scored.group.finished_G + (True,) * keyed,
+        finished_G=own.scored.finished_G + (True,) * keyed,
         lengths_G=tuple(len(completion.tokens_T) for completion in own.all_G),
     )
 
@@ -180,39 +185,36 @@ def _less(form: Form, mean: Form) -> Form:
 
 
 def _form_shift(own: OwnTokens, mean: Form) -> tuple[float, ...]:
-    finished_G = own.scored.group.finished_G
+    finished_G = own.scored.finished_G
     push_G = [push * done for push, done in zip(mean_centred(own.scored.rewards_G), finished_G, strict=True)]
     return forms.form_shift(push_G, [_less(_form(one), mean) for one in own.completions_G])
 
 
-def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
+def _peer_group(peer: GroupRecord, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
     """Converts a peer's group for weighing. Its answers are compared with own `habits` and the own `mean` form
     once these are known."""
-    group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
-    checks, logprobs_GT = recipe.checks, peer.logprobs_GT
+    lengths_G, logprobs_GT = tuple(map(len, peer.tokens_GT)), peer.logprobs_GT
+    group = TrainGroup(
+        rewards_G=peer.rewards_G, finished_G=peer.finished_G, lengths_G=lengths_G, vouched=peer.vouched
+    )
     if peer.vouched:
-        return TrainGroup(
-            rewards_G=peer.scored.rewards_G, finished_G=group.finished_G, lengths_G=lengths_G, vouched=True
-        )
-    return TrainGroup(
-        rewards_G=peer.scored.rewards_G,
-        finished_G=group.finished_G,
-        lengths_G=lengths_G,
+        return group
+    return msgspec.structs.replace(
+        group,
         logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
-        trusted_G=trusted(checks, habits, group.completions_G, lengths_G, logprobs_GT)
-        if checks and habits
+        trusted_G=trusted(recipe.checks, habits, peer.completions_G, lengths_G, logprobs_GT)
+        if recipe.checks and habits
         else None,
         apart_GF=_apart(peer, mean) if mean and recipe.keeps_form else None,
     )
 
 
-def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
+def _apart(peer: GroupRecord, mean: Form) -> tuple[Form, ...]:
     """Returns the difference of each answer's form from the own mean form. Shape: completions, FIGURES."""
     assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
-    answers_G = zip(peer.scored.group.completions_G, peer.logprobs_GT, strict=True)
     return tuple(
         _less(forms.form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
-        for text, logprobs_T in answers_G
+        for text, logprobs_T in zip(peer.completions_G, peer.logprobs_GT, strict=True)
     )
 
 
@@ -232,14 +234,10 @@ def _own_rows(own: OwnTokens, weights_GT: Weights, recipe: Recipe, by_another: b
     ]
 
 
-def _peer_rows(peer: PeerTokens, weights_GT: Weights) -> list[Row]:
+def _peer_rows(peer: GroupRecord, weights_GT: Weights) -> list[Row]:
     """Returns the peer's sequences that carry weight, without old log-probs, so their PPO ratio is 1."""
     return [
-        Row(
-            prompt_T=sequence.prompt_T,
-            completion_T=sequence.completion_T,
-            weights_T=list(weights_T),
-        )
-        for sequence, weights_T in zip(peer.sequences_G, weights_GT, strict=True)
+        Row(prompt_T=list(peer.prompt_T), completion_T=list(tokens_T), weights_T=list(weights_T))
+        for tokens_T, weights_T in zip(peer.tokens_GT, weights_GT, strict=True)
         if any(weights_T)
     ]

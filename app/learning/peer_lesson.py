@@ -29,10 +29,9 @@ from itertools import zip_longest
 import msgspec
 
 from app.learning.agreement import numbers, right_answers, teachable
-from app.learning.choosing import PeerGroup
 from app.learning.placement import FamilyTrial, LessonResult, OwnExample, Placement
 from app.sapo.asking import shows_work
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import has_false_equation
 
@@ -135,7 +134,7 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_lesson(
-    groups: Iterable[PeerGroup],
+    groups: Iterable[GroupRecord],
     found: Placement,
     round: int,
     vouched: Callable[[str], bool],
@@ -148,9 +147,9 @@ def next_lesson(
         return None
     known = {*found.in_play, *resting_families(found, round)} - set(families_still_taught(found))
     full = len(found.in_play) >= MAX_ACTIVE
-    places: dict[tuple[str, int], list[PeerGroup]] = {}
+    places: dict[tuple[str, int], list[GroupRecord]] = {}
     for group in groups:
-        at = group.scored.group.coordinates
+        at = group.coordinates
         if at.family not in known and (at.family in found.in_play or not full):
             places.setdefault((at.family, at.level), []).append(group)
     able = [
@@ -177,7 +176,7 @@ def families_still_taught(found: Placement) -> tuple[str, ...]:
 
 
 def answers_to_read(
-    groups: Iterable[PeerGroup], families: Container[str], vouched: Callable[[str], bool]
+    groups: Iterable[GroupRecord], families: Container[str], vouched: Callable[[str], bool]
 ) -> PeerLesson:
     """Returns up to ANSWERS_READ right answers of each of the `families`, to measure how likely the model finds
     them. A family needs SEEN answers at one level, by two authors or by one who is vouched for; the lowest such
@@ -185,11 +184,11 @@ def answers_to_read(
     agree."""
     found: dict[tuple[int, str], dict[str, list[PeerAnswer]]] = {}
     for group in groups:
-        at = group.scored.group.coordinates
+        at = group.coordinates
         if at.family in families:
             found.setdefault((at.level, at.family), {}).setdefault(group.key, []).extend(
-                PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
-                for completion in sorted(right_answers(group.scored))
+                PeerAnswer(id=group.id, peer=group.author, question=group.question, completion=completion)
+                for completion in sorted(right_answers(group))
             )
     parts: dict[str, FamilyAnswers] = {}
     for (level, family), by_author in sorted(found.items(), key=lambda one: one[0]):
@@ -248,18 +247,18 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
 
 
 def own_answers(
-    groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[OwnExample]
+    groups: Iterable[GroupRecord], families: Iterable[str], taught: Sequence[OwnExample]
 ) -> list[tuple[Coordinates, str]]:
     """Returns own right answers for a lesson with their questions' coordinates: the latest of `groups` (newest
     first), then those that lesson zero `taught`. One per question, alternating between the families, at most
     OWN."""
     found: dict[str, dict[Coordinates, str]] = {family: {} for family in families}
     for group in groups:
-        at = group.group.coordinates
+        at = group.coordinates
         right = [
             completion
             for completion, reward, finished in zip(
-                group.group.completions_G, group.rewards_G, group.group.finished_G, strict=True
+                group.completions_G, group.rewards_G, group.finished_G, strict=True
             )
             if reward and finished and not has_false_equation(completion)
         ]
@@ -291,7 +290,7 @@ def resting_families(found: Placement, round: int) -> list[str]:
 
 
 def choose_answers(
-    groups: Sequence[PeerGroup], vouched: Callable[[str], bool], taught: Mapping[str, int] = NEVER_TAUGHT
+    groups: Sequence[GroupRecord], vouched: Callable[[str], bool], taught: Mapping[str, int] = NEVER_TAUGHT
 ) -> tuple[PeerAnswer, ...]:
     """Returns at most ENOUGH right answers of one family and level, at most half of them by one author unless
     that author is vouched for. Answers taught in fewest lessons come first (`taught`: number of lessons by
@@ -304,7 +303,7 @@ def choose_answers(
     by_author: dict[str, list[tuple[_Rank, PeerAnswer]]] = {}
     for group in groups:
         for place, completion in enumerate(kept.get(group.id, ())):
-            one = PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
+            one = PeerAnswer(id=group.id, peer=group.author, question=group.question, completion=completion)
             rank = (taught.get(group.id, 0), not _follows(one), place)
             by_author.setdefault(group.key, []).append((rank, one))
     dealt: list[tuple[_Rank, PeerAnswer]] = []

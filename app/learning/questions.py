@@ -8,7 +8,7 @@ from random import Random
 
 from app.sapo import curriculum, seeds
 from app.sapo.curriculum import Curriculum, FamilyTally
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, QuestionError, QuestionMaker, QuestionPrompt
 
 _ATTEMPTS = 200
@@ -57,13 +57,13 @@ def own_questions(
     return [questions[slot] for slot in slots]
 
 
-def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
+def tallies(groups: Sequence[GroupRecord], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
     """Counts right answers and all answers of each family at its level in `levels`; answers at other levels are
     left out."""
     found: dict[str, FamilyTally] = {}
     for scored in groups:
-        family = scored.group.coordinates.family
-        if levels.get(family) != scored.group.coordinates.level:
+        family = scored.coordinates.family
+        if levels.get(family) != scored.coordinates.level:
             continue
         before = found.get(family, FamilyTally(0, 0))
         found[family] = FamilyTally(
@@ -72,6 +72,6 @@ def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[st
     return found
 
 
-def update_curriculum(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
+def update_curriculum(state: Curriculum, own_P: Sequence[GroupRecord]) -> Curriculum:
     """Returns the curriculum updated with a round's own groups."""
     return curriculum.observe(state, tallies(own_P, state.levels))

@@ -15,7 +15,6 @@ import msgspec
 
 from app.common.text import safe_line
 from app.learning import first_look, peer_lesson
-from app.learning.choosing import PeerGroup
 from app.learning.first_look import FIRST, starting_families
 from app.learning.peer_lesson import TRIAL_QUESTIONS, PeerLesson, RightAnswer
 from app.learning.placement import (
@@ -41,7 +40,7 @@ from app.node.round.round import PlayedRound, RoundTools
 from app.node.round.teaching import mean_answer_nats
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import QuestionError, generate
 from engines.contract import EngineError
 
@@ -166,7 +165,7 @@ class ActiveFamilies:
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
     async def begin_lesson(
-        self, tools: RoundTools, state: NodeState, latest: Callable[[], Iterable[ScoredGroup]]
+        self, tools: RoundTools, state: NodeState, latest: Callable[[], Iterable[GroupRecord]]
     ) -> LessonInProgress | None:
         """Returns the lesson that peers' answers can teach now (app.learning.peer_lesson), with the trial
         before it, or None. Own right answers of the `latest` groups, newest first, are mixed in. Also tells the
@@ -198,7 +197,7 @@ class ActiveFamilies:
             groups=tuple(group for group in waiting if group.id in ids),
         )
 
-    def _own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[RightAnswer, ...]:
+    def _own_answers(self, latest: Iterable[GroupRecord]) -> tuple[RightAnswer, ...]:
         """Returns own right answers to mix into a lesson, from `latest` groups and from lesson zero. Blocking:
         it regenerates their questions."""
         assert self._found is not None
@@ -309,15 +308,15 @@ class ActiveFamilies:
             self._swarm.practise_families(name for name in self.settings.families if name not in taught)
 
 
-def _family(group: PeerGroup) -> str:
-    return group.scored.group.coordinates.family
+def _family(group: GroupRecord) -> str:
+    return group.coordinates.family
 
 
 def lesson_round_to_show(played: PlayedRound, lesson: LessonInProgress, after: LessonTrial) -> PlayedRound:
     """Returns the lesson's round for display: the improved families come first, each with the first group of
     some of its authors."""
     by_id = {group.id: group for group in lesson.groups}
-    found: dict[str, PeerGroup] = {}
+    found: dict[str, GroupRecord] = {}
     improved: list[str] = []
     for part, first, last in zip(lesson.lesson.parts, lesson.before.lesson, after.lesson, strict=True):
         if peer_lesson.gained(first, last):

@@ -180,7 +180,7 @@ class Node:
             self._turn_ends = time.monotonic() + TURN_S
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
-            resting=not self._gate.open,
+            suspended=not self._gate.open,
             late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED),
             sets=self._sets,
         )

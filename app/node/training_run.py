@@ -53,7 +53,7 @@ from app.node.round.lesson_progress import (
     language_harmed,
     why_not_kept,
 )
-from app.node.round.peers import NodeSwarm, OwnGroup
+from app.node.round.peers import NodeSwarm
 from app.node.round.probing import FIRST, UNTRAINED, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import recover_language, teach, teach_from_peers
@@ -289,7 +289,8 @@ class TrainingRun:
         if played.refusal is not None:
             self.telling.note(f"Round {played.state.round} {played.refusal}")
         if self._swarm is not None:
-            own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
+            pairs = zip(played.questions_P, played.verdicts_P, strict=True)
+            own_P = [scored for asked, scored in pairs if not asked.held_out]
             judged_P = [
                 JudgedGroup(group, *right)
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
@@ -317,7 +318,7 @@ class TrainingRun:
             self.telling.note(sentence)
         if self._swarm is None:
             return
-        for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
+        for scored in await asyncio.to_thread(self._answers.take_shareable, self._sandbox):
             if not self._swarm.share(scored):
                 return
             with raising_disk_full(self._home):

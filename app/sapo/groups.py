@@ -23,16 +23,46 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
-class ScoredGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group with this node's own scores. `scores_G`: raw verifier scores in [0, 1], for display only."""
+class GroupRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question with its completions, from intake or sampling to weighing. Every step returns a record that
+    knows more.
 
-    group: Group
-    scores_G: tuple[float, ...]
-    rewards_G: tuple[int, ...]
+    As text: `finished_G`, whether each completion ended by itself. Scored by this node: `scores_G`, raw
+    verifier scores in [0, 1], for display only, and the `rewards_G` to train on. A peer's, from intake on: its
+    author's name and public `key` in hex, the `question` as this node made it, the envelope's `id`,
+    `created_ms` as the author claims (Unix ms) and `since_ms`, from which its age counts if that is later (for
+    a group from the archive: when it arrived). Read by the trainer, in this model's tokens: `prompt_T`,
+    `tokens_GT`, and their log-probs (nats) under the learner, if the recipe needs them."""
+
+    coordinates: Coordinates
+    completions_G: tuple[str, ...]
+    finished_G: tuple[bool, ...]
+    model: str
+    scores_G: tuple[float, ...] = ()
+    rewards_G: tuple[int, ...] = ()
+    question: str = ""
+    author: str = ""
+    key: str = ""
+    id: str = ""
+    created_ms: int = 0
+    since_ms: int = 0
+    prompt_T: Sequence[int] = ()
+    tokens_GT: Sequence[Sequence[int]] = ()
+    logprobs_GT: Sequence[Sequence[float]] | None = None
+    vouched: bool = False
+    """Whether the learner's owner wrote the right answer and wants it learned."""
 
     @property
     def informative(self) -> bool:
         return informative(self.rewards_G)
+
+    @property
+    def age_from_ms(self) -> int:
+        """Unix milliseconds from which the group's age is measured."""
+        return max(self.created_ms, self.since_ms)
+
+    def with_scores(self, scores_G: Sequence[float], rewards_G: Sequence[int]) -> GroupRecord:
+        return msgspec.structs.replace(self, scores_G=tuple(scores_G), rewards_G=tuple(rewards_G))
 
 
 def binary_rewards(scores_G: Sequence[float], finished_G: Sequence[bool]) -> tuple[int, ...]:

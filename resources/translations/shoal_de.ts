@@ -9407,12 +9407,12 @@ answer: a*b</translation>
    <translation>Öffne eine neue Sandbox.</translation>
   </message>
   <message>
-   <source>The scoring process rests:</source>
-   <translation>Die Prüfung der Antworten ruht:</translation>
+   <source>The scoring process is suspended:</source>
+   <translation>Die Prüfung der Antworten ist angehalten:</translation>
   </message>
   <message>
-   <source>wake it first.</source>
-   <translation>Weck sie zuerst.</translation>
+   <source>resume it first.</source>
+   <translation>Setze sie zuerst fort.</translation>
   </message>
   <message>
    <source>The scoring process didn't start within {minutes} minutes, as this computer is too busy.</source>

@@ -7,16 +7,16 @@ import re
 from collections.abc import Callable
 from random import Random
 
+import msgspec
 import pytest
 
 from app.lab.false_teachers import KINDS, is_marked
 from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning import peer_lesson
 from app.learning.agreement import words
-from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import ENOUGH, MIN
 from app.sapo import seeds
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Question, draw
 
 EACH = 16
@@ -75,7 +75,7 @@ UNCHECKED = {"wrong work", "one in eight"}
 """Kinds of which something may pass: numbers without an equation, and what is rare."""
 
 
-def author(number: int, place: tuple[str, int], way: str = "") -> list[PeerGroup]:
+def author(number: int, place: tuple[str, int], way: str = "") -> list[GroupRecord]:
     """Groups of one key, each with a worked right answer, rewritten in a way, and a wrong one."""
     (family, level), found = place, []
     rng, at = Random(seeds.hashed("teacher", number)), seeds.hashed("teacher", number, family) % 2**40 + 2**41
@@ -87,26 +87,28 @@ def author(number: int, place: tuple[str, int], way: str = "") -> list[PeerGroup
         if question.held_out or wrong in line:
             continue
         right = WAYS[way](line, question, rng) if way else line
-        group = Group(
+        group = GroupRecord(
             coordinates=question.coordinates,
             completions_G=(right, wrong),
             finished_G=(True, True),
             model="starter",
         )
-        scored = ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0))
+        scored = group.with_scores((1.0, 0.0), (1, 0))
         key = f"key {number}"
-        found.append(PeerGroup(peer=key, question=question.text, scored=scored, id=f"{number} {at}", key=key))
+        found.append(
+            msgspec.structs.replace(scored, author=key, question=question.text, id=f"{number} {at}", key=key)
+        )
     return found
 
 
-def taught(groups: list[PeerGroup]) -> list[tuple[str, str]]:
+def taught(groups: list[GroupRecord]) -> list[tuple[str, str]]:
     """The (question, answer) pairs of a lesson, which has at least MIN."""
     chosen = peer_lesson.choose_answers(groups, lambda key: False)
     return [(one.question, one.completion) for one in chosen] if len(chosen) >= MIN else []
 
 
-def written(groups: list[PeerGroup]) -> set[tuple[str, str]]:
-    return {(one.question, one.scored.group.completions_G[0]) for one in groups}
+def written(groups: list[GroupRecord]) -> set[tuple[str, str]]:
+    return {(one.question, one.completions_G[0]) for one in groups}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,28 +3,28 @@ from __future__ import annotations
 from random import Random
 
 from app.learning.brake import ALONE, WINDOW_ROUNDS, PeerBrake, after_round, start_cooldown
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
 LEVELS, G = {"gcd": 0}, 8
 NEW = PeerBrake()
 
 
-def round_(rng: Random, right: float, worked: float, groups: int = 8) -> list[ScoredGroup]:
+def round_(rng: Random, right: float, worked: float, groups: int = 8) -> list[GroupRecord]:
     """Own groups whose answers are alike, as those to one question are."""
     return [_group(rng, right, worked) for _ in range(groups)]
 
 
-def _group(rng: Random, right: float, worked: float) -> ScoredGroup:
+def _group(rng: Random, right: float, worked: float) -> GroupRecord:
     shares = [rng.betavariate(1.5 * share, 1.5 * (1.0 - share)) for share in (right, worked)]
     rewards_G = tuple(int(rng.random() < shares[0]) for _ in range(G))
-    group = Group(
+    group = GroupRecord(
         coordinates=Coordinates(family="gcd", level=0, seed=2**41, index=0),
         completions_G=tuple("4-1=3 #3" if rng.random() < shares[1] else "#3" for _ in range(G)),
         finished_G=(True,) * G,
         model="m",
     )
-    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards_G)), rewards_G=rewards_G)
+    return group.with_scores(tuple(map(float, rewards_G)), rewards_G)
 
 
 def after(

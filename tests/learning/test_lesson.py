@@ -6,10 +6,10 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import LearningState, OwnTokens, PeerTokens, fresh_state, lesson
+from app.learning.lesson import LearningState, OwnTokens, fresh_state, lesson, with_tokens
 from app.learning.questions import tallies, update_curriculum
 from app.sapo.curriculum import FamilyTally
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from engines.contract import Completion, Row, TokenSequence
@@ -18,14 +18,14 @@ FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
 START = fresh_state({"gcd": 0})
 
 
-def scored(rewards: list[int], family: str = "gcd", seed: int = 0) -> ScoredGroup:
-    group = Group(
+def scored(rewards: list[int], family: str = "gcd", seed: int = 0) -> GroupRecord:
+    group = GroupRecord(
         coordinates=Coordinates(family=family, level=0, seed=2**41 + seed, index=0),
         completions_G=tuple("#1" for _ in rewards),
         finished_G=(True,) * len(rewards),
         model="m",
     )
-    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=tuple(rewards))
+    return group.with_scores(tuple(map(float, rewards)), tuple(rewards))
 
 
 def own(rewards: list[int], prompt: int = 1) -> OwnTokens:
@@ -36,15 +36,15 @@ def own(rewards: list[int], prompt: int = 1) -> OwnTokens:
     return OwnTokens(scored(rewards, seed=prompt), [prompt], completions_G)
 
 
-def peer(rewards: list[int], logprob: float = -0.3) -> PeerTokens:
+def peer(rewards: list[int], logprob: float = -0.3) -> GroupRecord:
     sequences_G = [TokenSequence(prompt_T=[9], completion_T=[7 + at, 0]) for at in range(len(rewards))]
-    return PeerTokens(scored(rewards, seed=99), sequences_G, [[logprob, logprob]] * len(rewards))
+    return with_tokens(scored(rewards, seed=99), sequences_G, [[logprob, logprob]] * len(rewards))
 
 
 def learned(
     recipe: Recipe,
     own_P: list[OwnTokens],
-    peer_P: list[PeerTokens],
+    peer_P: list[GroupRecord],
     before: LearningState = START,
     by_another: bool = False,
 ) -> tuple[LearningState, list[list[Row]]]:

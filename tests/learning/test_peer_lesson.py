@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from app.learning import peer_lesson
-from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import (
     AFTER_NONE,
     AGAIN,
@@ -31,7 +31,7 @@ from app.learning.peer_lesson import (
 )
 from app.learning.placement import FamilyTrial, OwnExample, Placement
 from app.sapo.asking import BRIEF
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
 FOUND = Placement(way=BRIEF, families={"chain_sum": 0})
@@ -43,33 +43,33 @@ def nobody(key: str) -> bool:
 
 def group(
     number: int, author: str, right: Sequence[str], family: str = "gcd", level: int = 0, wrong: str = "#0"
-) -> PeerGroup:
+) -> GroupRecord:
     texts = (*right, wrong)
     rewards = (1,) * len(right) + (0,)
-    made = Group(
+    made = GroupRecord(
         coordinates=Coordinates(family=family, level=level, seed=number, index=0),
         completions_G=texts,
         finished_G=(True,) * len(texts),
         model="other",
     )
-    return PeerGroup(
+    return msgspec.structs.replace(
+        made.with_scores(tuple(map(float, rewards)), rewards),
         id=f"{author}{number}",
         key=author,
-        peer=f"name of {author}",
+        author=f"name of {author}",
         question=f"gcd of {number} and 6?",
-        scored=ScoredGroup(group=made, scores_G=tuple(map(float, rewards)), rewards_G=rewards),
     )
 
 
 def some(
     author: str, count: int, text: str = "{n} = 2 * {h} #2", family: str = "gcd", level: int = 0
-) -> list[PeerGroup]:
+) -> list[GroupRecord]:
     """Groups to even numbers, each with one right answer."""
     numbers = range(2, 2 * count + 2, 2)
     return [group(n, author, [text.format(n=n, h=n // 2)], family, level) for n in numbers]
 
 
-def taught(groups: Iterable[PeerGroup]) -> list[str]:
+def taught(groups: Iterable[GroupRecord]) -> list[str]:
     return [one.completion for one in choose_answers(list(groups), nobody)]
 
 
@@ -177,10 +177,7 @@ def test_lessons_go_round_the_families() -> None:
 
 def test_cut_answers_and_people_are_left_out() -> None:
     whole = [one for author in ("ann", "ben") for one in some(author, 20)]
-    parts = [
-        replace(one, scored=replace(one.scored, group=replace(one.scored.group, finished_G=(False, True))))
-        for one in whole
-    ]
+    parts = [replace(one, finished_G=(False, True)) for one in whole]
     assert len(taught(whole[::2] + parts[1::2])) == 20
 
 
@@ -307,14 +304,12 @@ def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> Non
     groups = [
         group(n, "me", ["2 = 3 #1", f"{n} = {n} #2"], family) for n in range(60) for family in ("gcd", "lcm")
     ]
-    old = OwnExample(
-        coordinates=groups[0].scored.group.coordinates, question="", completion="first", logprob=0.0
-    )
+    old = OwnExample(coordinates=groups[0].coordinates, question="", completion="first", logprob=0.0)
     other = replace(old, coordinates=replace(old.coordinates, family="dice"))
-    found = own_answers((one.scored for one in groups), ("gcd", "dice", "lcm"), (old, other))
+    found = own_answers((one for one in groups), ("gcd", "dice", "lcm"), (old, other))
     assert len(found) == OWN and [at.family for at, _ in found[:5]] == ["gcd", "dice", "lcm", "gcd", "lcm"]
     assert [text for _, text in found[:4]] == ["0 = 0 #2", "first", "0 = 0 #2", "1 = 1 #2"]
-    assert own_answers((one.scored for one in groups), ("aiw",), (old,)) == []
+    assert own_answers((one for one in groups), ("aiw",), (old,)) == []
 
 
 def test_a_constant_answer_opens_nothing() -> None:

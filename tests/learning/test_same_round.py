@@ -15,14 +15,14 @@ import pytest
 from app.lab.arms import parse_arm
 from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
-from app.learning.choosing import PeerGroup, PeerOffer, PeerRecords
+from app.learning.choosing import PeerRecords
 from app.learning.questions import own_questions
 from app.node.record.state import NodeState
-from app.node.round.peers import OwnGroup
 from app.node.round.round import RoundTools, play_round, score
 from app.node.trainer.messages import GroupTokens, PeerTexts, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
@@ -79,7 +79,7 @@ class Trainer:
         return self.swarm.step(self.node, batch)
 
 
-Published = list[tuple[int, int, OwnGroup]]
+Published = list[tuple[int, int, GroupRecord]]
 """Node, round and group."""
 
 
@@ -92,20 +92,18 @@ class Pool:
         self.number = 0
         self.had: set[Coordinates] = set()
 
-    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[GroupRecord]:
         pool = [
             (node, number, own)
             for node, number, own in self.published
             if node != self.node and self.number - number <= (recipe.max_age or 0)
-            if own.scored.group.coordinates not in self.had
+            if own.coordinates not in self.had
         ]
-        offers = [
-            PeerOffer(peer=str(node), age=self.number - number, rewards_G=own.scored.rewards_G)
-            for node, number, own in pool
-        ]
-        chosen = [pool[at] for at in self.records.choose(recipe, offers, most, rng)]
-        self.had.update(own.scored.group.coordinates for _, _, own in chosen)
-        return [PeerGroup(peer=str(n), question=own.question.text, scored=own.scored) for n, _, own in chosen]
+        groups = [msgspec.structs.replace(own, key=str(node)) for node, _, own in pool]
+        ages = [self.number - number for _, number, _ in pool]
+        chosen = [pool[at] for at in self.records.choose(recipe, groups, ages, most, rng)]
+        self.had.update(own.coordinates for _, _, own in chosen)
+        return [msgspec.structs.replace(own, author=str(node), key=str(node)) for node, _, own in chosen]
 
 
 def published(swarm: Seeded, node: int, number: int, sandbox: Sandbox) -> tuple[dict[str, Any], Published]:
@@ -115,7 +113,8 @@ def published(swarm: Seeded, node: int, number: int, sandbox: Sandbox) -> tuple[
     answers_PG = [swarm.answers(node, messages(question.text), G) for question in questions]
     scored_P = score(tools(Trainer(swarm, node, {}), node, sandbox, "faithful"), questions, answers_PG)
     given = {question.text: answers_G for question, answers_G in zip(questions, answers_PG, strict=True)}
-    return given, [(node, number, OwnGroup(*pair)) for pair in zip(questions, scored_P, strict=True)]
+    pairs = zip(questions, scored_P, strict=True)
+    return given, [(node, number, msgspec.structs.replace(own, question=asked.text)) for asked, own in pairs]
 
 
 def tools(link: Trainer, node: int, sandbox: Sandbox, recipe: str, pool: Pool | None = None) -> RoundTools:
@@ -151,7 +150,7 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
             played = asyncio.run(play_round(tools(link, node, sandbox, recipe, pools[node]), states[node]))
             states[node] = played.state
             for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True):
-                pools[node].records.judge(group.peer, *right)
+                pools[node].records.judge(group.key, *right)
     return swarm.batches
 
 

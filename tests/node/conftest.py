@@ -15,9 +15,11 @@ from tests.node.bench import Bench
 class SharedSandbox:
     """The real sandbox, kept over all tests: its child takes seconds to start."""
 
-    def __init__(self, sandbox: Sandbox, resting: bool = False, late: object = None, sets: object = ()) -> None:
+    def __init__(
+        self, sandbox: Sandbox, suspended: bool = False, late: object = None, sets: object = ()
+    ) -> None:
         self._sandbox = sandbox
-        if not resting:  # its child is kept over a beginning with a rest
+        if not suspended:  # its child is kept over a beginning with a rest
             sandbox.resume()
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:

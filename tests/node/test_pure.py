@@ -22,7 +22,7 @@ from app.node.record.records import questions_mark
 from app.node.round.round import prompts_at_once, shuffled, take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Coordinates, QuestionPrompt, make
 from app.sapo.scoring.sandbox import Sandbox
@@ -31,15 +31,15 @@ from engines.contract import Batch, Completion, EngineError, EngineInfo, StepSta
 ROOT = Path(__file__).parents[2]
 
 
-def scored(rewards: list[int], finished: list[bool] | None = None, family: str = "gcd") -> ScoredGroup:
+def scored(rewards: list[int], finished: list[bool] | None = None, family: str = "gcd") -> GroupRecord:
     finished = finished or [True] * len(rewards)
-    group = Group(
+    group = GroupRecord(
         coordinates=Coordinates(family=family, level=0, seed=2**41, index=0),
         completions_G=tuple("#1" for _ in rewards),
         finished_G=tuple(finished),
         model="m",
     )
-    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=tuple(rewards))
+    return group.with_scores(tuple(map(float, rewards)), tuple(rewards))
 
 
 @hypothesis.settings(deadline=None)

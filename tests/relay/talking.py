@@ -17,7 +17,7 @@ from typing import Any, Self
 import aiohttp
 
 from app.common.signing import public_key
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
 from app.swarm.wire.body import Body, Envelope, seal
@@ -96,10 +96,10 @@ def order(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def group(number: int, family: str = "gcd", *, wrong: str = "#no") -> Group:
+def group(number: int, family: str = "gcd", *, wrong: str = "#no") -> GroupRecord:
     """Two answers to one question: a right one, and a wrong one."""
     question = draw(family, 0, TRAINING_SEEDS.start + number)
-    return Group(
+    return GroupRecord(
         coordinates=question.coordinates,
         completions_G=(f"#{question.entry['answer']}", wrong),
         finished_G=(True, True),

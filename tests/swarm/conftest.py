@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body
 
@@ -17,8 +17,8 @@ NOW_MS = 1_800_000_000_000
 
 
 @pytest.fixture
-def group() -> Group:
-    return Group(
+def group() -> GroupRecord:
+    return GroupRecord(
         coordinates=Coordinates(family="chain_sum", level=0, seed=2**41 + 5, index=0, version="0.1.25/1"),
         completions_G=("4-1=3 3-7=-4 #-4", "#-4", '"quoted" \\ \n é 🐟', ""),
         finished_G=(True, True, False, True),
@@ -27,7 +27,7 @@ def group() -> Group:
 
 
 @pytest.fixture
-def body(group: Group) -> Body:
+def body(group: GroupRecord) -> Body:
     return Body.of(group, (1, 1, 0, 0), SWARM, key_seq=7, created_ms=NOW_MS)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
@@ -18,7 +18,7 @@ from app.swarm.wire.body import Body, Envelope, seal
 from app.swarm.wire.limits import Code
 
 ME = Identity(bytes(range(32)))
-GROUP = Group(
+GROUP = GroupRecord(
     coordinates=Coordinates(family="gcd", level=0, seed=2**41, index=0),
     completions_G=("#1" * 500, "#2"),
     finished_G=(True, True),

@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import web
 
 from app.common.signing import public_key
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Question, draw
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
@@ -249,10 +249,10 @@ def _right(number: int) -> Question:
     return draw("gcd", 0, 2**41 + number)
 
 
-def group(number: int = 0, text: str = "so it is") -> Group:
+def group(number: int = 0, text: str = "so it is") -> GroupRecord:
     """A group whose first answer is right and whose second is not: relays may score it."""
     question = _right(number)
-    return Group(
+    return GroupRecord(
         coordinates=question.coordinates,
         completions_G=(f"{text} {number} é #{question.entry['answer']}", "#no"),
         finished_G=(True, True),

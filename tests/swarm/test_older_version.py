@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from app.relay.store.sqlite import SQLite
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.client.clock import RelayClock
@@ -39,7 +39,7 @@ def test_an_older_outbox_opens_and_only_what_can_be_taken_is_sent(tmp_path: Path
     publisher = Publisher(outbox, ANN, RelayClock(wall_ms=lambda: NOW_MS), Random(1), now=0.0)
     publisher.set_swarm(SWARM)
     now = question(5).coordinates
-    group = Group(coordinates=now, completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
+    group = GroupRecord(coordinates=now, completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
     assert publisher.add(group, (1, 0), 0.0)
     (frame,) = publisher.due(0.0)
     pub = from_client(frame)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning.choosing import PeerGroup
 from app.relay.session import session as session_module
 from app.relay.session.shared import RelayState
-from app.sapo.groups import HUMAN, is_single_right_answer
+from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.wire.frames import decode_relay_frame
@@ -47,8 +46,8 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
                 intake = Intake(sandbox, "shoal", {BOB.key})
                 sifted = await asyncio.to_thread(intake.check_batch, batch.items, bob.now_ms)
             (checked,) = sifted.checked
-            assert isinstance(checked, PeerGroup) and is_single_right_answer(checked.scored.rewards_G)
-            assert checked.scored.group.model == HUMAN and checked.peer == ANN.name
+            assert isinstance(checked, GroupRecord) and is_single_right_answer(checked.rewards_G)
+            assert checked.model == HUMAN and checked.author == ANN.name
 
     try:
         asyncio.run(story())

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from app.bench.harness import BenchError
 from app.common import signing
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire.body import Body, seal
@@ -65,11 +65,11 @@ def publish_frames(keys: int, rounds: int, first_seq: int, *, first_key: int = 0
 _REWARDS = tuple(int(i % 2 == 0) for i in range(COMPLETIONS))
 
 
-def _group(number: int, sequence: int, rng: Random) -> Group:
+def _group(number: int, sequence: int, rng: Random) -> GroupRecord:
     family = FAMILIES[(number + sequence) % len(FAMILIES)]
     question = draw(family, 0, training_seed(b"bench %d" % number, sequence, 0))
     answers = [str(question.entry["answer"]) if right else "nothing" for right in _REWARDS]
-    return Group(
+    return GroupRecord(
         coordinates=question.coordinates,
         completions_G=tuple(f"{text} #{answer}" for text, answer in zip(_texts(rng), answers, strict=True)),
         finished_G=(True,) * COMPLETIONS,

@@ -30,17 +30,17 @@ from app.lab.rounds.hostile import HostileNodes
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
-from app.learning.choosing import PeerOffer, PeerRecords
-from app.learning.lesson import OwnTokens, PeerTokens, fresh_state, lesson
+from app.learning.choosing import PeerRecords
+from app.learning.lesson import OwnTokens, fresh_state, lesson, with_tokens
 from app.learning.questions import own_questions
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, make
 from engines.contract import Completion, Messages, TokenSequence
 
-Score = Callable[[Group], ScoredGroup]
+Score = Callable[[GroupRecord], GroupRecord]
 
 
 class Experiment:
@@ -170,7 +170,7 @@ class Experiment:
             (node, p, g)
             for node, kept_P in enumerate(kept_NP)
             for p, answered in enumerate(kept_P)
-            for g, finished in enumerate(answered.scored.group.finished_G)
+            for g, finished in enumerate(answered.scored.finished_G)
             if finished
         ]
         dealt = [kept_NP[node][p].scored.rewards_G[g] for node, p, g in places]
@@ -201,7 +201,7 @@ class Experiment:
             self.recipe,
             before,
             [OwnTokens(a.training_group, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
-            list(map(PeerTokens, (answered.training_group for answered in peer_P), sequences_PG, logprobs_PGT)),
+            list(map(with_tokens, (one.training_group for one in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
         )
@@ -230,23 +230,16 @@ class Experiment:
         """Chooses peer groups for a node from those that the others published within the window. None is taken
         twice."""
         pool = self._pool(node) if self.arm.peer and not self.learners[node].vigil.alone else []
-        offers = [self._offer(node, number, answered) for answered in pool]
-        rng = self.rng(node, number, "mix")
-        chosen = [pool[at] for at in self.records[node].choose(self.recipe, offers, self.arm.peer, rng)]
-        self.taken[node].update(a.scored.group.coordinates for a in chosen)
+        groups = [msgspec.structs.replace(one.training_group, key=str(one.node)) for one in pool]
+        ages, rng = [number - one.round for one in pool], self.rng(node, number, "mix")
+        chosen = [pool[at] for at in self.records[node].choose(self.recipe, groups, ages, self.arm.peer, rng)]
+        self.taken[node].update(a.scored.coordinates for a in chosen)
         return chosen
-
-    def _offer(self, node: int, number: int, answered: AnsweredQuestion) -> PeerOffer:
-        return PeerOffer(
-            peer=str(answered.node),
-            age=number - answered.round,
-            rewards_G=answered.dealt_G,
-        )
 
     def _pool(self, node: int) -> list[AnsweredQuestion]:
         """Groups that the others published within the window and this node has not taken."""
         taken = self.taken[node]
-        pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
+        pool = [a for a in self.published if a.node != node and a.scored.coordinates not in taken]
         return self.hostile.without_copies(pool)
 
     def rng(self, node: int, number: int, purpose: str) -> Random:

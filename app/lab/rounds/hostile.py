@@ -17,7 +17,7 @@ from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
 from app.learning.lesson import LearningState, WeighedGroups
 from app.sapo.asking import Way, messages
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from engines.contract import Completion, TokenSequence
 
@@ -32,7 +32,7 @@ class AttackedRun(Protocol):
     way: Way
     learners: list[LearningState]
 
-    def score(self, group: Group, /) -> ScoredGroup: ...
+    def score(self, group: GroupRecord, /) -> GroupRecord: ...
 
 
 class HostileNodes:
@@ -82,13 +82,13 @@ class HostileNodes:
         }
         self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
         for answered in (*fresh, *hostile):
-            self._authors.setdefault(answered.scored.group.coordinates, answered.node)
+            self._authors.setdefault(answered.scored.coordinates, answered.node)
         return fresh + hostile
 
     def without_copies(self, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         """The groups of a pool whose author was the first to publish their question."""
         authors = self._authors
-        return [one for one in pool if authors.get(one.scored.group.coordinates, one.node) == one.node]
+        return [one for one in pool if authors.get(one.scored.coordinates, one.node) == one.node]
 
     def count(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         """Notes what a node took of these groups of peers."""

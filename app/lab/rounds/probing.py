@@ -10,7 +10,7 @@ from app.lab.plan import LabProbe, group_of
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.sapo.asking import Way, messages, shows_work
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import QuestionPrompt
 from engines.contract import Completion
 
@@ -23,7 +23,7 @@ class Prober:
     """Measures all nodes on fixed held-out questions. `_N` nodes."""
 
     swarm: LabSwarm
-    score: Callable[[Group], ScoredGroup]
+    score: Callable[[GroupRecord], GroupRecord]
     questions: Sequence[QuestionPrompt]
     way: Way
     max_tokens: int

@@ -18,7 +18,7 @@ from app.common.files import transaction
 from app.node.data.home import NewerVersionError, newer_format
 from app.node.history import history
 from app.node.record.records import GroupRow, LogEntry, Probe, Round
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
 FORMAT = 4
@@ -170,19 +170,15 @@ class Store:
             for family, level, seed, index, version in found
         ]
 
-    def own_groups(self, most: int) -> list[ScoredGroup]:
+    def own_groups(self, most: int) -> list[GroupRecord]:
         """This node's own groups whose completions are stored, latest first."""
         return [
-            ScoredGroup(
-                group=Group(
-                    coordinates=row.coordinates,
-                    completions_G=row.completions_G,
-                    finished_G=row.finished_G,
-                    model="",
-                ),
-                scores_G=row.scores_G,
-                rewards_G=row.rewards_G,
-            )
+            GroupRecord(
+                coordinates=row.coordinates,
+                completions_G=row.completions_G,
+                finished_G=row.finished_G,
+                model="",
+            ).with_scores(row.scores_G, row.rewards_G)
             for row in history.own_groups(self._db, most)
         ]
 

@@ -27,7 +27,7 @@ from app.node.round.round import PlayedRound
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.trainer.link import TrainerLink
 from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 
 
 async def save_round(
@@ -71,7 +71,7 @@ async def save_again(state: NodeState, link: TrainerLink, root: Path, model: str
 def round_row(played: PlayedRound, run: int) -> Round:
     weighed, stats = played.weighed, played.stats
     trained_on = Counter(
-        group.peer
+        group.author
         for group, weights_GT in zip(played.mixed.groups_P, weighed.peer, strict=True)
         if stats is not None and weighty(weights_GT)
     )
@@ -86,14 +86,10 @@ def round_row(played: PlayedRound, run: int) -> Round:
         ),
         train_solved=share(reward for scored in played.scored_P for reward in scored.rewards_G),
         own_groups=len(played.scored_P),
-        worked_share=share(
-            shows_work(text) for scored in played.scored_P for text in scored.group.completions_G
-        ),
-        finished_share=share(done for scored in played.scored_P for done in scored.group.finished_G),
+        worked_share=share(shows_work(text) for scored in played.scored_P for text in scored.completions_G),
+        finished_share=share(done for scored in played.scored_P for done in scored.finished_G),
         marked_share=share(
-            extract_answer(text) is not None
-            for scored in played.scored_P
-            for text in scored.group.completions_G
+            extract_answer(text) is not None for scored in played.scored_P for text in scored.completions_G
         ),
         lesson=played.lesson,
         lesson_families=played.lesson_families,
@@ -125,28 +121,28 @@ def _shown(played: PlayedRound) -> tuple[tuple[str, str, int], ...]:
     """Returns author, family and level of each peer group that was trained on and has a right answer."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
-        (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)
+        (group.author, group.coordinates.family, group.coordinates.level)
         for group, weights_GT in pairs
-        if any(right and any(row) for right, row in zip(group.scored.rewards_G, weights_GT, strict=True))
+        if any(right and any(row) for right, row in zip(group.rewards_G, weights_GT, strict=True))
     )
 
 
 def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     """Returns the rows for the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
-    every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]
+    every: list[tuple[str, GroupRecord, str | None]] = [(asked.text, scored, None) for asked, scored in own]
     every += [
-        (group.question, group.scored, group.peer) for group in (*played.mixed.groups_P, *played.lesson_groups)
+        (group.question, group, group.author) for group in (*played.mixed.groups_P, *played.lesson_groups)
     ]
     return [
         GroupRow(
             round=played.state.round,
             at=at,
-            coordinates=scored.group.coordinates,
+            coordinates=scored.coordinates,
             rewards_G=scored.rewards_G,
-            finished_G=scored.group.finished_G,
+            finished_G=scored.finished_G,
             scores_G=scored.scores_G,
-            completions_G=scored.group.completions_G,
+            completions_G=scored.completions_G,
             peer=peer,
             question=question,
         )

@@ -16,13 +16,13 @@ import msgspec
 
 from app.common import files
 from app.learning import peer_lesson
-from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import FamilyTrial
 from app.node.history import checkpoint
 from app.node.record.errors import DiskFullError, raising_disk_full
 from app.node.record.state import NodeState
 from app.node.trainer.link import TrainerLink
+from app.sapo.groups import GroupRecord
 from engines.contract import AdapterError
 
 _LESSON_FILE, _TRIAL_FILE = "lesson.json", "trial.json"
@@ -48,7 +48,7 @@ class LessonInProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     lesson: PeerLesson
     before: LessonTrial
-    groups: tuple[PeerGroup, ...]
+    groups: tuple[GroupRecord, ...]
     steps: int = 0
     seconds: float = 0.0
 

@@ -4,15 +4,13 @@ through its `PeerBuffer`, from which a round takes them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import JudgedGroup
 from app.node.record.events import Event
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.sapo.groups import ScoredGroup
-from app.sapo.questions import QuestionPrompt
+from app.sapo.groups import GroupRecord
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.buffer import PeerBuffer
 
@@ -34,14 +32,6 @@ def default_external(groups: int) -> int:
     return max(1, min(MAX_EXTERNAL, groups // 2))
 
 
-@dataclass(frozen=True)
-class OwnGroup:
-    """One of this node's own groups, with the verifier's verdicts."""
-
-    question: QuestionPrompt
-    scored: ScoredGroup
-
-
 class NodeSwarm(Protocol):
     """The swarm as a node and its rounds see it. No failure in it ends a node, and rounds never wait for it."""
 
@@ -50,7 +40,7 @@ class NodeSwarm(Protocol):
     abandoned round returns them."""
 
     def settle_round(
-        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+        self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
         """Called when a round, which took `seconds`, is saved: marks its peer groups as used, and may publish
         informative own groups. `judged_P`: how useful each peer group was."""
@@ -73,7 +63,7 @@ class NodeSwarm(Protocol):
         may claim any."""
         ...
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
         """Called after a lesson. `taught`: ids of the groups whose answers it taught. `learned`: the groups
         that the model learned from; their authors get receipts."""
         ...
@@ -86,7 +76,7 @@ class NodeSwarm(Protocol):
         """Reports a probe to the teacher of a class; does nothing in other swarms."""
         ...
 
-    def share(self, scored: ScoredGroup) -> bool:
+    def share(self, scored: GroupRecord) -> bool:
         """Publishes one of the owner's answers. Returns False if it must wait for a relay that accepts such
         answers."""
         ...

@@ -18,7 +18,7 @@ from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once,
 from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import extract_leniently, messages, shows_work
-from app.sapo.groups import SOLVED, ScoredGroup
+from app.sapo.groups import SOLVED, GroupRecord
 from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
@@ -80,7 +80,7 @@ async def probe(
 
 async def _answered(
     tools: RoundTools, questions_P: Sequence[QuestionPrompt], state: NodeState
-) -> tuple[list[ScoredGroup], list[Completion]]:
+) -> tuple[list[GroupRecord], list[Completion]]:
     """Returns one answer to each question, and the scores."""
     sampled = await tools.link.sample(
         [messages(question.text, state.way) for question in questions_P],
@@ -95,7 +95,7 @@ async def _answered(
     return scored_P, [group[0] for group in sampled.groups_PG]
 
 
-def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
+def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[GroupRecord]) -> dict[str, float]:
     """Returns the share solved by family."""
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):
@@ -103,11 +103,10 @@ def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredG
     return {family: share(solved) for family, solved in families.items()}
 
 
-def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
+def _lenient(sandbox: Sandbox, scored_P: Sequence[GroupRecord]) -> float:
     """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
     return share(
         scored.rewards_G[0]
-        or sandbox.score(scored.group.coordinates, [extract_leniently(scored.group.completions_G[0])])[0]
-        >= SOLVED
+        or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED
         for scored in scored_P
     )

@@ -25,8 +25,8 @@ from typing import Protocol
 
 import msgspec
 
-from app.learning.choosing import PeerGroup, with_own_wrong_answers
-from app.learning.lesson import NO_GROUPS, Lesson, OwnTokens, PeerTokens, WeighedGroups, lesson
+from app.learning.choosing import with_own_wrong_answers
+from app.learning.lesson import NO_GROUPS, Lesson, OwnTokens, WeighedGroups, lesson, with_tokens
 from app.learning.questions import own_questions, update_curriculum
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
@@ -38,7 +38,7 @@ from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import match_answer_mark, messages
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, ScoredGroup, is_single_right_answer
+from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
@@ -128,7 +128,7 @@ class RoundTools:
     peers: NodeSwarm | None = None
     remembered: Sequence[language.RememberedTalk] = ()
     """Small talk that the steps keep as likely as before training."""
-    owner_P: Sequence[PeerGroup] = ()
+    owner_P: Sequence[GroupRecord] = ()
     """The owner's own answers that may be trained on in this round."""
 
 
@@ -136,8 +136,9 @@ class RoundTools:
 class MixedGroups:
     """Peer groups that fit, as tokens of this node's model."""
 
-    groups_P: list[PeerGroup]
-    read_P: list[PeerTokens]
+    groups_P: list[GroupRecord]
+    read_P: list[GroupRecord]
+    """The same with the tokens to train on; a person's is combined with own answers."""
     unfit: int = 0
     """Groups left out because a completion or the prompt is too long for this model."""
 
@@ -153,8 +154,8 @@ class PlayedRound:
     levels: dict[str, int]
     """Each family's level when the round was drawn."""
     questions_P: list[QuestionPrompt]
-    scored_P: list[ScoredGroup]
-    verdicts_P: list[ScoredGroup]
+    scored_P: list[GroupRecord]
+    verdicts_P: list[GroupRecord]
     """The groups with the verifier's own rewards, which differ from those trained on if rewards were
     shuffled.
     """
@@ -173,7 +174,7 @@ class PlayedRound:
     lesson_families: tuple[str, ...] = ()
     lesson_from: Mapping[str, int] = field(default_factory=dict)
     """Families of a peer lesson, and the number of groups that it taught, by author, most first."""
-    lesson_groups: tuple[PeerGroup, ...] = ()
+    lesson_groups: tuple[GroupRecord, ...] = ()
     """Some of the groups that a peer lesson taught."""
 
 
@@ -304,12 +305,12 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     )
 
 
-def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
+def shuffled(scored: GroupRecord, seed: int) -> GroupRecord:
     """Returns a control: the rewards shuffled among the group's finished completions.
 
     They then say nothing about the answers, so a curve that still rises would not show learning.
     """
-    finished = [at for at, done in enumerate(scored.group.finished_G) if done]
+    finished = [at for at, done in enumerate(scored.finished_G) if done]
     dealt = [scored.rewards_G[at] for at in finished]
     Random(seed).shuffle(dealt)
     rewards_G = list(scored.rewards_G)
@@ -324,13 +325,13 @@ def max_answer_tokens(state: NodeState, settings: Settings) -> int:
 
 
 async def _keys(
-    tools: RoundTools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]
+    tools: RoundTools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[GroupRecord]
 ) -> list[Completion | None]:
     """Returns, for each of the owner's questions that no completion solved, the true answer in this model's
     tokens."""
     keyed = not tools.settings.shuffled_rewards
     keys_P = [
-        match_answer_mark(asked.worked, scored.group.completions_G)
+        match_answer_mark(asked.worked, scored.completions_G)
         if keyed and is_own(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
         else ""
         for asked, scored in zip(questions_P, scored_P, strict=True)
@@ -374,8 +375,8 @@ async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> 
             [
                 PeerTexts(
                     prompt=messages(group.question, before.way),
-                    completions_G=lesson.group.completions_G,
-                    finished_G=lesson.group.finished_G,
+                    completions_G=lesson.completions_G,
+                    finished_G=lesson.finished_G,
                 )
                 for group, lesson in lessons_P
             ],
@@ -388,14 +389,14 @@ async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> 
 
 
 def mixed_groups(
-    lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
+    lessons_P: Sequence[tuple[GroupRecord, GroupRecord]], readings_P: Sequence[GroupTokens | None]
 ) -> MixedGroups:
     """Returns the groups that fit, each with its rewards and its tokens."""
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return MixedGroups(
         groups_P=[group for group, _, _ in fitting],
         read_P=[
-            PeerTokens(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            with_tokens(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.author == YOU)
             for group, lesson, reading in fitting
         ],
         unfit=len(lessons_P) - len(fitting),
@@ -403,14 +404,12 @@ def mixed_groups(
 
 
 async def _lessons(
-    tools: RoundTools, before: NodeState, groups_P: Sequence[PeerGroup]
-) -> list[tuple[PeerGroup, ScoredGroup]]:
+    tools: RoundTools, before: NodeState, groups_P: Sequence[GroupRecord]
+) -> list[tuple[GroupRecord, GroupRecord]]:
     """Returns each group with what is trained on. A person's answer is combined with own answers to the
     question."""
-    people_P = [group for group in groups_P if is_single_right_answer(group.scored.rewards_G)]
-    lessons_P = [
-        (group, group.scored) for group in groups_P if not is_single_right_answer(group.scored.rewards_G)
-    ]
+    people_P = [group for group in groups_P if is_single_right_answer(group.rewards_G)]
+    lessons_P = [(group, group) for group in groups_P if not is_single_right_answer(group.rewards_G)]
     if not people_P:
         return lessons_P
     sampled = await tools.link.sample(
@@ -421,11 +420,10 @@ async def _lessons(
         prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
     )
     asked_P = [
-        QuestionPrompt(coordinates=group.scored.group.coordinates, text=group.question, held_out=False)
-        for group in people_P
+        QuestionPrompt(coordinates=group.coordinates, text=group.question, held_out=False) for group in people_P
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
-    wholes_P = [with_own_wrong_answers(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    wholes_P = [with_own_wrong_answers(group, own) for group, own in zip(people_P, own_P, strict=True)]
     return lessons_P + [
         (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
     ]
@@ -433,12 +431,12 @@ async def _lessons(
 
 def score(
     tools: RoundTools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
-) -> list[ScoredGroup]:
+) -> list[GroupRecord]:
     """Scores every group with this node's own verifiers. Blocks: call it in a thread."""
     return [
         score_group(
             tools.sandbox,
-            Group(
+            GroupRecord(
                 coordinates=question.coordinates,
                 completions_G=tuple(completion.text for completion in completions_G),
                 finished_G=tuple(completion.finished for completion in completions_G),

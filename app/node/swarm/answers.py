@@ -14,9 +14,8 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.learning.choosing import PeerGroup
 from app.node.round.peers import YOU
-from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
+from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.seeds import hashed
@@ -42,8 +41,10 @@ class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     share: bool
 
     @property
-    def group(self) -> Group:
-        return Group(coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN)
+    def group(self) -> GroupRecord:
+        return GroupRecord(
+            coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN
+        )
 
 
 class AnswerError(ValueError):
@@ -64,18 +65,18 @@ def put(home: Path, answer: OwnerAnswer) -> None:
 
 
 class Answers:
-    """The answers waiting in a data folder. `take`, `mark_used` and `to_share` block briefly."""
+    """The answers waiting in a data folder. `take`, `mark_used` and `take_shareable` block briefly."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self.taken: list[PeerGroup] = []
+        self.taken: list[GroupRecord] = []
         """The answers used in the round in flight."""
 
     def take(self, sandbox: Sandbox, families: tuple[str, ...]) -> None:
         """Selects the answers for the next round; none if `families` is empty."""
         self.taken = self.to_learn(sandbox, families) if families else []
 
-    def mark_used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
+    def mark_used(self, learned_P: Sequence[GroupRecord]) -> list[str]:
         """Marks the taken answers as used; to be called when the round with the trained groups `learned_P` is
         saved. Returns a sentence for each answer."""
         sentences = []
@@ -85,7 +86,7 @@ class Answers:
         self.taken = []
         return sentences
 
-    def to_learn(self, sandbox: Sandbox, families: tuple[str, ...]) -> list[PeerGroup]:
+    def to_learn(self, sandbox: Sandbox, families: tuple[str, ...]) -> list[GroupRecord]:
         """Returns the oldest right answer to train on, of an active family, as a list of at most one. Wrong
         ones are deleted, because they would carry no weight. Raises SandboxError."""
         for path, answer in self._waiting():
@@ -98,25 +99,26 @@ class Answers:
                 return [found]
         return []
 
-    def to_share(self, sandbox: Sandbox) -> list[ScoredGroup]:
-        """Returns the right answers that may be shared, oldest first. Raises SandboxError."""
+    def take_shareable(self, sandbox: Sandbox) -> list[GroupRecord]:
+        """Returns the right answers that may be shared, oldest first, and deletes wrong ones. Raises
+        SandboxError."""
         checked = [(_checked(one, sandbox), path) for path, one in self._waiting() if one.share]
         for found, path in checked:
             if found is None:
                 path.unlink(missing_ok=True)
-        return [found.scored for found, _ in checked if found is not None]
+        return [found for found, _ in checked if found is not None]
 
-    def mark_taught(self, group: PeerGroup) -> None:
+    def mark_taught(self, group: GroupRecord) -> None:
         """Marks an answer as trained on."""
-        self._done(group.scored.group, "teach")
+        self._done(group, "teach")
 
-    def mark_shared(self, scored: ScoredGroup) -> None:
+    def mark_shared(self, scored: GroupRecord) -> None:
         """Marks an answer as published; to be called when it is in the outbox."""
-        self._done(scored.group, "share")
+        self._done(scored, "share")
 
-    def _done(self, group: Group, purpose: str) -> None:
+    def _done(self, group: GroupRecord, purpose: str) -> None:
         for path, answer in self._waiting():
-            if answer.group != group:
+            if (answer.coordinates, (answer.text,)) != (group.coordinates, group.completions_G):
                 continue
             left = msgspec.structs.replace(answer, **{purpose: False})
             if left.teach or left.share:
@@ -139,14 +141,14 @@ def _paths(home: Path) -> list[Path]:
     return list((home / FOLDER).glob("*.json"))
 
 
-def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
+def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> GroupRecord | None:
     """Checks an answer like a peer's group; None if it is wrong or its question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
         return None
     scored = score_group(sandbox, answer.group)
     return (
-        PeerGroup(peer=YOU, question=asked.text, scored=scored)
+        msgspec.structs.replace(scored, author=YOU, question=asked.text)
         if is_single_right_answer(scored.rewards_G)
         else None
     )

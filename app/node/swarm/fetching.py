@@ -20,9 +20,8 @@ from typing import cast
 import msgspec
 
 from app.common.rate import Bucket, wait_s
-from app.learning.choosing import PeerGroup
 from app.node.record.snapshot import Peer
-from app.node.round.peers import OwnGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.receipts import Complaint
@@ -138,13 +137,13 @@ class PeerFetcher:
             empty = 0 if fetched else empty + 1
             await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
 
-    def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
+    def on_round_over(self, own_P: Sequence[GroupRecord]) -> None:
         """Called with a round's own groups once it is saved. Records which levels were solved, and wakes the
         loop, because others may have published by then."""
         for own in own_P:
-            where = own.question.coordinates
+            where = own.coordinates
             self._solved.pop((where.family, where.level), None)
-            self._solved[where.family, where.level] = any(own.scored.rewards_G)
+            self._solved[where.family, where.level] = any(own.rewards_G)
         while len(self._solved) > MAX:
             self._solved.popitem(last=False)
         self._round_over.set()
@@ -206,9 +205,7 @@ class PeerFetcher:
         or all while fewer have any."""
         taught = self.buffer.times_taught
         counts = Counter(
-            group.scored.group.coordinates.family
-            for group in self.buffer.waiting_groups()
-            if group.id not in taught
+            group.coordinates.family for group in self.buffer.waiting_groups() if group.id not in taught
         )
         short = [family for family in self.for_lessons if counts[family] < WAITING_OF_FAMILY]
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
@@ -253,12 +250,12 @@ class PeerFetcher:
             if family in self.families
         ]
 
-    def _note_peer(self, group: PeerGroup) -> None:
-        before, family = self.peers.pop(group.key, None), group.scored.group.coordinates.family
+    def _note_peer(self, group: GroupRecord) -> None:
+        before, family = self.peers.pop(group.key, None), group.coordinates.family
         known, made = before.families if before else (), group.created_ms / 1000
         self.peers[group.key] = Peer(
-            name=group.peer,
-            model=group.scored.group.model,
+            name=group.author,
+            model=group.model,
             seen_at=max(made, before.seen_at or 0.0) if before else made,  # an archive's come in any order
             groups=(before.groups if before else 0) + 1,
             families=(*(one for one in known if one != family), family)[-_FAMILIES:],

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning.choosing import PeerGroup
 from app.node.history import history
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, informative
+from app.sapo.groups import GroupRecord, informative
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxSuspended
 from app.swarm.identity.identity import Identity, IdentityError
@@ -55,7 +54,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
                 left = await asyncio.to_thread(_latest, home / archive.FILE)
             while left and buffer.knows_trained_families:
                 for line, group in await asyncio.to_thread(_checked, home, sandbox, left[:_AT_ONCE]):
-                    if isinstance(group, PeerGroup):
+                    if isinstance(group, GroupRecord):
                         buffer.vouched.add(line.group.pk)
                         buffer.add(group)
                 del left[:_AT_ONCE]
@@ -80,7 +79,7 @@ def _latest(file: Path) -> list[ArchivedGroup]:
 
 def _checked(
     home: Path, sandbox: Sandbox, lines: Sequence[ArchivedGroup]
-) -> list[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
+) -> list[tuple[ArchivedGroup, GroupRecord | IntakeReason]]:
     return list(archive.check_groups(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000))
 
 
@@ -103,7 +102,7 @@ def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[Archive
             continue
         if told.setdefault((at.family, at.level), 0) >= OWN_OF_FAMILY:
             continue
-        group = Group(
+        group = GroupRecord(
             coordinates=at,
             completions_G=row.completions_G,
             finished_G=row.finished_G,

@@ -20,17 +20,16 @@ from statistics import mean
 
 from app.common import files
 from app.common.rate import wait_s
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import JudgedGroup
 from app.node.data import question_sets
 from app.node.record import events
 from app.node.record.errors import DiskFullError
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.node.round.peers import OwnGroup
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.imported import feed
 from app.node.swarm.reporting import SwarmReporter
-from app.sapo.groups import ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
@@ -106,7 +105,7 @@ class SwarmMember:
         self._swarm: str | None = None
         self._resting = self._in_class = False
         self._probe: Probe | None = None
-        self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
+        self._early: deque[GroupRecord] = deque(maxlen=_EARLY)
         self._client: Client | None = None
         self._fetcher: PeerFetcher | None = None
         self.buffer = PeerBuffer(self._now_ms, people=people)
@@ -143,11 +142,11 @@ class SwarmMember:
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
         new = self.buffer.settle_lesson(taught, learned)
         if self._client is not None and self._receipts():
             self._client.thank([group.id for group in new])
-            skills = sorted({(group.key, group.scored.group.coordinates.family) for group in new})
+            skills = sorted({(group.key, group.coordinates.family) for group in new})
             self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.vouched)
         self._save_waiting()
         self._refresh()
@@ -157,12 +156,10 @@ class SwarmMember:
         return self.buffer.families | frozenset(status.families or () if status else ())
 
     def settle_round(
-        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+        self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
         shared = {one.family for one in self._shared}
-        own_P = [
-            own for own in own_P if (family := own.question.coordinates.family) in shared or not is_own(family)
-        ]
+        own_P = [own for own in own_P if (family := own.coordinates.family) in shared or not is_own(family)]
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -173,7 +170,7 @@ class SwarmMember:
         learned = self.buffer.settle_used(judged_P)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
-            self._fetcher.on_round_over([own for own in own_P if not is_own(own.question.coordinates.family)])
+            self._fetcher.on_round_over([own for own in own_P if not is_own(own.coordinates.family)])
             if self._client is not None and self._receipts():
                 self._client.thank(learned)
             with contextlib.suppress(OSError):  # a figure, which the next round writes again
@@ -194,18 +191,18 @@ class SwarmMember:
         if self._client is not None:
             self._client.progress(probe.round, share, families)
 
-    def share(self, scored: ScoredGroup) -> bool:
+    def share(self, scored: GroupRecord) -> bool:
         client = self._client
         if (
-            is_own(scored.group.coordinates.family)
+            is_own(scored.coordinates.family)
             or client is None
             or not client.accepts_human_groups
-            or not client.publish(scored.group, scored.rewards_G)
+            or not client.publish(scored, scored.rewards_G)
         ):
             return False
         self._published += 1
-        self._given.append(scored.group.coordinates)
-        self.buffer.remember_used([scored.group.coordinates])
+        self._given.append(scored.coordinates)
+        self.buffer.remember_used([scored.coordinates])
         return True
 
     def pause_fetching(self, paused: bool) -> None:
@@ -338,27 +335,24 @@ class SwarmMember:
         """The active families by their names in the protocol."""
         return self._families + tuple(one.wire for one in self._shared if one.family in self._own)
 
-    def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
+    def _keep_out(self, own_P: Sequence[GroupRecord]) -> None:
         """Makes the intake refuse copies of groups that this node published, under any signature."""
         for own in own_P:
             if len(self._given) == _GIVEN:
                 self.buffer.used.discard(self._given.popleft())
-            self._given.append(own.question.coordinates)
+            self._given.append(own.coordinates)
         self.buffer.remember_used(self._given)
 
-    def _publish(self, own_P: Sequence[OwnGroup]) -> None:
-        """Publishes as many of a round's informative groups as the relay accepts, chosen at random. Held-out
-        questions are never drawn in rounds, so none is published."""
-        lessons = [own for own in own_P if own.scored.informative and not own.question.held_out]
+    def _publish(self, own_P: Sequence[GroupRecord]) -> None:
+        """Publishes as many of a round's informative groups as the relay accepts, chosen at random."""
+        lessons = [own for own in own_P if own.informative]
         if self._client is None:
             self._early.extend(lessons)
             return
         sealing = {one.family: one.encrypt_group for one in self._shared}
         for own in self._rng.sample(lessons, min(len(lessons), self._client.groups_to_publish())):
-            group = own.scored.group
-            if is_own(family := group.coordinates.family):
-                group = sealing[family](group)
-            self._published += self._client.publish(group, own.scored.rewards_G)
+            group = sealing[family](own) if is_own(family := own.coordinates.family) else own
+            self._published += self._client.publish(group, own.rewards_G)
 
     def _linked(self, link: ConnectionStatus) -> None:
         self.reporter.linked(link)

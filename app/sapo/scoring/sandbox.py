@@ -25,7 +25,7 @@ from app.common.process.surroundings import surroundings, working_folder
 from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import clamp
-from app.sapo.groups import Group, ScoredGroup, binary_rewards
+from app.sapo.groups import GroupRecord, binary_rewards
 from app.sapo.questions import Coordinates, QuestionError, QuestionPrompt, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scoring.pipe import (
     Judge,
@@ -64,22 +64,22 @@ class SandboxError(Exception):
 
 
 class SandboxSuspended(SandboxError):
-    """The sandbox is resting, or was put to rest before the answer came."""
+    """The sandbox is suspended, or was before the answer came."""
 
 
 class Sandbox:
     """A scoring child, started immediately and restarted whenever it is lost. Thread-safe.
 
-    `judge_seconds`: wall-clock limit for one answer. `resting`: no child is started until `wake`. `sets`: files
-    of question sets that the child reads at its start. `late`: called in the waiting thread if a child takes
-    long to start. From asyncio call `score` and `questions` through `asyncio.to_thread`; `rest` and `close` may
-    be called while another thread waits.
+    `judge_seconds`: wall-clock limit for one answer. `suspended`: no child is started until `resume`. `sets`:
+    files of question sets that the child reads at its start. `late`: called in the waiting thread if a child
+    takes long to start. From asyncio call `score` and `questions` through `asyncio.to_thread`; `suspend` and
+    `close` may be called while another thread waits.
     """
 
     def __init__(
         self,
         judge_seconds: float = JUDGE_SECONDS,
-        resting: bool = False,
+        suspended: bool = False,
         late: Callable[[], object] = lambda: None,
         sets: Sequence[Path] = (),
     ) -> None:
@@ -88,9 +88,9 @@ class Sandbox:
         self._asking = Lock()
         self._starting = Lock()
         self._closed = False
-        self._resting = resting
+        self._suspended = suspended
         self._numbers = 0
-        self._child: _Child | None = None if resting else _Child(self._command)
+        self._child: _Child | None = None if suspended else _Child(self._command)
 
     def __enter__(self) -> Self:
         return self
@@ -131,20 +131,20 @@ class Sandbox:
         return made
 
     def suspend(self) -> None:
-        """Ends the child, which frees its memory, and starts none until `wake`. Waiting calls, and calls made
+        """Ends the child, which frees its memory, and starts none until `resume`. Waiting calls, and calls made
         meanwhile, raise SandboxSuspended."""
         with self._starting:
-            self._resting = True
+            self._suspended = True
             child, self._child = self._child, None
         if child is not None:
             child.kill()
 
     def resume(self) -> None:
-        """Starts a child after a rest; does nothing if the sandbox is not resting."""
+        """Starts a child again; does nothing if the sandbox is not suspended."""
         with self._starting:
-            if self._resting and not self._closed:
+            if self._suspended and not self._closed:
                 self._child = _Child(self._command)
-            self._resting = False
+            self._suspended = False
 
     def close(self) -> None:
         """Ends the child. Waiting calls raise SandboxError."""
@@ -237,8 +237,8 @@ class Sandbox:
         """Raises SandboxError if no child may run now."""
         if self._closed:
             raise SandboxError("The scoring process was closed: open a new Sandbox.")
-        if self._resting:
-            raise SandboxSuspended("The scoring process rests: wake it first.")
+        if self._suspended:
+            raise SandboxSuspended("The scoring process is suspended: resume it first.")
 
     def _drop(self, child: _Child) -> None:
         child.kill()
@@ -251,7 +251,7 @@ class Sandbox:
         return self._numbers
 
 
-def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
+def score_group(sandbox: Sandbox, group: GroupRecord) -> GroupRecord:
     """Scores a group, own or a peer's: extracts the answers, scores them in the sandbox, and makes the scores
     binary. Claims of the sender are ignored. Blocks: from asyncio call it through `asyncio.to_thread`. Raises
     QuestionError, and ValueError if completions and flags have different lengths."""
@@ -264,7 +264,7 @@ def score_group(sandbox: Sandbox, group: Group) -> ScoredGroup:
     read = family.read if family is not None else extract_answer
     answers_G = [read(completion) for completion in group.completions_G]
     scores_G = tuple(sandbox.score(group.coordinates, answers_G))
-    return ScoredGroup(group=group, scores_G=scores_G, rewards_G=binary_rewards(scores_G, group.finished_G))
+    return group.with_scores(scores_G, binary_rewards(scores_G, group.finished_G))
 
 
 class _Lost(Exception):

@@ -18,7 +18,7 @@ from random import Random
 from typing import Literal, TypeVar
 
 from app.common.text import MAX_QUOTED, safe_line
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, run_until_first_ends
 from app.swarm.client.joining import Joined, ProofsOfWork, join
@@ -129,7 +129,7 @@ class Client:
             except ConnectionEnded as ended:
                 self._after(place, ended, began)
 
-    def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
+    def publish(self, group: GroupRecord, rewards_G: Sequence[int]) -> bool:
         """Stores an informative group until a relay has it. Never waits for a relay. Returns False if the group
         may not be published."""
         try:

@@ -129,5 +129,5 @@ class RelayEntries:
     def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
         """Records the end of a connection and sets the wait until the next try; after a `steady` connection the
         failure counts as the first."""
-        pace = place.pace.worked() if steady else place.pace
+        pace = place.pace.after_success() if steady else place.pace
         place.pace = pace.failed(now, self._rng.random(), retry_after_ms)

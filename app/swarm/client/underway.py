@@ -15,7 +15,7 @@ from random import Random
 import msgspec
 
 from app.common.rate import Backoff, Bucket
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import VERSION
 from app.sapo.sets.question_set import is_own
 from app.swarm.client.clock import RelayClock
@@ -57,7 +57,7 @@ class Publisher:
 
     def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
         self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
-        self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=MAX_HELD)
+        self._held: deque[tuple[GroupRecord, tuple[int, ...], int]] = deque(maxlen=MAX_HELD)
         self._open: dict[str, float] = {}
         self._most, self._zlib = OPEN_PUBLISHES, False
         self._pace = Backoff()
@@ -71,7 +71,7 @@ class Publisher:
     def held(self) -> int:
         return len(self._held)
 
-    def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
+    def add(self, group: GroupRecord, rewards_G: Sequence[int], now: float) -> bool:
         """Stores a group until a relay has it. Returns False if it may not be published, for example if its
         rewards are all equal. If the disk fails, the group is held in memory and tried again with the next
         group or connection."""
@@ -140,7 +140,7 @@ class Publisher:
         final = self._outbox.settle(ok.id, ok.code)
         del self._open[ok.id]
         if final:
-            self._pace = self._pace.worked()
+            self._pace = self._pace.after_success()
             self.counts = self._outbox.counts()
             return
         if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
@@ -169,7 +169,7 @@ class Publisher:
             return False
         return told.swarm == self.swarm and told.task.version == VERSION
 
-    def _add(self, swarm: str, group: Group, rewards_G: Sequence[int], created_ms: int) -> bool:
+    def _add(self, swarm: str, group: GroupRecord, rewards_G: Sequence[int], created_ms: int) -> bool:
         seed = self._identity.seed()
         try:
             self._outbox.add(

@@ -25,7 +25,7 @@ import msgspec
 
 from app.common import files
 from app.common.text import safe_line
-from app.learning.choosing import PeerGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
@@ -90,8 +90,8 @@ def read(path: Path) -> ReadArchive:
 
 def check_groups(
     lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
-) -> Iterator[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
-    """Checks each group against its own swarm; yields the line with the PeerGroup or the reason for refusal
+) -> Iterator[tuple[ArchivedGroup, GroupRecord | IntakeReason]]:
+    """Checks each group against its own swarm; yields the line with the GroupRecord or the reason for refusal
     (UNCHECKED once MAX_S is used up). One intake serves all swarms, so that an author's record carries over.
     Blocks while it scores every answer. Raises SandboxError."""
     intake = Intake(sandbox, "", own_keys, per_author=_NO_RATE)

@@ -21,8 +21,8 @@ from random import Random
 
 import msgspec
 
-from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, PeerRecords
-from app.sapo.groups import is_single_right_answer
+from app.learning.choosing import JudgedGroup, PeerRecords
+from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.wire.limits import ARCHIVED_S, OLDEST_S
@@ -47,7 +47,7 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
     a time would rarely have enough of them for a lesson."""
 
     swarm: str
-    groups: tuple[PeerGroup, ...]
+    groups: tuple[GroupRecord, ...]
     taught: dict[str, int]
     learned: frozenset[str]
     trusted: bool = False
@@ -71,15 +71,15 @@ class PeerBuffer:
         """`people`: whether a round may take a person's group in addition."""
         self.now_ms, self._people = now_ms, people
         self._most, self._most_bytes, self._per_peer, self._oldest_s = most, most_bytes, per_peer, oldest_s
-        self._ready: dict[str, PeerGroup] = {}
+        self._ready: dict[str, GroupRecord] = {}
         self._by_author: Counter[str] = Counter()
         self._bytes = 0
         self._active: frozenset[str] | None = None
-        self._waiting: dict[str, PeerGroup] = {}
+        self._waiting: dict[str, GroupRecord] = {}
         self.times_taught = Counter[str]()
         """By id, in how many lessons a waiting group was taught."""
         self._learned: set[str] = set()
-        self._out: list[PeerGroup] = []
+        self._out: list[GroupRecord] = []
         self._suspects: set[str] = set()
         self._met: OrderedDict[Coordinates, None] = OrderedDict()
         self.used: set[Coordinates] = set()
@@ -100,11 +100,11 @@ class PeerBuffer:
     def __len__(self) -> int:
         return len(self._ready)
 
-    def add(self, group: PeerGroup) -> bool:
+    def add(self, group: GroupRecord) -> bool:
         """Makes a checked group ready, or lets it wait if its family is not trained on. Returns False, without
         effect, if a group with this question was here before: nodes draw questions by their keys, so a second
         one is a copy, however reworded."""
-        question = group.scored.group.coordinates
+        question = group.coordinates
         if question in self.used or question in self._met:
             return False
         self._met[question] = None
@@ -126,10 +126,10 @@ class PeerBuffer:
         """Sets the families that the node trains on. Ready groups of other families become waiting, and waiting
         groups of these families become ready."""
         self._active = frozenset(families)
-        for group in [one for one in self._ready.values() if _family(one) not in self._active]:
+        for group in [one for one in self._ready.values() if one.coordinates.family not in self._active]:
             self._remove(group.id)
             self._keep_waiting(group)
-        for group in [one for one in self._waiting.values() if _family(one) in self._active]:
+        for group in [one for one in self._waiting.values() if one.coordinates.family in self._active]:
             del self._waiting[group.id]
             self._learned.discard(group.id)
             if not self.times_taught.pop(group.id, 0):
@@ -138,14 +138,14 @@ class PeerBuffer:
     @property
     def families(self) -> frozenset[str]:
         """Families of all ready and waiting groups: peers have right answers to their questions."""
-        return frozenset(map(_family, (*self._ready.values(), *self._waiting.values())))
+        return frozenset(one.coordinates.family for one in (*self._ready.values(), *self._waiting.values()))
 
     @property
     def knows_trained_families(self) -> bool:
         """True once `set_trained_families` was called; until then no group waits."""
         return self._active is not None
 
-    def waiting_groups(self) -> list[PeerGroup]:
+    def waiting_groups(self) -> list[GroupRecord]:
         """Groups of families that the node does not train on, in order of arrival."""
         return list(self._waiting.values())
 
@@ -176,7 +176,7 @@ class PeerBuffer:
         were learned from before."""
         return self.vouches_for_all or key in self.vouched or self.records.has_standing(key)
 
-    def settle_lesson(self, taught: Iterable[str], learned: Iterable[PeerGroup]) -> list[PeerGroup]:
+    def settle_lesson(self, taught: Iterable[str], learned: Iterable[GroupRecord]) -> list[GroupRecord]:
         """Records a lesson: `taught` are the ids of the groups that it used, `learned` the groups that the
         model learned from, even if they no longer wait. Returns those learned from for the first time."""
         self.times_taught.update(id for id in taught if id in self._waiting)
@@ -186,37 +186,31 @@ class PeerBuffer:
         self.authors.update(group.key for group in new)
         return new
 
-    def offers(self) -> list[PeerOffer]:
-        """The ready groups in order of arrival, as offers for `PeerRecords.choose`. Ages are in rounds of this
-        node, so that a slow node finds groups too."""
+    def ages(self) -> list[int]:
+        """The ages of the ready groups in order of arrival, in rounds of this node, so that a slow node finds
+        groups too. Drops those that are too old."""
         self._drop_old()
         now_ms, round_ms = self.now_ms(), 1000 * max(self.round_s, SHORTEST_ROUND_S)
-        return [
-            PeerOffer(
-                peer=one.key,
-                age=int(max(0, now_ms - one.age_from_ms) / round_ms),
-                rewards_G=one.scored.rewards_G,
-            )
-            for one in self._ready.values()
-        ]
+        return [int(max(0, now_ms - one.age_from_ms) / round_ms) for one in self._ready.values()]
 
     def count_ready(self, recipe: Recipe) -> int:
         """Number of ready groups that are fresh and from trusted authors. Groups by humans do not count: a
         round takes those in addition, and they would keep other groups from being fetched."""
+        ages = self.ages()
         return sum(
-            not is_single_right_answer(offer.rewards_G)
-            and (recipe.max_age is None or offer.age <= recipe.max_age)
-            and not self.records.doubts(recipe, offer.peer)
-            for offer in self.offers()
+            not is_single_right_answer(one.rewards_G)
+            and (recipe.max_age is None or age <= recipe.max_age)
+            and not self.records.doubts(recipe, one.key)
+            for one, age in zip(self._ready.values(), ages, strict=True)
         )
 
-    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[GroupRecord]:
         """Chooses up to `most` ready groups for a round, plus a person's group if `people` returns True, and
         moves them to out."""
-        offers, groups = self.offers(), list(self._ready.values())
-        chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
+        ages, groups = self.ages(), list(self._ready.values())
+        chosen = [groups[at] for at in self.records.choose(recipe, groups, ages, most, rng)]
         people = self._people()
-        self._out = [group for group in chosen if people or not is_single_right_answer(group.scored.rewards_G)]
+        self._out = [group for group in chosen if people or not is_single_right_answer(group.rewards_G)]
         for group in self._out:
             self._remove(group.id)
         return list(self._out)
@@ -248,7 +242,7 @@ class PeerBuffer:
         self._out = []
         return learned
 
-    def _insert(self, group: PeerGroup) -> None:
+    def _insert(self, group: GroupRecord) -> None:
         self._ready[group.id] = group
         self._by_author[group.key] += 1
         self._bytes += size(group)
@@ -257,25 +251,27 @@ class PeerBuffer:
         while len(self._ready) > self._most or self._bytes > self._most_bytes:
             self._displace(max(self._by_author, key=self._by_author.__getitem__))
 
-    def _keep_waiting(self, group: PeerGroup) -> None:
+    def _keep_waiting(self, group: GroupRecord) -> None:
         """Adds a waiting group. If its family has too many, the author with most of them loses its oldest; if
         there are too many in all, the family with most bytes does. A person's answer is never taught in a
         lesson."""
-        if is_single_right_answer(group.scored.rewards_G):
+        if is_single_right_answer(group.rewards_G):
             return
         self._waiting[group.id] = group
-        of_family = [one for one in self._waiting.values() if _family(one) == _family(group)]
+        of_family = [
+            one for one in self._waiting.values() if one.coordinates.family == group.coordinates.family
+        ]
         own = sum(one.key == group.key for one in of_family)
         if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
             self._forget_oldest(of_family)
         while len(self._waiting) > MAX_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
             bytes_of = Counter[str]()
             for one in self._waiting.values():
-                bytes_of[_family(one)] += size(one)
+                bytes_of[one.coordinates.family] += size(one)
             largest = max(bytes_of, key=bytes_of.__getitem__)
-            self._forget_oldest([one for one in self._waiting.values() if _family(one) == largest])
+            self._forget_oldest([one for one in self._waiting.values() if one.coordinates.family == largest])
 
-    def _forget_oldest(self, groups: Sequence[PeerGroup]) -> None:
+    def _forget_oldest(self, groups: Sequence[GroupRecord]) -> None:
         (key, _), *_ = Counter(one.key for one in groups).most_common(1)
         oldest = next(one.id for one in groups if one.key == key)
         del self._waiting[oldest], self.times_taught[oldest]
@@ -298,11 +294,7 @@ class PeerBuffer:
             del self._by_author[one.key]
 
 
-def _family(group: PeerGroup) -> str:
-    return group.scored.group.coordinates.family
-
-
-def size(group: PeerGroup) -> int:
+def size(group: GroupRecord) -> int:
     """Approximate bytes of memory that a group takes."""
-    texts_G = group.scored.group.completions_G
+    texts_G = group.completions_G
     return 2048 + sys.getsizeof(group.question) + sum(map(sys.getsizeof, texts_G))

@@ -5,7 +5,7 @@ first: shape and size, seen before, own, distrusted author; id and signature; ag
 version, family, length, unsafe characters; then in the sandbox the question is made, held-out ones and near
 copies are refused, and the answers are scored: rewards that differ from the author's claim refuse the group.
 
-An envelope becomes a body when its signature holds, and a `PeerGroup` when everything holds. Intake owns what
+An envelope becomes a body when its signature holds, and a `GroupRecord` when everything holds. Intake owns what
 it remembers of ids, authors and texts, all of it bounded; the buffer behind it owns the groups. One check at a
 time, in a thread. Whether a right answer is worth learning from is not judged here, but in the lesson."""
 
@@ -21,9 +21,8 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
 from app.sapo.sets.question_set import is_own
@@ -114,7 +113,7 @@ V = TypeVar("V")
 class IntakeResult(msgspec.Struct, frozen=True, kw_only=True):
     """A checked batch. `reports`: ids to report to the relay, by complaint."""
 
-    checked: tuple[PeerGroup, ...]
+    checked: tuple[GroupRecord, ...]
     refused: Mapping[IntakeReason, int]
     reports: Mapping[str, tuple[str, ...]]
 
@@ -167,7 +166,7 @@ class Intake:
     ) -> IntakeResult:
         """Checks every item of a batch, or as many as possible before the sandbox stops. `oldest_s` overrides
         the maximum age, as for an archive. Raises only SandboxError."""
-        checked: list[PeerGroup] = []
+        checked: list[GroupRecord] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
@@ -175,7 +174,7 @@ class Intake:
                 verdict = self.check(one, now_ms, oldest_s)
             except SandboxSuspended:
                 break
-            if isinstance(verdict, PeerGroup):
+            if isinstance(verdict, GroupRecord):
                 checked.append(verdict)
                 continue
             refused[verdict] += 1
@@ -195,8 +194,8 @@ class Intake:
         oldest_s: int | None = None,
         *,
         swarm: str | None = None,
-    ) -> PeerGroup | IntakeReason:
-        """Checks one group; returns the PeerGroup or the reason for refusing it. `now_ms`: the relay's time in
+    ) -> GroupRecord | IntakeReason:
+        """Checks one group; returns its record or the reason for refusing it. `now_ms`: the relay's time in
         Unix milliseconds; `swarm`: overrides the intake's swarm. Raises SandboxError."""
         with self._one_at_a_time:
             try:
@@ -205,7 +204,7 @@ class Intake:
             except Refused as refused:
                 return of_flaw(refused.flaw)
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int, swarm: str) -> PeerGroup | IntakeReason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int, swarm: str) -> GroupRecord | IntakeReason:
         """Raises Refused for what no author can be blamed for: shape, signature and age."""
         if envelope.id in self._ids:
             return IntakeReason.SEEN
@@ -220,7 +219,7 @@ class Intake:
         author = author or _Author(self._per_author)
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms, oldest_s)
-        if isinstance(verdict, PeerGroup):
+        if isinstance(verdict, GroupRecord):
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
@@ -231,7 +230,7 @@ class Intake:
 
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
-    ) -> PeerGroup | IntakeReason:
+    ) -> GroupRecord | IntakeReason:
         check_age(body.created_ms, now_ms, oldest_s)
         if author.allowance.left(now_ms / 1000) < 1:
             return IntakeReason.TOO_MUCH
@@ -262,7 +261,7 @@ class Intake:
         except QuestionError:
             return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body, group: Group) -> PeerGroup | IntakeReason:
+    def _regenerated(self, envelope: Envelope, body: Body, group: GroupRecord) -> GroupRecord | IntakeReason:
         """Regenerates the question in the sandbox, where it can be interrupted, and scores the answers. Raises
         QuestionError."""
         asked = self._sandbox.questions([group.coordinates])[0]
@@ -278,11 +277,11 @@ class Intake:
         if scored.rewards_G != body.rewards:
             return IntakeReason.FALSE_REWARDS
         self._likeness.remember(sketch)
-        return PeerGroup(
+        return msgspec.structs.replace(
+            scored,
             id=envelope.id,
             key=envelope.pk,
-            peer=identity.node_name(bytes.fromhex(envelope.pk)),
-            scored=scored,
+            author=identity.node_name(bytes.fromhex(envelope.pk)),
             question=text,
             created_ms=body.created_ms,
         )

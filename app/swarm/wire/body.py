@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from app.common import signing
-from app.sapo.groups import HUMAN, Group, informative, is_single_right_answer
+from app.sapo.groups import HUMAN, GroupRecord, informative, is_single_right_answer
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.sapo.sets.question_set import is_own
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
@@ -132,7 +132,9 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError("A group whose rewards are all equal teaches nothing and is not sent")
 
     @classmethod
-    def of(cls, group: Group, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int) -> Body:
+    def of(
+        cls, group: GroupRecord, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int
+    ) -> Body:
         """Converts a group to a body, with its model's public name. Raises Refused if the group may not be
         published."""
         task = WireTask.of(group.coordinates)
@@ -152,8 +154,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         except msgspec.ValidationError as error:
             raise Refused(Flaw.WRONG_SHAPE, f"This group does not belong on the wire: {error}.") from error
 
-    def group(self) -> Group:
-        return Group(
+    def group(self) -> GroupRecord:
+        return GroupRecord(
             coordinates=self.task.coordinates(),
             completions_G=self.completions,
             finished_G=self.finished,

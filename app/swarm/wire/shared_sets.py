@@ -16,7 +16,7 @@ import msgspec
 import nacl.exceptions
 import nacl.secret
 
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.sets.question_set import QuestionSet
 
 _KEY, _NAME = b"shoal-set-key-v1\0", b"shoal-set-name-v1\0"
@@ -44,7 +44,7 @@ class SharedSet(msgspec.Struct, frozen=True):
         """The family's name on the wire."""
         return "set_" + sha256(_NAME + self.key).hexdigest()[:24]
 
-    def encrypt_group(self, group: Group) -> Group:
+    def encrypt_group(self, group: GroupRecord) -> GroupRecord:
         """Encrypts a group of this set for the wire."""
         assert group.coordinates.family == self.family
         box = nacl.secret.SecretBox(self.key)
@@ -57,7 +57,7 @@ class SharedSet(msgspec.Struct, frozen=True):
             ),
         )
 
-    def decrypt_group(self, group: Group) -> Group | None:
+    def decrypt_group(self, group: GroupRecord) -> GroupRecord | None:
         """Decrypts a group of this set; None if a completion was not encrypted with its key."""
         box = nacl.secret.SecretBox(self.key)
         try:

@@ -18,7 +18,7 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw
 from app.swarm.client.status import Ledger
 from app.swarm.client.underway import _packed
@@ -47,7 +47,7 @@ SHORT, LONG = 60, 500
 WORDS = Mnemonic("english").wordlist
 
 
-def lesson(number: int, length: int) -> tuple[Group, tuple[int, ...]]:
+def lesson(number: int, length: int) -> tuple[GroupRecord, tuple[int, ...]]:
     """A group of eight completions in words, of which about half are right."""
     rng = Random(number)
     question = draw("gcd", 0, 2**41 + number)
@@ -60,7 +60,7 @@ def lesson(number: int, length: int) -> tuple[Group, tuple[int, ...]]:
         while len(text) < length:
             text += rng.choice(WORDS) + " "
         texts.append(f"{text}#{question.entry['answer'] if reward else rng.randrange(10_000, 99_999)}")
-    made = Group(
+    made = GroupRecord(
         coordinates=question.coordinates,
         completions_G=tuple(texts),
         finished_G=(True,) * 8,

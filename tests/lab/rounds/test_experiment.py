@@ -213,7 +213,7 @@ def test_shuffling_keeps_the_number_of_rewards(sandbox: Sandbox) -> None:
     assert all(
         not reward
         for answered in last
-        for reward, finished in zip(answered.dealt_G, answered.scored.group.finished_G, strict=True)
+        for reward, finished in zip(answered.dealt_G, answered.scored.finished_G, strict=True)
         if not finished
     )
 

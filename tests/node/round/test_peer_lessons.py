@@ -15,7 +15,6 @@ import msgspec
 import pytest
 
 from app.learning import peer_lesson, zero
-from app.learning.choosing import PeerGroup
 from app.learning.language import LESSON_RETENTION
 from app.node import training_run
 from app.node.history import checkpoint
@@ -31,7 +30,7 @@ from app.node.round.watch import SnapshotWriter
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import curriculum
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw
 from engines.contract import Batch, StepStats, TokenSequence
 from tests.e2e.contract import event_misfits
@@ -52,12 +51,12 @@ def _pupil(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_lesson, "ANSWERS", 24)
 
 
-def waiting(family: str, count: int = 30) -> list[PeerGroup]:
+def waiting(family: str, count: int = 30) -> list[GroupRecord]:
     """Groups of two authors with one right answer and a wrong one each."""
     groups = []
     for number in range(count):
         question = draw(family, 0, 2**42 + number)
-        group = Group(
+        group = GroupRecord(
             coordinates=question.coordinates,
             completions_G=(f"#{question.entry['answer']}", "#"),
             finished_G=(True, True),
@@ -65,12 +64,12 @@ def waiting(family: str, count: int = 30) -> list[PeerGroup]:
         )
         author = AUTHORS[number % 2]
         groups.append(
-            PeerGroup(
+            msgspec.structs.replace(
+                group.with_scores((1.0, 0.0), (1, 0)),
                 id=f"{family}{number}",
                 key=author,
-                peer=author,
+                author=author,
                 question=question.text,
-                scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
             )
         )
     return groups

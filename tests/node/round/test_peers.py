@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, choose
+from app.learning.choosing import JudgedGroup, choose
 from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import OwnGroup, default_external
+from app.node.round.peers import default_external
 from app.node.round.round import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encoded, read
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, draw
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
@@ -37,32 +37,32 @@ def peer_group(
     g: int = 8,
     text: str = "no",
     before: str = "",
-) -> PeerGroup:
+) -> GroupRecord:
     question = draw("chain_sum", 1, 2**42 + number)
     rewards = tuple(int(at < right) for at in range(g))
-    group = Group(
+    group = GroupRecord(
         coordinates=question.coordinates,
         completions_G=tuple(f"{before}#{question.entry['answer']}" if reward else text for reward in rewards),
         finished_G=(True,) * g,
         model="other",
     )
-    scored = ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=rewards)
-    return PeerGroup(peer=peer, question=question.text, scored=scored)
+    scored = group.with_scores(tuple(map(float, rewards)), rewards)
+    return msgspec.structs.replace(scored, author=peer, key=peer, question=question.text)
 
 
 class Shelf:
     """A swarm without a network: a shelf of groups, and a diary of what the node did with it."""
 
-    def __init__(self, groups: Sequence[PeerGroup]) -> None:
+    def __init__(self, groups: Sequence[GroupRecord]) -> None:
         self.shelf, self.out = list(groups), []
         self.buffer: Any = self
-        self.used: list[PeerGroup] = []
-        self.published: list[ScoredGroup] = []
+        self.used: list[GroupRecord] = []
+        self.published: list[GroupRecord] = []
         self.diary: list[str] = []
         self.judged: list[JudgedGroup] = []
         self.practised: tuple[str, ...] = ()
         self.wanted: tuple[str, ...] = ()
-        self.waiting: list[PeerGroup] = []
+        self.waiting: list[GroupRecord] = []
         self.taught: list[str] = []
         self.times_taught = Counter[str]()
         self.solved: frozenset[str] = frozenset()
@@ -74,10 +74,9 @@ class Shelf:
         self.diary.append("open")
         show(SwarmView(name="calm-crane-0002"))
 
-    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[GroupRecord]:
         assert not self.out, "the round before was neither settled nor given back"
-        offers = [PeerOffer(peer=one.peer, age=0, rewards_G=one.scored.rewards_G) for one in self.shelf]
-        positions = choose(recipe, offers, most, rng)
+        positions = choose(recipe, self.shelf, [0] * len(self.shelf), most, rng)
         self.out = [self.shelf[position] for position in positions]
         self.shelf = [one for one in self.shelf if one not in self.out]
         return self.out
@@ -87,13 +86,13 @@ class Shelf:
         self.shelf, self.out = self.out + self.shelf, []
 
     def settle_round(
-        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+        self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
         assert seconds > 0
         self.judged += judged_P
         self.used += self.out
         self.out = []
-        self.published += [own.scored for own in own_P if own.scored.informative]
+        self.published += [own for own in own_P if own.informative]
 
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
@@ -104,13 +103,13 @@ class Shelf:
     def want_for_lessons(self, families: Sequence[str]) -> None:
         self.wanted = tuple(families)
 
-    def waiting_groups(self) -> list[PeerGroup]:
-        return [one for one in self.waiting if one.scored.group.coordinates.family not in self.practised]
+    def waiting_groups(self) -> list[GroupRecord]:
+        return [one for one in self.waiting if one.coordinates.family not in self.practised]
 
     def vouches(self, key: str) -> bool:
         return False
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[PeerGroup]) -> None:
+    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
         self.times_taught.update(taught)
         self.taught += [group.id for group in learned]
 
@@ -123,7 +122,7 @@ class Shelf:
     def report_probe(self, probe: Probe) -> None:
         self.shares.append(probe.share)
 
-    def share(self, scored: ScoredGroup) -> bool:
+    def share(self, scored: GroupRecord) -> bool:
         self.published.append(scored)
         return True
 
@@ -147,7 +146,7 @@ def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
     assert sum(one.taken for one in history.read(bench.history.parent).rounds) == 4
     again = Shelf([])
     bench.run(rounds=1, external=3, swarm=again)
-    assert sorted(again.remembered) == sorted(one.scored.group.coordinates for one in shelf.used)
+    assert sorted(again.remembered) == sorted(one.coordinates for one in shelf.used)
     assert bench.node.snapshot.swarm.name == "calm-crane-0002"
 
 
@@ -215,7 +214,7 @@ def test_right_answers_that_are_like_none_of_ones_own_teach_nothing(
     shelf = Shelf([*bad, peer_group(3, "calm-crane-0002")])
     (done,) = of(Round, bench.run(rounds=1, external=4, max_tokens=64, swarm=shelf))
     assert (done.peer_groups, done.taken, done.gated_right) == (3, 1, 6)
-    judged = {one.group.peer: (one.taken, one.kept_out) for one in shelf.judged}
+    judged = {one.group.author: (one.taken, one.kept_out) for one in shelf.judged}
     assert judged == {"long-lark-0001": (0, 3), "two-toad-0001": (0, 3), "calm-crane-0002": (3, 0)}
 
 
@@ -296,10 +295,11 @@ def test_what_does_not_fit(group: PeerTexts) -> None:
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
     reading = read(Letters(), ReadGroups(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
-    found = mixed_groups([(one, one.scored), (two, two.scored)], [None, reading])
+    found = mixed_groups([(one, one), (two, two)], [None, reading])
     assert (found.groups_P, found.unfit) == ([two], 1)
     (pair,) = found.read_P
-    assert reading is not None and (pair.scored, pair.sequences_G) == (two.scored, reading.sequences_G)
+    assert reading is not None and (pair.id, pair.completions_G) == (two.id, two.completions_G)
+    assert pair.tokens_GT == [sequence.completion_T for sequence in reading.sequences_G]
 
 
 def test_the_default_of_external_groups() -> None:

@@ -15,15 +15,14 @@ import msgspec
 import pytest
 
 from app.common.rate import Bucket
-from app.learning.choosing import JudgedGroup, PeerGroup
+from app.learning.choosing import JudgedGroup
 from app.node.record.events import NodeNote
-from app.node.round.peers import OwnGroup
 from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher, groups_to_request, oldest_s
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
-from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
-from app.sapo.questions import Coordinates, QuestionPrompt
+from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
+from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus
@@ -36,18 +35,18 @@ from app.swarm.wire.protocol import WantedQuestions
 NOW_MS = 1_800_000_000_000
 
 
-def checked(number: int, peer: str = "", age_s: float = 0.0) -> PeerGroup:
-    group = Group(
+def checked(number: int, peer: str = "", age_s: float = 0.0) -> GroupRecord:
+    group = GroupRecord(
         coordinates=Coordinates(family="gcd", level=0, seed=2**42 + number, index=0),
         completions_G=("#1", "#2"),
         finished_G=(True, True),
         model="other",
     )
-    return PeerGroup(
+    return msgspec.structs.replace(
+        group.with_scores((1.0, 0.0), (1, 0)),
         id=f"{number:064x}",
         key=peer or f"{number % 3:064x}",
-        peer="brisk-otter-0417",
-        scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
+        author="brisk-otter-0417",
         question=f"question {number}",
         created_ms=NOW_MS - int(age_s * 1000),
     )
@@ -56,11 +55,11 @@ def checked(number: int, peer: str = "", age_s: float = 0.0) -> PeerGroup:
 class Item(bytes):
     """A group on the wire; only its length is looked at."""
 
-    group: PeerGroup
+    group: GroupRecord
     size = 700
 
     @classmethod
-    def of(cls, group: PeerGroup) -> Item:
+    def of(cls, group: GroupRecord) -> Item:
         item = cls(cls.size)
         item.group = group
         return item
@@ -69,11 +68,11 @@ class Item(bytes):
 class Relay:
     """Stands for the client: hands out batches."""
 
-    def __init__(self, batches: Sequence[Sequence[PeerGroup]], connected: bool = True) -> None:
+    def __init__(self, batches: Sequence[Sequence[GroupRecord]], connected: bool = True) -> None:
         self.batches = list(batches)
         self.status = SimpleNamespace(swarm="shoal", connected=connected)
         self.now_ms = NOW_MS
-        self.archive: list[Sequence[PeerGroup]] = []
+        self.archive: list[Sequence[GroupRecord]] = []
         self.asked: list[tuple[int, Sequence[str] | None, int | None]] = []
         self.recalled: list[tuple[int, tuple[tuple[str, int], ...]]] = []
         self.reported: list[tuple[tuple[str, ...], str]] = []
@@ -87,7 +86,7 @@ class Relay:
         self.recalled.append((k, tuple((one.family, one.level) for one in tasks)))
         return self._batch(self.archive) if tasks else None
 
-    def _batch(self, batches: list[Sequence[PeerGroup]]) -> Any:
+    def _batch(self, batches: list[Sequence[GroupRecord]]) -> Any:
         if not batches:
             return None
         items = list(map(Item.of, batches.pop(0)))
@@ -97,12 +96,9 @@ class Relay:
         self.reported.append((tuple(ids), reason))
 
 
-def of_family(name: str, number: int) -> PeerGroup:
+def of_family(name: str, number: int) -> GroupRecord:
     one = checked(number)
-    group = msgspec.structs.replace(
-        one.scored.group, coordinates=msgspec.structs.replace(one.scored.group.coordinates, family=name)
-    )
-    return msgspec.structs.replace(one, scored=msgspec.structs.replace(one.scored, group=group))
+    return msgspec.structs.replace(one, coordinates=msgspec.structs.replace(one.coordinates, family=name))
 
 
 class Check:
@@ -130,11 +126,11 @@ def made(
     relay: Relay,
     check: Check | None = None,
     external: int = 4,
-    used: Sequence[PeerGroup] = (),
+    used: Sequence[GroupRecord] = (),
     recipe: Recipe = RECIPES["default"],
 ) -> PeerFetcher:
     buffer = PeerBuffer(lambda: NOW_MS)
-    buffer.used = {one.scored.group.coordinates for one in used}
+    buffer.used = {one.coordinates for one in used}
     return PeerFetcher(
         relay,  # type: ignore[arg-type]
         lambda swarm: check or Check(),  # type: ignore[arg-type,return-value]
@@ -149,7 +145,7 @@ def settle(
     fetcher: PeerFetcher,
     round_s: float,
     judged_P: Sequence[JudgedGroup] = (),
-    own_P: Sequence[OwnGroup] = (),
+    own_P: Sequence[GroupRecord] = (),
 ) -> None:
     """As a member of a swarm does after a round."""
     fetcher.buffer.round_s = round_s
@@ -251,13 +247,11 @@ def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None
     assert len(relay.asked) >= 2
 
 
-def human(number: int) -> PeerGroup:
+def human(number: int) -> GroupRecord:
     """A person's group: one right answer."""
     one = checked(number)
-    group = msgspec.structs.replace(
-        one.scored.group, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN
-    )
-    return msgspec.structs.replace(one, scored=ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,)))
+    group = msgspec.structs.replace(one, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN)
+    return group.with_scores((1.0,), (1,))
 
 
 def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
@@ -267,11 +261,11 @@ def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
     assert ready(fetcher) == 3, "people's keep no others from being fetched"
     fetcher.buffer._people = lambda: False
     taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
-    assert [is_single_right_answer(one.scored.rewards_G) for one in taken] == [False, False]
+    assert [is_single_right_answer(one.rewards_G) for one in taken] == [False, False]
     settle(fetcher, 60.0)
     fetcher.buffer._people = lambda: True
     taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
-    assert sorted(is_single_right_answer(one.scored.rewards_G) for one in taken) == [False, True], (
+    assert sorted(is_single_right_answer(one.rewards_G) for one in taken) == [False, True], (
         "one as soon as it is on"
     )
 
@@ -293,9 +287,8 @@ def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:
 
 def test_a_second_group_to_one_question_is_a_copy_whatever_it_says() -> None:
     first, other = checked(1, peer="a" * 64), checked(2)
-    group = msgspec.structs.replace(first.scored.group, completions_G=("quite other words #1", "#2"))
     copy = msgspec.structs.replace(
-        first, id="f" * 64, key="b" * 64, scored=msgspec.structs.replace(first.scored, group=group)
+        first, id="f" * 64, key="b" * 64, completions_G=("quite other words #1", "#2")
     )
     fetcher = made(Relay([[first, copy], [copy, other]]))
     fetch(fetcher, lambda: fetcher.received == 4)
@@ -312,8 +305,7 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
         families=("gcd",),
     )
     mine, other = checked(1, peer="c" * 64), checked(2)
-    question = QuestionPrompt(coordinates=mine.scored.group.coordinates, text=mine.question, held_out=False)
-    swarming.settle_round([OwnGroup(question=question, scored=mine.scored)], 5.0)
+    swarming.settle_round([mine], 5.0)
     swarming.buffer.now_ms = lambda: NOW_MS
     fetcher = PeerFetcher(
         Relay([[mine, other]]),  # type: ignore[arg-type]
@@ -380,13 +372,10 @@ def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path)
 def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
     """What comes is hours old, and as good as new here; with somebody there the archive is left alone."""
 
-    def own(level: int, rewards_G: tuple[int, ...]) -> OwnGroup:
-        group = checked(level).scored.group
+    def own(level: int, rewards_G: tuple[int, ...]) -> GroupRecord:
+        group = checked(level)
         where = msgspec.structs.replace(group.coordinates, level=level)
-        scored = ScoredGroup(
-            group=msgspec.structs.replace(group, coordinates=where), scores_G=(0.0, 0.0), rewards_G=rewards_G
-        )
-        return OwnGroup(question=QuestionPrompt(coordinates=where, text="", held_out=False), scored=scored)
+        return msgspec.structs.replace(group, coordinates=where).with_scores((0.0, 0.0), rewards_G)
 
     relay, check = Relay([[], [], [checked(9)]]), Check()
     relay.archive = [[checked(7, age_s=20_000), checked(8, age_s=80_000)]]

@@ -23,11 +23,10 @@ from aiohttp import ClientSession, WSMsgType, web
 from app.cli.__main__ import main
 from app.node.data import question_sets
 from app.node.record.records import Round
-from app.node.round.peers import OwnGroup
 from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
-from app.sapo.groups import Group, ScoredGroup
-from app.sapo.questions import Coordinates, QuestionPrompt
+from app.sapo.groups import GroupRecord
+from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
@@ -153,15 +152,14 @@ def test_nothing_of_a_set_is_on_the_wire(tmp_path: Path) -> None:
     assert SECRET.encode() not in b"".join(file.read_bytes() for file in bench.home.glob("outbox.sqlite*"))
 
 
-def own_group() -> OwnGroup:
+def own_group() -> GroupRecord:
     place = Coordinates(family=MADE.family_name, level=0, seed=2**41, index=0)
-    group = Group(coordinates=place, completions_G=("#1", "#2"), finished_G=(True, True), model="local")
-    scored = ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0))
-    return OwnGroup(QuestionPrompt(coordinates=place, text=SECRET, held_out=False), scored)
+    group = GroupRecord(coordinates=place, completions_G=("#1", "#2"), finished_G=(True, True), model="local")
+    return msgspec.structs.replace(group.with_scores((1.0, 0.0), (1, 0)), question=SECRET)
 
 
 def test_what_is_sealed_opens_with_the_same_file_alone() -> None:
-    group = own_group().scored.group
+    group = own_group()
     for texts in (("#1", "#2"), ("", "\u00e9 \U0001f41f" * 99)):
         told = msgspec.structs.replace(group, completions_G=texts)
         sealed = SharedSet.of(MADE).encrypt_group(told)
@@ -175,7 +173,7 @@ def test_what_is_sealed_opens_with_the_same_file_alone() -> None:
 
 def test_a_question_of_the_owners_own_has_no_form_on_the_wire() -> None:
     with pytest.raises(ValueError):
-        WireTask.of(own_group().scored.group.coordinates)
+        WireTask.of(own_group().coordinates)
 
 
 @contextmanager

@@ -7,15 +7,16 @@ import time
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
-from app.learning.choosing import MAX_PEOPLE, PeerOffer, choose, with_own_wrong_answers
+from app.learning.choosing import MAX_HUMAN_GROUPS, choose, with_own_wrong_answers
 from app.node.record import events
 from app.node.record.records import Round
 from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
 from app.sapo import questions
 from app.sapo.families import FAMILIES
-from app.sapo.groups import HUMAN, Group, ScoredGroup, is_single_right_answer
+from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
 from app.sapo.questions import Question
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -61,11 +62,7 @@ def test_only_a_right_answer_to_a_question_of_practice_is_taken(tmp_path: Path, 
     put(tmp_path, answer(question()))
     assert answers.to_learn(sandbox, ("gcd",)) == [], "a family that is not practised waits"
     (found,) = answers.to_learn(sandbox, ("chain_sum", "gcd"))
-    assert (
-        found.peer == YOU
-        and is_single_right_answer(found.scored.rewards_G)
-        and found.scored.group.model == HUMAN
-    )
+    assert found.author == YOU and is_single_right_answer(found.rewards_G) and found.model == HUMAN
     answers.mark_taught(found)
     assert waiting(tmp_path) == 0
 
@@ -76,7 +73,7 @@ def test_each_purpose_is_fulfilled_apart(tmp_path: Path, sandbox: Sandbox) -> No
     (found,) = answers.to_learn(sandbox, ("chain_sum",))
     answers.mark_taught(found)
     assert answers.to_learn(sandbox, ("chain_sum",)) == [] and waiting(tmp_path) == 1
-    (scored,) = answers.to_share(sandbox)
+    (scored,) = answers.take_shareable(sandbox)
     answers.mark_shared(scored)
     assert waiting(tmp_path) == 0
 
@@ -101,34 +98,35 @@ def test_damaged_and_old_files_go(tmp_path: Path, sandbox: Sandbox) -> None:
     assert Answers(tmp_path).to_learn(sandbox, ("chain_sum",)) == [] and waiting(tmp_path) == 0
 
 
-def scored(texts: tuple[str, ...], rewards: tuple[int, ...]) -> ScoredGroup:
-    group = Group(
+def scored(texts: tuple[str, ...], rewards: tuple[int, ...]) -> GroupRecord:
+    group = GroupRecord(
         coordinates=question().coordinates,
         completions_G=texts,
         finished_G=(True,) * len(texts),
         model="m",
     )
-    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=rewards)
+    return group.with_scores(tuple(map(float, rewards)), rewards)
 
 
 def test_own_failures_are_the_contrast_and_a_success_leaves_nothing() -> None:
     person = scored(("1+1=2 #2",), (1,))
     both = with_own_wrong_answers(person, scored(("#3", "#4"), (0, 0)))
     assert both is not None
-    assert both.rewards_G == (1, 0, 0) and both.group.completions_G == ("1+1=2 #2", "#3", "#4")
+    assert both.rewards_G == (1, 0, 0) and both.completions_G == ("1+1=2 #2", "#3", "#4")
     assert with_own_wrong_answers(person, scored(("#3", "#2"), (0, 1))) is None
 
 
 def test_one_person_a_round_and_never_in_place_of_a_peer() -> None:
-    offers = [PeerOffer(peer=f"m{n}", age=0, rewards_G=(1, 0)) for n in range(3)]
-    people = [PeerOffer(peer=f"p{n}", age=0, rewards_G=(1,)) for n in range(40)]
-    chosen = choose(RECIPES["default"], offers + people, 2, Random(1))
-    assert sum(at >= 3 for at in chosen) == MAX_PEOPLE and sum(at < 3 for at in chosen) == 2
-    assert all(at < 3 for at in choose(RECIPES["faithful"], offers + people, 9, Random(1)))
-    old = [PeerOffer(peer="p", age=99, rewards_G=(1,))]
-    assert choose(RECIPES["default"], old, 2, Random(1)) == []
-    doubted = [PeerOffer(peer="p", age=0, rewards_G=(1,), trust=0.2)]
-    tries = [choose(RECIPES["default"], doubted, 2, Random(n)) for n in range(200)]
+    def from_(key: str, rewards_G: tuple[int, ...]) -> GroupRecord:
+        return msgspec.structs.replace(scored(("#1",) * len(rewards_G), rewards_G), key=key)
+
+    pool = [from_(f"m{n}", (1, 0)) for n in range(3)] + [from_(f"p{n}", (1,)) for n in range(40)]
+    chosen = choose(RECIPES["default"], pool, [0] * 43, 2, Random(1))
+    assert sum(at >= 3 for at in chosen) == MAX_HUMAN_GROUPS and sum(at < 3 for at in chosen) == 2
+    assert all(at < 3 for at in choose(RECIPES["faithful"], pool, [0] * 43, 9, Random(1)))
+    person = [from_("p", (1,))]
+    assert choose(RECIPES["default"], person, [99], 2, Random(1)) == []
+    tries = [choose(RECIPES["default"], person, [0], 2, Random(n), lambda key: 0.2) for n in range(200)]
     assert 0 < sum(map(bool, tries)) < 20, "a doubted person is asked now and then"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_info, decode_relay_frame, to_frame
@@ -81,7 +81,7 @@ class Client:
         return await self.read()
 
     async def publish(self, seed: bytes, key_seq: int) -> str:
-        group = Group(
+        group = GroupRecord(
             coordinates=Coordinates(family="gcd", level=0, seed=2**41, index=0),
             completions_G=("#1 é", "#2"),
             finished_G=(True, True),

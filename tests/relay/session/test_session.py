@@ -14,7 +14,7 @@ from app.relay.origin import LOOPBACK
 from app.relay.session.session import MAX_FAULTS, REFUSALS, Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
@@ -72,7 +72,7 @@ class Talk:
         where = {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": VERSION}
         where |= {name: changes.pop(name) for name in list(changes) if name in where}
         created = int((self.clock.now - changes.pop("age_s", 0)) * 1000)
-        group = Group(
+        group = GroupRecord(
             coordinates=Coordinates(**where),
             completions_G=("#1", "#2"),
             finished_G=(True, True),

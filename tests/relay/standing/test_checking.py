@@ -15,7 +15,7 @@ from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult,
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, after_honest
 from app.relay.store.backing import CheckedGroup
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.swarm.wire.body import Envelope
@@ -178,7 +178,9 @@ def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
 
 
 def test_what_is_no_question_is_a_lie_and_what_was_not_made_is_only_dropped(sandbox: Sandbox) -> None:
-    made = Group(coordinates=unsound(), completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
+    made = GroupRecord(
+        coordinates=unsound(), completions_G=("#1", "#2"), finished_G=(True, True), model="starter"
+    )
     assert rescore(sandbox, SWARM, raw(sealed(1, 1, made=made))) is CheckResult.NO_QUESTION
 
     async def story() -> None:

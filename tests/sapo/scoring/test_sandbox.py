@@ -17,7 +17,7 @@ import pytest
 
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import (
     Coordinates,
     QuestionError,
@@ -172,7 +172,7 @@ def test_a_group_is_scored_whole(sandbox: Sandbox) -> None:
         f"#{RIGHT}",
         f"#{WRONG} <answer>{RIGHT}</answer>",
     )
-    group = Group(
+    group = GroupRecord(
         coordinates=QUESTION.coordinates,
         completions_G=completions,
         finished_G=(True, True, True, False, True),
@@ -181,11 +181,13 @@ def test_a_group_is_scored_whole(sandbox: Sandbox) -> None:
     scored = score_group(sandbox, group)
     assert scored.scores_G == (1.0, 0.0, 0.0, 1.0, 1.0)
     assert scored.rewards_G == (1, 0, 0, 0, 1)
-    assert scored.informative and scored.group is group
+    assert scored.informative and scored.completions_G == completions
     with pytest.raises(ValueError, match="5 completions, but 1 marks"):
         score_group(
             sandbox,
-            Group(coordinates=QUESTION.coordinates, completions_G=completions, finished_G=(True,), model=""),
+            GroupRecord(
+                coordinates=QUESTION.coordinates, completions_G=completions, finished_G=(True,), model=""
+            ),
         )
 
 
@@ -469,7 +471,7 @@ def test_a_resting_sandbox_has_no_child_whoever_asks_and_wakes_with_one() -> Non
             lambda: sandbox.score(QUESTION.coordinates, [RIGHT]),
             lambda: sandbox.questions([anywhere()]),
         ):
-            with pytest.raises(SandboxSuspended, match="wake it first"):
+            with pytest.raises(SandboxSuspended, match="resume it first"):
                 ask()
         assert sandbox.pid is None and wait_until_gone(first)
         sandbox.resume()
@@ -500,7 +502,7 @@ def test_a_rest_holds_also_against_a_thread_that_waits(asked: str) -> None:
 
 @pytest.mark.usefixtures("stand_in")
 def test_a_sandbox_may_begin_with_a_rest() -> None:
-    with Sandbox(resting=True) as sandbox:
+    with Sandbox(suspended=True) as sandbox:
         assert sandbox.pid is None
         sandbox.resume()
         assert sandbox.pid is not None and sandbox.score(anywhere(), ["right"]) == [1.0]

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from app.common.files import transaction
-from app.learning.choosing import PeerGroup
 from app.node.swarm.member import SwarmMember
 from app.relay.store.sqlite import SQLite
 from app.sapo.families import FAMILIES
+from app.sapo.groups import GroupRecord
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.identity.identity import Identity
@@ -37,11 +37,11 @@ def line(envelope: Envelope, swarm: str = SWARM) -> ArchivedGroup:
 
 def checked(
     lines: Sequence[ArchivedGroup], sandbox: Sandbox, now_ms: int = NOW_MS, keys: Sequence[bytes] = ()
-) -> tuple[list[PeerGroup], Counter[IntakeReason]]:
+) -> tuple[list[GroupRecord], Counter[IntakeReason]]:
     """What passes, and what is refused."""
     verdicts = [verdict for _, verdict in archive.check_groups(lines, sandbox, keys, now_ms)]
     refused = Counter(one for one in verdicts if isinstance(one, IntakeReason))
-    return [one for one in verdicts if isinstance(one, PeerGroup)], refused
+    return [one for one in verdicts if isinstance(one, GroupRecord)], refused
 
 
 def test_a_year_later_a_file_gives_what_its_authors_signed(
@@ -180,6 +180,6 @@ def test_a_node_alone_lets_imported_groups_wait_for_a_lesson(tmp_path: Path, san
             await asyncio.sleep(0.05)
         assert alone.buffer.vouches(ANN.key.hex()) and not alone.buffer.vouches(BOB.key.hex())
         await alone.close()
-        return [group.peer for group in waiting]
+        return [group.author for group in waiting]
 
     assert set(asyncio.run(asyncio.wait_for(wait(), 60))) == {ANN.name}

@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.learning.choosing import JudgedGroup, PeerGroup
-from app.sapo.groups import Group, ScoredGroup
+from app.learning.choosing import JudgedGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, WaitingGroups, size
@@ -21,18 +21,18 @@ NOW_MS = 1_800_000_000_000
 
 def checked(
     number: int, peer: str = "ann", age_s: float = 0.0, text: str = "#1", family: str = "gcd"
-) -> PeerGroup:
-    group = Group(
+) -> GroupRecord:
+    group = GroupRecord(
         coordinates=Coordinates(family=family, level=0, seed=number, index=0),
         completions_G=(text, "#2"),
         finished_G=(True, True),
         model="starter",
     )
-    return PeerGroup(
+    return msgspec.structs.replace(
+        group.with_scores((1.0, 0.0), (1, 0)),
         id=f"{number:064x}",
         key=peer,
-        peer=peer,
-        scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
+        author=peer,
         question="?",
         created_ms=NOW_MS - int(age_s * 1000),
     )
@@ -53,7 +53,7 @@ def test_each_group_is_used_once_and_gone_then() -> None:
     for number in range(5):
         assert buffer.add(checked(number))
         assert not buffer.add(checked(number)), "it is here already"
-    assert len(buffer.offers()) == 5
+    assert len(buffer.ages()) == 5
     groups = buffer.take_groups(RECIPES["default"], 2, Random(1))
     assert len(groups) == 2 and len(buffer) == 3
     assert buffer.settle_used([JudgedGroup(groups[0], 1, 0), JudgedGroup(groups[1], 0, 1)]) == [groups[0].id]
@@ -78,7 +78,7 @@ def test_age_is_in_this_nodes_rounds() -> None:
 
     def ages(round_s: float) -> list[int]:
         buffer.round_s = round_s
-        return [one.age for one in buffer.offers()]
+        return buffer.ages()
 
     assert ages(500) == [3, 2, 0, 0, 0], "a slow node finds groups"
     assert buffer.count_ready(RECIPES["default"]) == 5
@@ -112,9 +112,10 @@ def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
     buffer, used = PeerBuffer(clock(), most=12, per_peer=6), 0
     for number, peer, age_s in arrivals:
         buffer.add(checked(number, peer, age_s))
-        offers = buffer.offers()
-        assert len(offers) <= 12
-        assert all(sum(one.peer == peer for one in offers) <= 6 for peer in "abc")
+        buffer.ages()
+        ready = list(buffer._ready.values())
+        assert len(ready) <= 12
+        assert all(sum(one.key == peer for one in ready) <= 6 for peer in "abc")
         if number % 5 == 0:
             out = buffer.take_groups(RECIPES["default"], 1, Random(number))
             if number % 10:
@@ -177,11 +178,9 @@ def test_what_came_before_the_families_were_known_waits_where_they_are_not_pract
     for number, family in enumerate(("gcd", "lcm", "lcm")):
         buffer.add(checked(number, family=family))
     alone = checked(3, family="dice")
-    group = msgspec.structs.replace(
-        alone.scored.group, completions_G=("#1",), finished_G=(True,), model="human"
-    )
-    person = ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,))
-    buffer.add(msgspec.structs.replace(alone, scored=person))
+    group = msgspec.structs.replace(alone, completions_G=("#1",), finished_G=(True,), model="human")
+    person = group.with_scores((1.0,), (1,))
+    buffer.add(person)
     assert buffer.families == {"gcd", "lcm", "dice"} and len(buffer) == 4
     buffer.set_trained_families(["gcd"])
     assert len(buffer) == 1 and [one.id for one in buffer.waiting_groups()] == [checked(n).id for n in (1, 2)]
@@ -196,7 +195,7 @@ def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family()
         buffer.add(checked(1000 + number, "ann", family="dice"))
     for number in range(100, 400):
         buffer.add(checked(number, "eve", family="lcm"))
-    waiting = Counter((one.key, one.scored.group.coordinates.family) for one in buffer.waiting_groups())
+    waiting = Counter((one.key, one.coordinates.family) for one in buffer.waiting_groups())
     assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): WAITING_OF_FAMILY // 2}
     big = "x" * 100_000
     for number in range(500, 560):

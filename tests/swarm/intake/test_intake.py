@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.lab.attackers import MODEL_FREE_KINDS, Attacker, PublishedGroup
-from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, UnsoundQuestion, make
 from app.sapo.scoring import sandbox as sandbox_
 from app.sapo.scoring.sandbox import Sandbox
@@ -60,13 +59,13 @@ def encoded(envelope: Envelope) -> bytes:
 def test_an_honest_group_is_taken_with_this_nodes_own_verdicts(intake: Intake) -> None:
     envelope = signed(honest())
     checked = intake.check(encoded(envelope), NOW_MS)
-    assert isinstance(checked, PeerGroup)
-    assert (checked.id, checked.key, checked.peer) == (envelope.id, ANN.key.hex(), ANN.name)
-    assert checked.scored.rewards_G == (1, 0, 0) and checked.question == question().text
-    assert intake.check(signed(honest(1), BOB), NOW_MS + 29 * 60_000).__class__ is PeerGroup, (
+    assert isinstance(checked, GroupRecord)
+    assert (checked.id, checked.key, checked.author) == (envelope.id, ANN.key.hex(), ANN.name)
+    assert checked.rewards_G == (1, 0, 0) and checked.question == question().text
+    assert intake.check(signed(honest(1), BOB), NOW_MS + 29 * 60_000).__class__ is GroupRecord, (
         "fresh for half an hour"
     )
-    assert intake.check(signed(honest(2), BOB), NOW_MS - 119_000).__class__ is PeerGroup, (
+    assert intake.check(signed(honest(2), BOB), NOW_MS - 119_000).__class__ is GroupRecord, (
         "clocks differ a little"
     )
 
@@ -143,7 +142,7 @@ def test_a_bad_group_gets_its_reason(intake: Intake, what: str) -> None:
     reason, make = BAD[what]
     assert intake.check(make(), NOW_MS) is reason
     assert reason.sentence.endswith(".")
-    assert isinstance(intake.check(signed(honest(7)), NOW_MS), PeerGroup), "it costs the next one nothing"
+    assert isinstance(intake.check(signed(honest(7)), NOW_MS), GroupRecord), "it costs the next one nothing"
 
 
 def test_every_reason_has_its_test() -> None:
@@ -159,11 +158,11 @@ def test_every_reason_has_its_test() -> None:
 
 
 def test_a_group_is_taken_once(intake: Intake) -> None:
-    assert isinstance(intake.check(signed(honest()), NOW_MS), PeerGroup)
+    assert isinstance(intake.check(signed(honest()), NOW_MS), GroupRecord)
     assert intake.check(signed(honest()), NOW_MS) is IntakeReason.SEEN
     forged = signed(honest(1), sig="0" * 128)
     assert intake.check(forged, NOW_MS) is IntakeReason.BAD_SIGNATURE
-    assert isinstance(intake.check(signed(honest(1)), NOW_MS), PeerGroup), (
+    assert isinstance(intake.check(signed(honest(1)), NOW_MS), GroupRecord), (
         "a forgery does not stand for the real one"
     )
 
@@ -171,12 +170,12 @@ def test_a_group_is_taken_once(intake: Intake) -> None:
 def test_a_flood_of_one_author_ends_at_its_share(intake: Intake) -> None:
     flood = [signed(honest(number, "chain_sum", 2)) for number in range(70)]
     verdicts = [intake.check(one, NOW_MS) for one in flood]
-    assert sum(isinstance(one, PeerGroup) for one in verdicts) == 60 and set(verdicts[60:]) == {
+    assert sum(isinstance(one, GroupRecord) for one in verdicts) == 60 and set(verdicts[60:]) == {
         IntakeReason.TOO_MUCH
     }
-    assert isinstance(intake.check(signed(honest(80), BOB), NOW_MS), PeerGroup), "others are not to blame"
+    assert isinstance(intake.check(signed(honest(80), BOB), NOW_MS), GroupRecord), "others are not to blame"
     later = signed(honest(90))
-    assert isinstance(intake.check(later, NOW_MS + 10_000), PeerGroup)
+    assert isinstance(intake.check(later, NOW_MS + 10_000), GroupRecord)
 
 
 def test_who_sends_bad_groups_is_passed_over_for_a_while(intake: Intake) -> None:
@@ -185,16 +184,16 @@ def test_who_sends_bad_groups_is_passed_over_for_a_while(intake: Intake) -> None
             intake.check(signed(honest(number) | {"rewards": [0, 1, 0]}), NOW_MS) is IntakeReason.FALSE_REWARDS
         )
     assert intake.check(signed(honest(9)), NOW_MS) is IntakeReason.DISTRUSTED
-    assert isinstance(intake.check(signed(honest(9), BOB), NOW_MS), PeerGroup)
+    assert isinstance(intake.check(signed(honest(9), BOB), NOW_MS), GroupRecord)
     later = NOW_MS + 3_700_000
-    assert isinstance(intake.check(signed(honest(10) | {"created_ms": later}), later), PeerGroup)
+    assert isinstance(intake.check(signed(honest(10) | {"created_ms": later}), later), GroupRecord)
 
 
 def test_nobody_can_bring_another_into_disrepute(intake: Intake) -> None:
     for number in range(9):
         body = honest(number) | {"rewards": [0, 1, 0]}
         assert intake.check(signed(body, BOB, pk=ANN.key.hex()), NOW_MS) is IntakeReason.BAD_SIGNATURE
-    assert isinstance(intake.check(signed(honest(20)), NOW_MS), PeerGroup)
+    assert isinstance(intake.check(signed(honest(20)), NOW_MS), GroupRecord)
 
 
 LONG = "First we look at both numbers, one by one, and write down all that divides them without a rest. "
@@ -208,12 +207,12 @@ def test_almost_the_same_under_many_keys_is_taken_once(intake: Intake) -> None:
         return signed(body, Identity(bytes([100 + number]) * 32))
 
     verdicts = [intake.check(poisoned(number), NOW_MS) for number in range(30)]
-    assert isinstance(verdicts[0], PeerGroup)
+    assert isinstance(verdicts[0], GroupRecord)
     assert verdicts.count(IntakeReason.LOOK_ALIKE) >= 27, "it is an estimate: one may slip through"
 
 
 def test_a_copied_group_is_known_again(intake: Intake) -> None:
-    assert isinstance(intake.check(signed(honest()), NOW_MS), PeerGroup)
+    assert isinstance(intake.check(signed(honest()), NOW_MS), GroupRecord)
     body = honest()
     body["completions"] = [f" {text.upper()} " for text in (body["completions"][i] for i in (1, 0, 2))]
     assert intake.check(signed(body | {"rewards": [0, 1, 0]}, BOB), NOW_MS) is IntakeReason.LOOK_ALIKE
@@ -226,7 +225,7 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     others = Attacker("plain", b"other", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
     lately = [(one.text, scored(one)) for one in others.publish(1, 6, [])]
     for _, group in lately:
-        assert isinstance(intake.check(signed(told(group.group, group.rewards_G)), NOW_MS), PeerGroup)
+        assert isinstance(intake.check(signed(told(group, group.rewards_G)), NOW_MS), GroupRecord)
     verdicts = [
         intake.check(signed(told(one.group, one.claimed_G), BOB), NOW_MS)
         for one in attacker.publish(2, 6, lately)
@@ -238,19 +237,19 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     elif kind in ("copy", "magpie"):
         assert set(verdicts) <= {IntakeReason.SEEN, IntakeReason.LOOK_ALIKE}
     else:
-        assert all(isinstance(verdict, PeerGroup) for verdict in verdicts)
+        assert all(isinstance(verdict, GroupRecord) for verdict in verdicts)
 
 
 def no_tokens(question: str, text: str) -> TokenSequence:
     return TokenSequence(prompt_T=[], completion_T=list(range(len(text))))
 
 
-def scored(one: PublishedGroup) -> ScoredGroup:
+def scored(one: PublishedGroup) -> GroupRecord:
     scores_G = tuple(float(claim) for claim in one.claimed_G)
-    return ScoredGroup(group=one.group, scores_G=scores_G, rewards_G=one.claimed_G)
+    return one.group.with_scores(scores_G, one.claimed_G)
 
 
-def told(group: Group, rewards_G: tuple[int, ...]) -> dict[str, Any]:
+def told(group: GroupRecord, rewards_G: tuple[int, ...]) -> dict[str, Any]:
     return honest() | {
         "task": msgspec.structs.asdict(group.coordinates),
         "completions": list(group.completions_G),
@@ -280,7 +279,7 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
             "#not this",
         ]
         verdicts.append(intake.check(signed(body, Identity(bytes([100 + number]) * 32)), NOW_MS))
-    assert len(verdicts) > 8 and all(isinstance(one, PeerGroup) for one in verdicts)
+    assert len(verdicts) > 8 and all(isinstance(one, GroupRecord) for one in verdicts)
 
 
 def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
@@ -377,7 +376,7 @@ def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sa
 
     def once(
         one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
-    ) -> PeerGroup | IntakeReason:
+    ) -> GroupRecord | IntakeReason:
         verdict = check(one, now_ms)
         sandbox.suspend()
         return verdict
@@ -410,7 +409,7 @@ def test_any_signed_body_is_refused_or_taken(intake: Intake, data: st.DataObject
     except (UnicodeError, OverflowError, msgspec.MsgspecError):
         return
     verdict = intake.check(encoded(signed(raw, Identity(author.to_bytes(32, "big")))), NOW_MS)
-    assert isinstance(verdict, PeerGroup | IntakeReason)
+    assert isinstance(verdict, GroupRecord | IntakeReason)
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -424,13 +423,13 @@ def test_any_bytes_are_refused_or_taken(intake: Intake, data: st.DataObject) -> 
             st.binary(max_size=99),
         )
     )
-    assert isinstance(intake.check(item, NOW_MS), PeerGroup | IntakeReason)
+    assert isinstance(intake.check(item, NOW_MS), GroupRecord | IntakeReason)
 
 
 def test_six_hundred_more_from_the_bench(intake: Intake, tmp_path: Path) -> None:
     spoiler = Spoiler(Random(7), tmp_path / "canary")
     fuzzed = Intake(intake._sandbox, spoiling.SWARM, [])
     verdicts = [fuzzed.check(spoiler.envelope(), spoiling.NOW_MS) for _ in range(600)]
-    assert sum(isinstance(one, PeerGroup) for one in verdicts) > 20
+    assert sum(isinstance(one, GroupRecord) for one in verdicts) > 20
     assert len({one for one in verdicts if isinstance(one, IntakeReason)}) > 8
     assert not (tmp_path / "canary").exists()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common import signing
-from app.sapo.groups import HUMAN, Group
+from app.sapo.groups import HUMAN, GroupRecord
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, Envelope, WireTask, body_id, check_age, public_model_name, seal, unseal
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S, Code, Flaw, Refused
@@ -46,7 +46,7 @@ def flaw(envelope: Envelope, swarm: str = SWARM) -> Flaw:
 
 
 @pytest.mark.parametrize("enc", ["plain", "zlib"])
-def test_a_sealed_body_comes_out_as_it_went_in(body: Body, group: Group, enc: Any) -> None:
+def test_a_sealed_body_comes_out_as_it_went_in(body: Body, group: GroupRecord, enc: Any) -> None:
     read = unseal(seal(body, SEED, enc), SWARM)
     assert read == body
     assert read.group() == group
@@ -156,7 +156,7 @@ def test_a_body_is_measured_in_bytes_before_it_is_read() -> None:
     assert flaw(signed("x" * BODY)) == Flaw.NOT_JSON
 
 
-def test_what_we_cannot_send_is_refused_before_it_is_signed(group: Group) -> None:
+def test_what_we_cannot_send_is_refused_before_it_is_signed(group: GroupRecord) -> None:
     def sent(*completions: str) -> Envelope:
         changed = msgspec.structs.replace(group, completions_G=completions)
         return seal(Body.of(changed, (1, 1, 0, 0), SWARM, 1, NOW_MS), SEED)
@@ -216,7 +216,7 @@ def test_age_in_both_directions() -> None:
     ["/home/ann/cats", "C:\\Users\\ann\\cats", "~/cats", "../cats", "a/b/c", "", "cats for ann", "./cats",
      "x\n"],
 )  # fmt: skip
-def test_a_path_never_leaves_as_a_model_name(private: str, group: Group) -> None:
+def test_a_path_never_leaves_as_a_model_name(private: str, group: GroupRecord) -> None:
     assert public_model_name(private) == "local"
     sent = Body.of(msgspec.structs.replace(group, model=private), (1, 1, 0, 0), SWARM, 1, NOW_MS)
     assert sent.model == "local"
@@ -239,7 +239,7 @@ def test_every_group_that_can_be_sent_arrives(
 ) -> None:
     """The first completion is the one that is right, so that the group is informative."""
     completions, finished = zip(("#1", True), *answers, strict=True)
-    group = Group(coordinates=where, completions_G=completions, finished_G=finished, model="starter")
+    group = GroupRecord(coordinates=where, completions_G=completions, finished_G=finished, model="starter")
     body = Body.of(group, (1, *[0] * len(answers)), SWARM, key_seq, NOW_MS)
     assert unseal(seal(body, SEED), SWARM).group() == group
 
@@ -271,7 +271,7 @@ def test_anothers_body_has_another_id_under_another_key(plain: dict[str, Any]) -
     assert refusal.value.flaw == Flaw.BAD_ID
 
 
-def test_a_persons_group_is_one_right_answer_marked_under_the_signature(group: Group) -> None:
+def test_a_persons_group_is_one_right_answer_marked_under_the_signature(group: GroupRecord) -> None:
     person = msgspec.structs.replace(group, completions_G=("4-1=3 #3",), finished_G=(True,), model=HUMAN)
     body = Body.of(person, (1,), SWARM, 7, NOW_MS)
     assert body.model == HUMAN and unseal(seal(body, SEED), SWARM) == body
