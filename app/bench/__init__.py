@@ -9,9 +9,8 @@ from app.bench.harness import ROOT, BenchError, Tell, read_json_lines, warn_if_b
 
 __all__ = ["BENCHMARKS", "ROOT", "BenchError", "Tell", "read_json_lines", "warn_if_busy"]
 
-TESTS = {name: f"tests.bench.{name}" for name in ("soak", "scale", "fuzz")}
-"""The module of each long-running test, by name. They are started like benchmarks, and only a source checkout
-has them."""
+TESTS = {"soak": "tests.bench.soak"}
+"""Long-running tests that are started like benchmarks; only a source checkout has them."""
 
 BENCHMARKS = {
     "sampler": "app.bench.engine.sampler",

@@ -105,13 +105,6 @@ def test_the_container_s_limit_counts(tmp_path: Path) -> None:
     assert facts.container_memory_left(tmp_path) == facts.container_memory_left(tmp_path / "none") == 2**62
 
 
-def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device.psutil, "cpu_count", lambda logical: 8)
-    monkeypatch.delattr(device.os, "sched_getaffinity", raising=False)
-    assert device.default_threads(494_000_000) == 7
-    assert device.default_threads(1_800_000) == 1
-
-
 def test_what_is_chosen(tiny: Path) -> None:
     info = open_engine(tiny, device="cpu").info
     assert (info.device, info.dtype, info.threads, info.adapter_format) == ("CPU", "float32", 1, "peft")

@@ -63,11 +63,6 @@ def test_only_the_proxy_is_open_to_the_world_and_only_relays_reach_nats(compose:
         assert source in names or (HERE / source).exists(), source
 
 
-def test_nats_is_new_enough(compose: Any) -> None:
-    version = tuple(map(int, compose["services"]["nats"]["image"].removeprefix("nats:").split(".")))
-    assert version >= (2, 12, 7) or version >= (2, 14)
-
-
 def test_caddy_reads_its_files(tmp_path: Path, compose: Any) -> None:
     caddy = debian.program("caddy", "CADDY", "usr/bin/caddy")
     environment = {**os.environ, "SHOAL_DOMAIN": "relay.example", "HOME": str(tmp_path)}

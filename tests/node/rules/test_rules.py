@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.desktop.facts import FIELDS, DesktopFacts
-from app.node.record.reasons import EFFORTS, Dial, Reason
+from app.node.record.reasons import Reason
 from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, POWER_CAUSES, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
@@ -350,16 +350,6 @@ def test_an_owner_who_insists_waits_for_nothing_but_harm() -> None:
     assert not over.run and over.reason is Reason.ON_BATTERY and over.orders.insisted is None
 
 
-def test_who_insists_after_the_memory_was_short_need_not_wait_for_quiet() -> None:
-    owner = Owner(wishes())
-    owner.asked(CALM)
-    assert owner.goes_on(3, facts(memory_free=0.01)).reason is Reason.MEMORY
-    assert owner.goes_on(10).reason is Reason.SETTLING
-    now = WALL + owner.seconds
-    owner.orders(insisted=Snooze(now, now + 600))
-    assert owner.goes_on(1).reason is Reason.ANYWAY
-
-
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason in RULE_OF])
 def test_insisting_ends_every_wait_whose_rule_spares_only_the_owner(reason: Reason) -> None:
     for obstacle, seen, chosen in OBSTACLES:
@@ -384,12 +374,6 @@ def test_every_wait_has_a_rule_that_can_be_changed() -> None:
     own = {Reason.PAUSED, Reason.SNOOZED, Reason.SETTLING, Reason.FINISHING, Reason.ANYWAY, Reason.RUNNING}
     own |= {Reason.CLASS, Reason.SERVING}  # the teacher's, and another program's
     assert set(Reason) - set(RULE_OF) == own
-
-
-def test_orders_are_kept_as_json() -> None:
-    orders = Orders(finish=True, snooze=Snooze(WALL, WALL + 60))
-    assert msgspec.json.decode(msgspec.json.encode(orders), type=Orders) == orders
-    assert msgspec.json.decode(msgspec.json.encode(RuleSettings()), type=RuleSettings) == RuleSettings()
 
 
 def test_until_tomorrow_means_the_next_morning() -> None:
@@ -466,14 +450,6 @@ def test_what_is_no_span_of_hours_is_refused_with_a_sentence(text: str) -> None:
 def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"\.$"):
         RuleSettings(**wrong)  # type: ignore[arg-type]
-
-
-def test_the_dial_turns_effort() -> None:
-    quiet, balanced, full = (EFFORTS[dial] for dial in (Dial.QUIET, Dial.BALANCED, Dial.FULL))
-    assert quiet.rest > balanced.rest > full.rest == 0
-    assert quiet.thread_share < balanced.thread_share < full.thread_share == 1
-    assert (quiet.rest_s(3.0), quiet.rest_s(600.0), full.rest_s(9.0)) == (3.0, 5.0, 0.0)
-    assert decide(at(0), CALM, wishes(dial=Dial.QUIET), None).effort == quiet
 
 
 # What holds for every history ---------------------------------------------------------------------------------
