@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engines import facts
 from engines.contract import EngineError
 from engines.models import folder
 from engines.models.folder import read_architecture
@@ -95,14 +94,6 @@ def test_device_and_threads(tiny: Path) -> None:
     refused(tiny, "0 threads", threads=0)
     if not torch.cuda.is_available():
         refused(tiny, "sees no cuda device", device="cuda")
-
-
-def test_the_container_s_limit_counts(tmp_path: Path) -> None:
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("400\n")
-    assert facts.container_memory_left(tmp_path) == 600
-    (tmp_path / "memory.max").write_text("max\n")
-    assert facts.container_memory_left(tmp_path) == facts.container_memory_left(tmp_path / "none") == 2**62
 
 
 def test_what_is_chosen(tiny: Path) -> None:

@@ -136,9 +136,7 @@ def test_a_signing_command_may_write_in_place_or_beside(rooms: SimpleNamespace, 
 pytestmark_wine = [
     pytest.mark.long,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(
-        bool(under_wine.missing("xdotool", "import")), reason=under_wine.missing("xdotool", "import") or "-"
-    ),
+    pytest.mark.skipif(bool(under_wine.missing()), reason=under_wine.missing() or "-"),
 ]
 
 

@@ -1,5 +1,5 @@
-"""The workflows of the repository: what they may do, that every action is pinned, and that no step can be made to
-run what somebody else wrote."""
+"""The workflows of the repository: what they may do, that every action is pinned, and that no step can be
+made to run what somebody else wrote."""
 
 from __future__ import annotations
 

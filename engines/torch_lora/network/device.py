@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import psutil
 import torch
 from torch.nn import functional
 
 from engines.contract import EngineError
 from engines.facts import MB as MB
-from engines.facts import free_ram
+from engines.facts import cores, free_ram
 
 TINY = 5_000_000
 """Number of parameters below which a second thread costs more time than it saves."""
@@ -86,10 +84,8 @@ def default_threads(parameters: int, share: float | None = None) -> int:
     left to the user (but both of two); 1 for tiny models."""
     if parameters < TINY:
         return 1
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = min(cores, len(os.sched_getaffinity(0)))
-    return max(1, max(min(2, cores), cores - 1) if share is None else round(share * cores))
+    usable = cores()
+    return max(1, max(min(2, usable), usable - 1) if share is None else round(share * usable))
 
 
 def free_memory(device: torch.device) -> int:
