@@ -129,6 +129,7 @@ def test_the_image_has_what_a_relay_loads_in_the_versions_of_everybody() -> None
         assert (ROOT / source).exists(), source
 
 
+@pytest.mark.long
 def test_nodes_reach_two_relays_through_the_caddyfile_and_one_relay_dies(tmp_path: Path) -> None:
     """The Caddyfile as it is, but without TLS and with this computer's ports."""
     caddy = debian.program("caddy", "CADDY", "usr/bin/caddy")
