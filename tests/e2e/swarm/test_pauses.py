@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.bench.soak_place import Proxy
+from tests.e2e.proxy import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import Event, Running
 from tests.e2e.swarm.test_swarm import LIGHT, check_nothing_lost

@@ -26,7 +26,7 @@ from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Pub
-from tests.bench.soak_place import Proxy
+from tests.e2e.proxy import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
 from tests.e2e.swarm.test_swarm import Start, connected, relay, start

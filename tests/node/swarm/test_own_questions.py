@@ -20,6 +20,7 @@ import msgspec
 import pytest
 from aiohttp import ClientSession, WSMsgType, web
 
+from app.cli.__main__ import main
 from app.node.data import question_sets
 from app.node.record.records import Round
 from app.node.swarm.choice import SwarmToJoin
@@ -28,7 +29,7 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import QuestionSet, Row
+from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.invite.invite import Invite
@@ -269,3 +270,56 @@ def test_in_a_private_swarm_holders_of_the_file_share_and_others_cannot_read(tmp
     another = SharedSet.of(msgspec.structs.replace(MADE, rows=MADE.rows[1:]))
     assert not any("#" in text for one in groups for text in one.completions_G)
     assert [another.decrypt_group(one) for one in groups] == [None] * len(groups)
+
+
+@pytest.mark.long
+def test_a_class_hands_questions_out_and_pupils_see_them_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three pupils over a real relay: one adds the set and learns it, one declines, one only looks."""
+    file = tmp_path / "set.json"
+    file.write_bytes(encode(MADE))
+    relay = Relay("--class", "--questions", str(file))
+    relay.start()
+    invite = Invite(url=relay.url, relay=relay.relay, room="class")
+    homes = []
+    try:
+        for number in range(3):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            bench = Bench(folder)
+            homes.append(bench.home)
+            pupil = SwarmMember(
+                bench.home, found([invite]), recipe=RECIPES["default"], external=0, families=("chain_sum",)
+            )
+            bench.run(
+                lambda event, home=bench.home: bool(question_sets.pending_class_sets(home)),
+                pupil,
+                rounds=200,
+                seed=number,
+            )
+        assert [question_sets.stored_sets(home) for home in homes] == [[], [], []], "nothing is kept unseen"
+        [offer] = question_sets.pending_class_sets(homes[1])
+        question_sets.decline(offer)
+        words = ["questions", "add", f"class:{MADE.name}", "--home", str(homes[0]), "--json"]
+        assert main([*words, "--dry-run"]) == 0 and json.loads(capsys.readouterr().out)["questions"] == 30
+        assert not question_sets.stored_sets(homes[0])
+        assert main(words) == 0
+        [kept] = question_sets.stored_sets(homes[0])
+        assert kept.made == MADE and question_sets.pending_class_sets(homes[0]) == []
+        assert not question_sets.offer(homes[1], encode(MADE).decode()), "declined is declined"
+        assert [one.made for one in question_sets.pending_class_sets(homes[2])] == [MADE]
+        bench = Bench(tmp_path / "0")
+        bench.sets = [kept.file]
+        seen = bench.run(families={MADE.family_name: 0})
+        assert {family for one in of(Round, seen) for family in one.families} == {MADE.family_name}
+    finally:
+        relay.kill()
+    refused = subprocess.run(
+        [sys.executable, "-m", "app.cli", "relay", "--port", "0", "--questions", str(file)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert refused.returncode == 2 and "add --class" in refused.stderr
