@@ -177,44 +177,6 @@ def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay)
     asyncio.run(story())
 
 
-def test_a_frame_without_a_mask_ends_the_connection(relay: Relay) -> None:
-    """RFC 6455, 5.1; also where it comes after right ones, and byte by byte."""
-
-    def written(text: bytes, mask: int) -> bytes:
-        return bytes([0x81, mask | 126]) + len(text).to_bytes(2, "big") + bytes(4 if mask else 0) + text
-
-    async def spoken(pieces: int) -> None:
-        host, port = relay.http.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(
-            f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n\r\n".encode()
-        )
-        await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
-        ask = to_frame(AskStats()) + b" " * 300
-        frames = written(ask, 0x80) * 2 + written(ask, 0)[:2]
-        size = len(frames) // pieces + 1
-        for start in range(0, len(frames), size):
-            with contextlib.suppress(ConnectionError):
-                writer.write(frames[start : start + size])
-                await writer.drain()
-            await asyncio.sleep(0)
-        rest = b""
-        with contextlib.suppress(ConnectionError):
-            while chunk := await asyncio.wait_for(reader.read(65_536), PATIENCE):
-                rest += chunk
-        assert rest.endswith(b"\x88\x02\x03\xea") and rest.count(b'"t":"stats"') <= 2, (pieces, rest[-50:])
-        writer.close()
-
-    async def story() -> None:
-        async with town(relay) as here, unharmed(here, 66):
-            for pieces in (1, 2, 5, 1000):
-                await spoken(pieces)
-
-    asyncio.run(story())
-
-
 def test_frames_before_the_handshake_are_no_way_round(relay: Relay) -> None:
     async def story() -> None:
         host, port = relay.http.removeprefix("http://").split(":")

@@ -159,40 +159,6 @@ def test_offline_first_then_nothing_is_lost(relay: Relay, tmp_path: Path) -> Non
     asyncio.run(story())
 
 
-def test_a_relay_killed_and_started_again_costs_nothing(relay: Relay, tmp_path: Path) -> None:
-    async def story() -> None:
-        async with (
-            running(tmp_path, [relay.url]) as (ann, links),
-            running(tmp_path, [relay.url], BOB) as (bob, _),
-        ):
-            for number in range(45):
-                assert ann.publish(group(number), (1, 0))
-                if number == 15:
-                    await until(lambda: ann.status.acknowledged > 3)
-                    await asyncio.to_thread(relay.kill)
-                if number == 30:
-                    await until(lambda: not ann.status.connected)
-                    await asyncio.to_thread(relay.start)
-                await asyncio.sleep(0.02)
-            await until(lambda: ann.status.acknowledged == 45)
-            assert ann.status.refused == ann.status.dropped == ann.status.waiting == 0
-            assert {"connected", "lost"} <= {link.state for link in links}
-            await until(lambda: bob.status.connected)
-            ids: set[str] = set()
-            for _ in range(8):
-                batch = await bob.sample(16)
-                if batch is not None:
-                    fresh = {decode_envelope(one).id for one in batch.items}
-                    assert not fresh & ids, "nothing is in the window twice"
-                    ids |= fresh
-                    if batch.window == 45:
-                        break
-                await asyncio.sleep(0.2)
-            assert batch is not None and batch.window == 45
-
-    asyncio.run(story())
-
-
 def test_a_transport_that_closes_under_a_ping_ends_a_connection_and_nothing_else(
     relay: Relay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
