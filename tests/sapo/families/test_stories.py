@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import re
 
 from app.sapo.questions import Coordinates, UnsoundQuestion, generate
-
-
-def numbers(text: str) -> list[int]:
-    return [int(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*", text)]
 
 
 def test_seeds_alone_draw_different_stories() -> None:
