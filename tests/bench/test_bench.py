@@ -58,6 +58,7 @@ def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
+@pytest.mark.long
 def test_without_a_compiler_it_is_said_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)

@@ -19,7 +19,7 @@ import pytest
 from app.sapo.questions import Coordinates, generate
 from tests.e2e.conftest import STARTER
 from tests.e2e.relay import Relay, counts
-from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
+from tests.e2e.shoal import PATIENCE_S, QUICK_PROBES, ROOT, Event, Running, command, rows
 from tests.interrupting import interruptible
 
 if sys.platform == "win32":
@@ -45,7 +45,7 @@ def start(model: Path, tmp_path: Path) -> Iterator[Start]:
     nodes: list[Running] = []
 
     def start(name: str, url: str, *options: str | Path) -> Running:
-        options = options or LIGHT
+        options = options or (*LIGHT, *QUICK_PROBES)
         if "--model" not in options:
             options = (*options, "--model", model)
         node = Running("--relay", url, "--home", tmp_path / name, *options, alone=False)
