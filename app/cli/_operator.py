@@ -226,7 +226,7 @@ def _seed(args: argparse.Namespace) -> bytes:
     file = args.key or (args.state / KEY_FILE if args.state is not None else None)
     if file is None:
         raise OperatorError("Say whose order it is: --state DIR with the relay's folder, or --key FILE.", 2)
-    return _read(file)
+    return read_key(file)
 
 
 def _base(args: argparse.Namespace) -> str:
@@ -279,10 +279,11 @@ def _load_or_make_key(file: Path) -> bytes:
             files.write(file, secrets.token_bytes(32).hex().encode() + b"\n", private=True)
     except OSError as error:
         raise OperatorError(f"It cannot write in {file.parent}: {error.strerror or error}.") from error
-    return _read(file)
+    return read_key(file)
 
 
-def _read(file: Path) -> bytes:
+def read_key(file: Path) -> bytes:
+    """Reads a key of 64 hex digits from a file. Raises OperatorError."""
     try:
         text = file.read_text("ascii").strip()
     except (OSError, UnicodeError) as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._frame import share
 from app.cli._terminal import WrongUsage
 from app.common.home import home as data_folder
 from app.common.process.control import lower_priority
@@ -32,9 +33,7 @@ from app.node.terminal.terminal import closing_sentence
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
 from app.skills.skill import Skill
-from engines import remedy
 from engines.models.folder import read_settings
-from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.choice import SwarmToJoin
@@ -44,7 +43,6 @@ SUMMARY = "learn without a window, with a view in this terminal"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    doctor = remedy.command("doctor").replace("%", "%%")
     parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
     parser.add_argument(
         "--relay",
@@ -62,22 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds", type=bounded_integer(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
     )
     parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=CHOICES,
-        default=AUTO,
-        help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
-    )
-    parser.add_argument(
         "--local", type=bounded_integer(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
         "--external", type=bounded_integer(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
     parser.add_argument(
         "--questions",
@@ -115,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
     )
     parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: FactsFile
-    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    share(parser, "model", "engine", "home", "json")
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
     )  # for a window: app.node.terminal.lines
