@@ -28,6 +28,7 @@ from app.node.record.errors import NodeError, UsageError
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.round.peers import NodeSwarm, default_external
+from app.node.rules.setting import PROBE_EVERY
 from app.node.terminal.lines import SnapshotLines, log_line
 from app.node.terminal.terminal import closing_sentence
 from app.sapo.recipes import RECIPES
@@ -88,8 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--probe-every",
         type=bounded_integer(1),
         metavar="K",
-        default=10,
-        help="rounds between measurements (10); two come before the first",
+        default=PROBE_EVERY,
+        help=f"rounds between measurements ({PROBE_EVERY}); two come before the first",
     )
     parser.add_argument(
         "--probe-questions",

@@ -20,6 +20,7 @@ from app.cli._frame import share
 from app.common.process.control import detached_popen_kwargs, when_asked_to_stop
 from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import bounded_integer
+from app.node.rules.setting import PROBE_EVERY
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
 _PASSED_ON = {
@@ -27,7 +28,7 @@ _PASSED_ON = {
     "local": "own questions a round",
     "external": "peers' groups a round",
     "recipe": "how groups become weights (default)",
-    "probe-every": "rounds between measurements (10)",
+    "probe-every": f"rounds between measurements ({PROBE_EVERY})",
     "rest": "rest F round lengths after each round (0)",
 }
 """Options passed to `./shoal run`, where each node checks them."""

@@ -20,9 +20,6 @@ from typing import Any
 
 from app.desktop.facts import SourceError, load_windows_library
 
-# A program without a console (Windows): where no one gave it pipes, Python has no standard streams at all. They
-# lead nowhere then, and what it said last is shown in a small window when it fails.
-
 _ERROR = 0x10
 """MB_ICONERROR (winuser.h)."""
 MAX_LINES = 20
@@ -56,8 +53,8 @@ class LastLines(io.TextIOBase):
 
 def run_without_console(run: Callable[[], None]) -> None:
     """Calls `run`; if it fails and nobody reads standard error, shows the error in a message box. PyInstaller
-    would instead show a traceback for every child process too, and keep the process until somebody closes
-    it."""
+    would instead show a traceback for every child process too, and keep the process until somebody closes it.
+    Without pipes from its parent such a program has no standard streams at all."""
     heard = provide_streams()
     try:
         run()
@@ -100,8 +97,6 @@ def show_message(text: str) -> None:
         ctypes.windll.user32.MessageBoxW(None, text.removeprefix("shoal: "), "Shoal", _ERROR)
 
 
-# Input idle time on Windows: the moment of the last input, in milliseconds since the start as 32 bits.
-
 _ROUND_MS = 2**32
 _RACE_MS = 60_000
 """Tolerance in ms: input between our two calls puts the last input a few milliseconds "after" now."""
@@ -141,9 +136,6 @@ class WindowsIdle:
         if not self._user32.GetLastInputInfo(ctypes.byref(last)):
             raise SourceError("Windows didn't tell when the last input was.")
         return elapsed_ms(self._kernel32.GetTickCount() % _ROUND_MS, last.dwTime) / 1000
-
-
-# Battery saver on Windows.
 
 
 class _PowerStatus(ctypes.Structure):

@@ -71,6 +71,8 @@ def format_span(span: HourSpan) -> str:
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
+PROBE_EVERY = 10
+"""Rounds between measurements, unless a person chooses another number."""
 NAME_LENGTH, NAMES = 80, 50
 TEXT_LENGTH = 500
 
@@ -98,6 +100,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 0
     most: int = 0
     unit: str = ""
+    off: int | None = None
+    """The number that switches a limit off."""
     restarts: bool = False
     """Whether a change applies only when the trainer next starts."""
     reopens: bool = False
