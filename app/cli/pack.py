@@ -71,7 +71,8 @@ def main(args: argparse.Namespace) -> int:
             return _check(root, tell)
         stop_quietly("pack", args.attached)
         if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
-            from app.desktop.windows import end_together, leave_bundle
+            from app.common.process.memory import end_together
+            from app.desktop.windows import leave_bundle
 
             end_together()
             leave_bundle(getattr(sys, "_MEIPASS", "") or sys.prefix)
