@@ -5111,14 +5111,6 @@ answer: a*b</translation>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
   </message>
   <message>
-   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
-   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
-  </message>
-  <message>
-   <source>the export itself is done.</source>
-   <translation>Der Export selbst ist fertig.</translation>
-  </message>
-  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
