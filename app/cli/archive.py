@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -35,24 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Raises ArchiveError, IdentityError, and OSError for a file that cannot be read or written."""
     from app.node.data.home import prepare_data_folder
-    from app.swarm.identity.identity import IdentityError
-    from app.swarm.intake import archive
 
     place = prepare_data_folder(args.home) if args.do else home(args.home)
-    try:
-        if args.do == "export":
-            figures, sentence = _export(args.file, args.state, place)
-        elif args.do == "import":
-            figures, sentence = _import(args.file, place)
-        else:
-            figures, sentence = _show(place) if args.do is None else _forget(place)
-    except (archive.ArchiveError, IdentityError) as error:
-        print(f"shoal archive: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"shoal archive: {error.filename} can't be used ({error.strerror}).", file=sys.stderr)
-        return 1
+    if args.do == "export":
+        figures, sentence = _export(args.file, args.state, place)
+    elif args.do == "import":
+        figures, sentence = _import(args.file, place)
+    else:
+        figures, sentence = _show(place) if args.do is None else _forget(place)
     tell(args, sentence, **figures)
     return 0
 

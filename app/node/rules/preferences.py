@@ -15,15 +15,12 @@ from app.node.rules.orders import Orders
 from app.node.rules.setting import (
     ANY_TIME,
     AS_AT_FIRST,
-    EVERY_DAY,
     Setting,
     parse_span,
     refusal,
 )
 
 FILE = "settings.json"
-_OLD_HOURS = ("weekday_hours", "weekend_hours")
-"""Keys of earlier versions, which had other hours on weekends."""
 ONE_APP = 1.5
 """Cores that one ordinary app keeps busy; a low-priority process beside it does not disturb anyone."""
 
@@ -263,10 +260,6 @@ class Preferences:
         self._path = home / FILE
         found, self.complaint = files.read_or_set_aside(self._path, dict[str, Any])
         found = found or {}
-        weekday, weekend = (found.pop(key, ANY_TIME) for key in _OLD_HOURS)
-        if (weekday, weekend) != (ANY_TIME, ANY_TIME):
-            found.setdefault("hours", weekday)
-            self.complaint = EVERY_DAY if weekday != weekend else ""
         self.values = dict(DEFAULTS)
         self._others = {key: value for key, value in found.items() if key not in _BY_KEY}
         for key, value in found.items():

@@ -79,8 +79,6 @@ TEXT_LENGTH = 500
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
 
-EVERY_DAY = "Learning hours are now the same every day. Check them in Settings."
-"""Sentence for an owner who had other hours on weekends."""
 AS_AT_FIRST = "It is as at the first start."
 """Sentence about a saved setting whose value is no longer allowed."""
 
