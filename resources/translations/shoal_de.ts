@@ -6659,14 +6659,6 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>Learning hours are now the same every day.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
-  </message>
-  <message>
-   <source>Check them in Settings.</source>
-   <translation>Sieh sie in den Einstellungen nach.</translation>
-  </message>
-  <message>
    <source>It is as at the first start.</source>
    <translation>Es gilt wieder der Wert vom ersten Start.</translation>
   </message>
@@ -9429,10 +9421,6 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day. Check them in Settings.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>
