@@ -6091,8 +6091,8 @@ answer: a*b</translation>
    <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
   </message>
   <message>
-   <source>The data folder {home} can't be written ({strerror}):</source>
-   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+   <source>The data folder {home} can't be written, or its disk has no locks ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben, oder seine Platte kennt keine Sperren ({strerror}):</translation>
   </message>
   <message>
    <source>{home} is a link, and Shoal doesn't write through links:</source>
