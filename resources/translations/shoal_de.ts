@@ -2363,8 +2363,8 @@
    <translation>Shoal braucht einen Ordner, in den nur du schreiben kannst. Ändere die Rechte von {home}, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
-   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
+   <source>Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
    <source>Open Shoal</source>
