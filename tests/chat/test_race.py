@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from app.chat import messages
 from app.chat.messages import ChatFailed, Lap, RaceScore
 from app.chat.puzzles import draw_several
-from app.chat.talking import Chat, OpenEngine
+from app.chat.skills import OpenEngine
+from app.chat.talking import Chat
 from app.node.record.state import NodeState
 from app.sapo import curriculum, questions
 from engines.contract import Completion, EngineInfo, Messages

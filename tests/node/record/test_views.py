@@ -15,7 +15,7 @@ from app.common.text import safe_line, span
 from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, curve_sentence, progress_line
-from app.node.terminal.chart import ChartKind, chart, top_of_axis
+from app.node.terminal.chart import ChartKind, chart
 from app.node.terminal.lines import log_line
 from app.node.terminal.terminal import Terminal, closing_sentence, picture
 from app.sapo.questions import Coordinates
@@ -121,13 +121,6 @@ def test_the_error_bar_is_drawn_around_the_point() -> None:
         for p in (low, high)
     ]
     assert dots[0] == 1 and dots[1] > 3
-
-
-@pytest.mark.parametrize(
-    ("values", "top"), [([], 0.1), ([0.05], 0.1), ([0.1], 0.1), ([0.41], 0.5), ([1.2], 1.0)]
-)
-def test_the_axis_ends_at_a_round_number(values: list[float], top: float) -> None:
-    assert top_of_axis(values) == top
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 60), (60, 20), (40, 14)])
