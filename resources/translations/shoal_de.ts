@@ -9383,6 +9383,14 @@ answer: a*b</translation>
    <translation>Gelesen wurde {name}.</translation>
   </message>
   <message>
+   <source>{blank} formulas have no value and count as empty.</source>
+   <translation>{blank} Formeln haben keinen Wert und gelten als leer.</translation>
+  </message>
+  <message>
+   <source>Open the table in a spreadsheet program and save it, then add it again.</source>
+   <translation>Öffne die Tabelle in einem Tabellenprogramm und speichere sie, dann füge sie noch einmal hinzu.</translation>
+  </message>
+  <message>
    <source>These coordinates cannot be a question's: {error}</source>
    <translation>Diese Koordinaten gehören zu keiner Frage: {error}</translation>
   </message>
