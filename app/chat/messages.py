@@ -22,6 +22,8 @@ from engines.contract import EngineInfo
 
 DEFAULT_PUZZLES = 20
 MAX_PUZZLES = 100
+MAX_TOKENS = 1024
+"""Maximum tokens of one answer."""
 AT_ONCE = 5
 """Puzzles answered together: more would be faster, fewer would show results sooner."""
 _CHANCE = 0.05

@@ -5111,14 +5111,6 @@ answer: a*b</translation>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
   </message>
   <message>
-   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
-   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
-  </message>
-  <message>
-   <source>the export itself is done.</source>
-   <translation>Der Export selbst ist fertig.</translation>
-  </message>
-  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -6665,14 +6657,6 @@ answer: a*b</translation>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
-  </message>
-  <message>
-   <source>Check them in Settings.</source>
-   <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
    <source>It is as at the first start.</source>
@@ -9453,10 +9437,6 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day. Check them in Settings.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -33,7 +33,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from app.desktop import windows as handing_windows
 if sys.argv[3] == "apart":
-    handing_windows.end_together = lambda *_: False
+    handing_windows.memory.end_together = lambda *_: False
 sys.exit(handing_windows.run_in_place([sys.executable, "-c", sys.argv[2]], dict(os.environ)))
 """
 DRIVER = """

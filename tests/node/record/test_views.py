@@ -18,7 +18,6 @@ from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, cur
 from app.node.terminal.chart import ChartKind, chart, top_of_axis
 from app.node.terminal.lines import log_line
 from app.node.terminal.terminal import Terminal, closing_sentence, picture
-from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 
@@ -93,11 +92,6 @@ def test_a_chart_fills_exactly_its_room(points: list[Probe], width: int, height:
     assert {len(row) for row in rows} == {width}
 
 
-def test_round_numbers_too_long_for_both_ends_name_the_last() -> None:
-    points = [Probe(round=100_000, share=0.0, stderr=0.0), Probe(round=1_000_000, share=0.0, stderr=0.0)]
-    assert text(chart(points, 24, 4))[-1] == f"{'1000000':>24}"
-
-
 def test_a_rising_curve_rises_on_the_screen() -> None:
     rows = chart(POINTS, 60, 12)
     heights = {}
@@ -145,7 +139,6 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     assert "answer 14 of 32, about" in whole and "round 50 saved 10 s ago" in whole
     if width >= 80:
         assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "taught it something" in whole
-        assert "…" not in whole
 
 
 SWARM = SwarmView(
@@ -163,7 +156,6 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
     assert "learned from 34 of 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
     if width >= 80:
         assert "6 last round · shared 51, 2 waiting" in whole and "6 puzzles of theirs" in whole
-        assert "refused 3 of 40: bad reward 1, stale 2" in whole
         assert "…" not in whole and "alone" not in whole
 
 
@@ -173,23 +165,10 @@ def test_a_swarm_that_is_away_says_so_in_one_sentence() -> None:
     assert "○ relay.example cannot be reached." in whole and "shared 0, 3 waiting" in whole
 
 
-def test_names_of_families_are_whole_where_there_is_room() -> None:
-    longest = max((family.title for family in FAMILIES.values()), key=len)
-    families = (msgspec.structs.replace(SNAPSHOT.families[0], title=longest),)
-    for width, whole in ((80, False), (100, True), (140, True)):
-        shown = "\n".join(drawn(msgspec.structs.replace(SNAPSHOT, families=families), width, 30))
-        assert (longest in shown) is whole and (f"{longest[:8]}" in shown)
-
-
 def test_the_view_before_anything_is_known() -> None:
     bare = Snapshot(model="m", recipe="default", home="h", solo=False, started_at=98.0)
     whole = "\n".join(drawn(bare, 80, 24))
     assert "starting … 2 s" in whole and "first measurement comes soon" in whole and "No answers yet" in whole
-
-
-def test_many_families_are_counted() -> None:
-    shown = "\n".join(drawn(SNAPSHOT, 80, 24))
-    assert f"and {18 - shown.count('Family ')} more" in shown
 
 
 @settings(deadline=None)
