@@ -16,7 +16,7 @@ import pytest
 from app.bench.runs.window import prepare
 from app.swarm.client.places import KnownRelays
 from app.ui.view.settings import Choices
-from tests.bench.soak_place import Proxy
+from tests.e2e.proxy import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.swarm.test_pauses import BACK_S, NIGHT_S, night
 from tests.e2e.swarm.test_swarm import check_nothing_lost
