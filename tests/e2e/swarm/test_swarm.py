@@ -120,6 +120,7 @@ def test_nodes_learn_from_each_other_while_relay_and_node_are_killed(
         assert len(questions) == len(set(questions)), "a peer's group was trained on twice"
 
 
+@pytest.mark.long
 def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Start, tmp_path: Path) -> None:
     """While the relay is away the outbox holds what was published, as it will be sent. That all of it is stored
     once the relay is back, test_nodes_learn_from_each_other_while_relay_and_node_are_killed shows."""
