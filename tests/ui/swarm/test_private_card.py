@@ -21,7 +21,7 @@ from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import CopyButton
 from tests.ui import views
-from tests.ui.test_pages import shown, texts
+from tests.ui.drawing import shown, texts
 
 TEXT = "alpha bravo charlie delta echo foxtrot"
 
@@ -45,7 +45,7 @@ def test_words_are_checked_before_anybody_is_asked(
     assert not asked and "one is wrong" in texts(page)
     field.setText(words.replace(" ", ", ").upper())
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert asked == [("private", words)]
+    assert asked == [("join_private", words)]
     page.show_view(msgspec.structs.replace(views.together(), words=words))
     assert words not in texts(page) and HIDDEN in texts(page)
 
