@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -297,27 +298,12 @@ def test_the_real_process_answers_and_goes_with_the_page(
 
 
 @pytest.fixture
-def first(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Iterator[Callable[[], Overview]]:
-    made: list[Overview] = []
-
-    def page() -> Overview:
-        one = Overview(light, actions)
-        made.append(one)
-        qtbot.addWidget(one)
-        one.resize(968, 780)
-        one.show_view(View(home=str(tmp_path), models=views.holdings()))
-        one.show()
-        return one
-
-    yield page
-    for one in made:
-        one.close_down()
+def first(opened: Callable[..., Any], tmp_path: Path) -> Overview:
+    return opened(Overview, View(home=str(tmp_path), models=views.holdings()))
 
 
-def test_the_first_minute(
-    qtbot: QtBot, first: Callable[[], Overview], asked: list[object], tmp_path: Path
-) -> None:
-    page = first()
+def test_the_first_minute(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     said = texts(page)
     assert "a single network connection" in said and "Never your files" in said and "No account" in said
     press(qtbot, page, "Set it up")
@@ -332,8 +318,8 @@ def test_the_first_minute(
     assert asked == [("learn", "alone")], "alone unless somebody chooses otherwise"
 
 
-def test_company_is_a_choice(qtbot: QtBot, first: Callable[[], Overview], asked: list[object]) -> None:
-    page = first()
+def test_company_is_a_choice(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     press(qtbot, page, "Set it up")
     press(qtbot, page, "Continue")
     press(qtbot, page, "With others on this network")
@@ -361,10 +347,8 @@ def test_a_pace_promises_no_more_than_it_knows(round_s: float | None, said: str)
     assert model_words.pace(model).replace("\u2009", " ") == said
 
 
-def test_the_keyboard_alone_gets_through(
-    qtbot: QtBot, first: Callable[[], Overview], asked: list[object]
-) -> None:
-    page = first()
+def test_the_keyboard_alone_gets_through(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     page.activateWindow()
     page._welcome._what._on.setFocus()
     for expected in ("Continue", "Start learning"):

@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -26,14 +27,14 @@ from app.models.catalogue import entries
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.node.models.result import read
-from app.ui.frame.frame import Actions, ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.models.control import INTO_OLLAMA, ModelControl
 from app.ui.models.page import Models
 from app.ui.models.row import ModelRow
 from app.ui.process.control import Control
 from app.ui.process.job import Job
 from app.ui.process.node import NodeProcess
-from app.ui.theme import Theme
+from app.ui.shell.window import MainWindow
 from app.ui.view import model_words
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
@@ -58,14 +59,8 @@ def asking(asked: list[object]) -> ModelActions:
 
 
 @pytest.fixture
-def page(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> Models:
-    from dataclasses import replace
-
-    made = Models(light, replace(actions, models=asking(asked)))
-    qtbot.addWidget(made)
-    made.resize(968, 900)
-    made.show()
-    return made
+def page(opened: Callable[..., Models], asked: list[object]) -> Models:
+    return opened(Models, models=asking(asked))
 
 
 def look(page: Models, holdings: Holdings | None) -> None:
@@ -570,15 +565,9 @@ def dropped(window: QWidget, paths: list[Path]) -> bool:
 
 
 def test_a_file_let_go_over_the_window_is_taken(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path
+    opened: Callable[..., Any], asked: list[object], tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
-    from app.ui.shell.window import MainWindow
-
-    window = MainWindow(light, replace(actions, models=asking(asked)))
-    qtbot.addWidget(window)
-    window.show()
+    window = opened(MainWindow, models=asking(asked))
     file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.pdf", tmp_path / "model"
     folder.mkdir()
     for one in (file, other, folder / "config.json"):
