@@ -1,6 +1,5 @@
-"""The workflows of the repository: what they may do, that every action is pinned, and that each program which
-they call is there and takes the words that it is given. bash really runs their steps, with stand-ins for what
-they call."""
+"""The workflows of the repository: what they may do, that every action is pinned, and that no step can be
+made to run what somebody else wrote."""
 
 from __future__ import annotations
 

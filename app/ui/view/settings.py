@@ -191,6 +191,8 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version of an engine that the overview does not offer again."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
+    waits: tuple[str, ...] = ()
+    """Question sets that are learned once a model is chosen that reads."""
     page: str = "overview"
     geometry: str = ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +19,6 @@ from app.node.rules.preferences import (
     PreferenceError,
     Preferences,
     check,
-    default_cpu_limit,
 )
 from app.node.rules.setting import HourSpan
 from app.node.swarm.choice import SwarmToJoin
@@ -38,14 +36,6 @@ def test_every_setting_has_all_that_a_person_needs() -> None:
         for value, label in setting.options:
             check(setting.key, value)
             assert label
-
-
-def test_the_defaults_are_those_of_the_rules(tmp_path: Path) -> None:
-    limit = (
-        None if default_cpu_limit(os.cpu_count() or 1) == 100 else default_cpu_limit(os.cpu_count() or 1) / 100
-    )
-    assert Preferences(tmp_path).rules(Orders()) == RuleSettings(cpu_limit=limit)
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:

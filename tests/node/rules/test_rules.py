@@ -350,16 +350,6 @@ def test_an_owner_who_insists_waits_for_nothing_but_harm() -> None:
     assert not over.run and over.reason is Reason.ON_BATTERY and over.orders.insisted is None
 
 
-def test_who_insists_after_the_memory_was_short_need_not_wait_for_quiet() -> None:
-    owner = Owner(wishes())
-    owner.asked(CALM)
-    assert owner.goes_on(3, facts(memory_free=0.01)).reason is Reason.MEMORY
-    assert owner.goes_on(10).reason is Reason.SETTLING
-    now = WALL + owner.seconds
-    owner.orders(insisted=Snooze(now, now + 600))
-    assert owner.goes_on(1).reason is Reason.ANYWAY
-
-
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason in RULE_OF])
 def test_insisting_ends_every_wait_whose_rule_spares_only_the_owner(reason: Reason) -> None:
     for obstacle, seen, chosen in OBSTACLES:
