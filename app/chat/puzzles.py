@@ -22,6 +22,8 @@ ANSWERED_IN_ROWS = frozenset({"binary_matrix", "rotate_matrix", "manipulate_matr
 """Families whose answer is a grid, one row per line."""
 _TRIES = 48
 """Maximum draws in search of a held-out puzzle; at least one in eight contents of a level is held out."""
+_DEALT = 3
+"""Maximum draws per puzzle wanted: some levels hold out very few questions."""
 
 
 class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +88,21 @@ def draw(
         if made.held_out is unseen:
             break
     return Puzzle(question=made, unseen=made.held_out)
+
+
+def draw_several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
+    """Returns `count` different held-out puzzles, spread over the families in random order; fewer if the
+    families have no more."""
+    families, found = sorted(levels), dict[str, Puzzle]()
+    rng.shuffle(families)
+    for turn in range(_DEALT * count):
+        family = families[turn % len(families)]
+        puzzle = draw(family, levels[family], levels, rng)
+        if puzzle.unseen:
+            found.setdefault(puzzle.text, puzzle)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def looks_like_puzzle(text: str, families: Iterable[str]) -> bool:

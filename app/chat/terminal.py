@@ -332,14 +332,3 @@ def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
     console.print(Text(safe(puzzle.text_for_people)))
-
-
-def _typed_answer(asks: bool, source: TextIO) -> str | None:
-    """Reads the typed answer; None at the end of the input."""
-    if not asks:
-        line = source.readline(MAX_ANSWER + 2)
-        return line.strip() if line else None
-    try:
-        return input("› ").strip()
-    except EOFError:
-        return None
