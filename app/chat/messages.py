@@ -14,6 +14,8 @@ from app.skills.answering import AskedAnswer
 from engines import remedy
 from engines.contract import EngineInfo
 
+MAX_TOKENS = 1024
+"""Maximum tokens of one answer."""
 MAX_LINE = 2**18
 """Maximum bytes of one message."""
 MAX_TEXT = 8000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Checkpoints
-from app.chat.messages import MAX_TEXT, Side, sides_of
+from app.chat.messages import MAX_TEXT, MAX_TOKENS, Side, sides_of
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, looks_like_puzzle
 from app.chat.skills import ask_skill, load_skill
 from app.common.files import unwritable
@@ -29,8 +29,6 @@ from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
 from engines.models.folder import read_settings
 
-MAX_TOKENS = 1024
-"""Maximum tokens of one answer."""
 TALK_TEMPERATURE = 0.8
 """Sampling temperature in a conversation. Puzzles are sampled at 1, as in training; in a conversation a model
 of 135 M parameters then picks odd words, and at 0.6 it repeats itself."""

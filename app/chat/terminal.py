@@ -57,10 +57,8 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
         talk = _Talk(chat, console, asks)
         for number in itertools.count(1):
             try:
-                line = _ask() if asks else source.readline(MAX_TEXT + 2)
-                if not line:
-                    return 0
-                if not talk.follow(number, line.strip()):
+                line = _typed(asks, source, MAX_TEXT, "\n› ")
+                if line is None or not talk.follow(number, line):
                     return 0
             except KeyboardInterrupt:
                 if not asks:
@@ -71,13 +69,16 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
     return 0
 
 
-def _ask() -> str:
-    """Reads a typed line with its line end; "" at the end of the input."""
+def _typed(asks: bool, source: TextIO, most: int, prompt: str = "› ") -> str | None:
+    """Reads a typed line; None at the end of the input."""
+    if not asks:
+        line = source.readline(most + 2)
+        return line.strip() if line else None
     try:
-        return input("\n› ") + "\n"
+        return input(prompt).strip()
     except EOFError:
         print()
-        return ""
+        return None
 
 
 class _Talk:
@@ -306,7 +307,7 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
             with spinner(console, "Making a puzzle"):
                 puzzle = draw(family, level, usual)
             _show(puzzle, console)
-            answer = _typed_answer(asks, source)
+            answer = _typed(asks, source, MAX_ANSWER)
             if answer is None or answer in _LEAVE:
                 break
             if answer in _SKIP:
@@ -331,14 +332,3 @@ def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
     console.print(Text(safe(puzzle.text_for_people)))
-
-
-def _typed_answer(asks: bool, source: TextIO) -> str | None:
-    """Reads the typed answer; None at the end of the input."""
-    if not asks:
-        line = source.readline(MAX_ANSWER + 2)
-        return line.strip() if line else None
-    try:
-        return input("› ").strip()
-    except EOFError:
-        return None

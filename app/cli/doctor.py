@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._frame import share
 from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
@@ -22,7 +23,8 @@ from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
 from engines import opening
 from engines.choice import EngineVerdict, Trial, load_trials, trial_key
-from engines.facts import ENGINES, ISA, HardwareFacts, forced_instruction_set, gather, package_version
+from engines.container import memory_left
+from engines.facts import ENGINES, ISA, HardwareFacts, forced_instruction_set, gather, package_version, usable
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -89,9 +91,7 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", type=Path, help="the data folder whose disk is looked at")
-    parser.add_argument("--model", default="starter", help="the model to choose an engine for (starter)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    share(parser, "home", "model", "json")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -144,12 +144,11 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
 
 def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
     logical = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     return {
         "name": facts.cpu,
         "cores": facts.cores,
         "threads": logical,
-        "usable_threads": usable,
+        "usable_threads": usable(logical),
         "features": list(facts.features),
         "instructions": [
             f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
@@ -162,7 +161,7 @@ def _memory() -> dict[str, int]:
     import psutil
 
     memory = psutil.virtual_memory()
-    return {"total_mb": memory.total // MB, "available_mb": memory.available // MB}
+    return {"total_mb": memory.total // MB, "available_mb": min(memory.available, memory_left()) // MB}
 
 
 def _disk(folder: Path) -> dict[str, str | int]:

@@ -2194,8 +2194,8 @@
    <translation>Shoal braucht einen Ordner, in den nur du schreiben kannst. Ändere die Rechte von {home}, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
-   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
+   <source>Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
    <source>Open Shoal</source>
@@ -4888,14 +4888,6 @@ answer: a*b</translation>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
   </message>
   <message>
-   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
-   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
-  </message>
-  <message>
-   <source>the export itself is done.</source>
-   <translation>Der Export selbst ist fertig.</translation>
-  </message>
-  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -5860,8 +5852,8 @@ answer: a*b</translation>
    <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
   </message>
   <message>
-   <source>The data folder {home} can't be written ({strerror}):</source>
-   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+   <source>The data folder {home} can't be written, or its disk has no locks ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben, oder seine Platte kennt keine Sperren ({strerror}):</translation>
   </message>
   <message>
    <source>{home} is a link, and Shoal doesn't write through links:</source>
@@ -6434,14 +6426,6 @@ answer: a*b</translation>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
-  </message>
-  <message>
-   <source>Check them in Settings.</source>
-   <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
    <source>It is as at the first start.</source>
@@ -7892,6 +7876,14 @@ answer: a*b</translation>
    <translation>Wähle ein kleineres Modell, weniger oder kürzere Antworten.</translation>
   </message>
   <message>
+   <source>{name} is too old for this build of PyTorch, which needs compute capability {least}.{least2}:</source>
+   <translation>{name} ist zu alt für diesen Bau von PyTorch, der die Rechenfähigkeit {least}.{least2} braucht:</translation>
+  </message>
+  <message>
+   <source>the processor is used.</source>
+   <translation>Es rechnet der Prozessor.</translation>
+  </message>
+  <message>
    <source>The NVIDIA driver {driver} is too old for CUDA {cuda}:</source>
    <translation>Der NVIDIA-Treiber {driver} ist zu alt für CUDA {cuda}:</translation>
   </message>
@@ -8676,8 +8668,8 @@ answer: a*b</translation>
    <translation>Wähle auto, cuda, mps oder cpu.</translation>
   </message>
   <message>
-   <source>torch sees no {kind} device on this computer:</source>
-   <translation>torch sieht auf diesem Computer kein Gerät {kind}:</translation>
+   <source>torch sees no {kind} device that it can use on this computer:</source>
+   <translation>torch sieht auf diesem Computer kein Gerät der Art {kind}, das es nutzen kann:</translation>
   </message>
   <message>
    <source>There is no {wanted}:</source>
@@ -9144,6 +9136,14 @@ answer: a*b</translation>
    <translation>Gelesen wurde {name}.</translation>
   </message>
   <message>
+   <source>{blank} formulas have no value and count as empty.</source>
+   <translation>{blank} Formeln haben keinen Wert und gelten als leer.</translation>
+  </message>
+  <message>
+   <source>Open the table in a spreadsheet program and save it, then add it again.</source>
+   <translation>Öffne die Tabelle in einem Tabellenprogramm und speichere sie, dann füge sie noch einmal hinzu.</translation>
+  </message>
+  <message>
    <source>These coordinates cannot be a question's: {error}</source>
    <translation>Diese Koordinaten gehören zu keiner Frage: {error}</translation>
   </message>
@@ -9206,10 +9206,6 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day. Check them in Settings.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

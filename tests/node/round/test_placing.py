@@ -100,12 +100,6 @@ def test_the_first_measurements_are_short(bench: Bench, pupil: None) -> None:
     assert len({one.questions_mark for one in of(Probe, seen)}) == 1
 
 
-def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: None) -> None:
-    swarm = Shelf([])
-    bench.run(rounds=1, place=True, families=CANDIDATES, swarm=swarm)
-    assert swarm.practised == ("chain_sum",)
-
-
 def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
     bench.run(rounds=2, place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
@@ -115,7 +109,7 @@ def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "kind"),
-    [(Phase.PLACING, None), (Phase.PROBING, Probe), (Phase.SAMPLING, Round), (Phase.LOADING, None)],
+    [(Phase.PLACING, None), (Phase.SAMPLING, Round)],
 )
 def test_who_changes_the_swarm_keeps_what_is_in_flight(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch, phase: Phase, kind: type | None
@@ -262,27 +256,6 @@ SIX = (
     *("chain_sum", "basic_arithmetic", "fraction_simplification"),
     *("simple_equations", "count_bits", "spell_backward"),
 )
-
-
-def test_the_bar_counts_kinds_and_answers_and_never_goes_back(
-    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: dict[Phase, list[tuple[int, int]]] = {Phase.PLACING: [], Phase.GATHERING: []}
-    report = SnapshotWriter.report
-
-    def hear(writer: SnapshotWriter, now: Phase, done: int = 0, total: int = 0) -> None:
-        report(writer, now, done, total)
-        if now in told:
-            told[now].append((done, total))
-            assert writer.snapshot.eta_s is None
-
-    monkeypatch.setattr(SnapshotWriter, "report", hear)
-    monkeypatch.setattr(first_look, "AT_ONCE", 8)
-    families = dict.fromkeys(SIX, 0)
-    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
-    kinds, answers = told.values()
-    assert kinds == sorted(kinds) and {total for _, total in kinds} == {len(SIX)} and len(set(kinds)) > 1
-    assert answers == sorted(answers) and len({total for _, total in answers}) == 1
 
 
 def test_examples_never_show_a_held_out_question_or_the_one_asked(

@@ -27,7 +27,7 @@ from app.swarm.identity.identity import Identity
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
-from tests.relay.natsserver import Cluster, Server, free_ports
+from tests.relay.natsserver import Server, free_ports
 from tests.swarm.relays import Relay, group
 
 if sys.platform == "win32":
@@ -236,40 +236,6 @@ def test_nats_and_a_relay_on_it_are_killed(
         asyncio.run(story())
     finally:
         server.kill()
-
-
-@pytest.mark.long
-def test_one_nats_server_of_three_after_the_other_is_killed(
-    tmp_path: Path, relays: list[Relay], record_property: Note
-) -> None:
-    nodes, each = LARGE
-    cluster = Cluster(tmp_path / "cluster")
-    cluster.start()
-    try:
-        for _ in range(2):
-            relays.append(Relay("--backplane", cluster.url))
-            relays[-1].start()
-
-        async def strike() -> None:
-            for (
-                one
-            ) in cluster.servers:  # the leader of the stream is among them, and whom a relay is connected to
-                one.kill()
-                await asyncio.sleep(2.0)
-                await asyncio.to_thread(one.start)
-                await asyncio.sleep(6.0)
-
-        async def story() -> None:
-            crew = Crew(tmp_path, [relay.url for relay in relays], nodes)
-            await crew.work(each, strike, pause_s=1.0)
-            await windows_hold(relays, nodes * each)
-            crew.check(each)
-            assert numbers(await in_stream(cluster.url, nodes * each)) == list(range(nodes * each))
-            told(record_property, "each of three NATS servers in turn", crew, nodes * each)
-
-        asyncio.run(story())
-    finally:
-        cluster.kill()
 
 
 def told(note: Note, what: str, crew: Crew, groups: int) -> None:
