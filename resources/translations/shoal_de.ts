@@ -3934,18 +3934,6 @@ answer: a*b</translation>
    <translation>Was es aufbewahrt</translation>
   </message>
   <message>
-   <source>First the engine is installed: {size}, once.</source>
-   <translation>Zuerst wird die Engine installiert: {size}, einmal.</translation>
-  </message>
-  <message>
-   <source>First the engine is installed, once.</source>
-   <translation>Zuerst wird die Engine installiert, einmal.</translation>
-  </message>
-  <message>
-   <source>First, the engine</source>
-   <translation>Zuerst die Engine</translation>
-  </message>
-  <message>
    <source>With others on this network</source>
    <translation>Mit anderen in diesem Netz</translation>
   </message>

@@ -245,6 +245,7 @@ class Desktop:
         control.changed.connect(partial(self.control.set_view_field, "pack"))
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
+        self.control.failed.connect(lambda _: None if control.state.usable else self.window.go("overview"))
 
     def _remove_engine(self) -> None:
         """Ends the trainer, because it would keep files open, and removes the engine."""

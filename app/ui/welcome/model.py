@@ -26,9 +26,9 @@ def step_text(at: int, of: int) -> str:
     return tr("Step {n} of {all}", n=at, all=of)
 
 
-def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
+def step_layout(where: str, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
     """Lays out a step: its number, heading and content, and the buttons to continue and go back."""
-    said = (where, Label(title, "hero", wrap=True), Label(text, "lead", wrap=True))
+    said = (Label(where, "faint"), Label(title, "hero", wrap=True), Label(text, "lead", wrap=True))
     return column(*said, middle, 1, buttons, gap=12, margins=(40, 26, 40, 26))
 
 
@@ -48,11 +48,10 @@ class ModelStep(QWidget):
         self._models.add(STARTER, Option(theme, tr("Starter (recommended)"), starter))
         self._models.add(LARGER, Option(theme, tr("A bigger model"), larger))
         self._on = button(tr("Continue"), self._go, "large")
-        self.where = Label(step_text(2, 3), "faint")
         title, about = tr("Which model should learn?"), tr("You can change this any time.")
         buttons = row(button(tr("Back"), back, "second"), self._on, 1, gap=10)
         models = column(self._models, self._fits, gap=12)
-        self.setLayout(step_layout(self.where, title, about, models, buttons))
+        self.setLayout(step_layout(step_text(2, 3), title, about, models, buttons))
 
     def arrive(self) -> None:
         self._actions.models.refresh()

@@ -24,7 +24,7 @@ from app.ui.process.control import Control
 from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.view.settings import Choices
-from app.ui.view.view import EnginePack, NodeStatus, Problem, View, missing_engine_sentence
+from app.ui.view.view import NodeStatus, Problem, View, missing_engine_sentence
 from tests.ui import engine_views, views
 from tests.ui.drawing import shown, texts
 
@@ -81,36 +81,23 @@ def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[EngineCon
     return EngineControl(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
 
 
-def test_learning_alone_waits_for_the_engine_and_then_begins(
-    showing: Callable[..., Any], asked: list[object], engine: list[bool]
-) -> None:
-    one, first = showing(Overview), engine_views.first()
-    one.show_view(View(pack=first["new"]))
-    assert "First the engine is installed: 296.9 MB, once." in texts(one)
+def test_who_learns_without_an_engine_is_offered_it(showing: Callable[..., Any], asked: list[object]) -> None:
+    first = engine_views.first()
+    one = showing(Overview, View(pack=first["new"]))
     shown(one)["Learn alone"].click()
-    said = texts(one)
-    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB free" in said
+    assert asked == [("learn", "alone")]
+    one.show_view(engine_views.lacking(first["new"]))
+    assert "296.9 MB" in texts(one) and "58.3 GB free" in texts(one)
     shown(one)["Install the engine"].click()
-    assert asked == [("install", "cpu", "")]
-    one.show_view(View(pack=first["fetching"]))
-    assert "29 %" in texts(
-        one
-    ) and "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
+    one.show_view(engine_views.lacking(first["fetching"]))
+    assert "29 %" in texts(one)
+    assert "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
     shown(one)["Cancel"].click()
-    one.show_view(View(pack=first["begun"]))
+    one.show_view(engine_views.lacking(first["begun"]))
     assert "Resume installation" in shown(one) and "112.0 MB already here" in texts(one)
-    one.show_view(View(pack=EnginePack(there=True)))
-    assert asked[1:] == [("cancel",), ("learn", "alone")]
-
-
-def test_setting_up_goes_on_once_the_engine_is_there(showing: Callable[..., Any], asked: list[object]) -> None:
-    one = showing(Overview)
-    one.show_view(View(pack=engine_views.first()["carried"]))
-    shown(one)["Set it up"].click()
+    one.show_view(engine_views.lacking(first["carried"]))
     shown(one)["Install the engine"].click()
-    assert asked == [("install", "cpu", "/opt/shoal/packs")], "from where it lies, without a network"
-    one.show_view(View(pack=EnginePack(there=True)))
-    assert "Step 3 of 4" in texts(one)
+    assert asked[1:] == [("install", "cpu", ""), ("cancel",), ("install", "cpu", "/opt/shoal/packs")]
 
 
 def test_a_checkout_knows_nothing_of_it(showing: Callable[..., Any], asked: list[object]) -> None:
@@ -132,10 +119,7 @@ def test_every_failure_has_its_sentence_and_a_way_on(
 ) -> None:
     monkeypatch.delenv("SHOAL_PACKS", raising=False)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/media/stick")
-    one = showing(Overview)
-    one.show_view(View(pack=engine_views.first()["new"]))
-    shown(one)["Learn alone"].click()
-    one.show_view(View(pack=engine_views.first()[trouble]))
+    one = showing(Overview, engine_views.lacking(engine_views.first()[trouble]))
     said = texts(one)
     assert engine_views.TROUBLES[trouble] in said
     for name in ("Retry", "From a folder …"):
