@@ -96,6 +96,29 @@ def test_device_and_threads(tiny: Path) -> None:
         refused(tiny, "sees no cuda device", device="cuda")
 
 
+def test_a_card_that_runs_no_kernel_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_kernel(*sizes: int, device: str) -> torch.Tensor:
+        raise torch.AcceleratorError(
+            "CUDA error: no kernel image is available for execution on the device", 209
+        )
+
+    device.cuda_computes.cache_clear()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "ones", no_kernel)
+    try:
+        assert device.choose_device("auto").type == "cpu"
+        with pytest.raises(EngineError, match="that it can use"):
+            device.choose_device("cuda")
+    finally:
+        device.cuda_computes.cache_clear()
+
+
+def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "cores", lambda: 8)
+    assert device.default_threads(494_000_000) == 7
+    assert device.default_threads(1_800_000) == 1
+
+
 def test_what_is_chosen(tiny: Path) -> None:
     info = open_engine(tiny, device="cpu").info
     assert (info.device, info.dtype, info.threads, info.adapter_format) == ("CPU", "float32", 1, "peft")

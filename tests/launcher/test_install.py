@@ -8,70 +8,9 @@ import pytest
 
 from app.install.launcher import environment, install, pythons, system
 from app.install.launcher.environment import TOOLS
-from app.install.launcher.install import ProgressLine, clock
+from app.install.launcher.install import ProgressLine
 from app.install.launcher.pythons import SetupError
 from tests.launcher.conftest import ROOT
-
-LOG = Path("/somewhere/shoal-setup.log")
-
-
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        (
-            [
-                "Collecting numpy==2.4.6",
-                "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'",
-                "ERROR: Could not find a version that satisfies the requirement numpy==2.4.6 (from versions:)",
-                "ERROR: No matching distribution found for numpy==2.4.6",
-            ],
-            "could not download its packages because the package server could not be reached",
-        ),
-        (
-            ["ERROR: No matching distribution found for torch==2.13.0"],
-            "found no ready-made build of torch 2.13.0 for",
-        ),
-        (
-            ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"],
-            "could not install its packages because the disk of",
-        ),
-        (
-            ["WARNING: Retrying (Retry(total=4)) SSLError(CERTIFICATE_VERIFY_FAILED)", "ERROR: No matching"],
-            "set PIP_CERT",
-        ),
-        (["ERROR: Something new", "note: more about it"], "it stopped (ERROR: Something new)"),
-        ([], "it stopped (nothing said)"),
-    ],
-)
-def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> None:
-    explained = install.explain(said, LOG)
-    assert sentence in explained
-    assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it continues from here.")
-    assert "\n" not in explained
-
-
-def test_progress_names_what_is_large(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressLine() as progress:
-        for line in (
-            "Resolved 93 packages in 20ms",
-            "Downloading yarl (100.1KiB)",
-            "Downloading torch (182.9MiB)",
-            " Downloaded torch",
-            "Prepared 93 packages in 12.1s",
-            " + torch==2.13.0+cpu",
-        ):
-            install.show(line, progress)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert [line.split("  ")[-1] for line in err.splitlines()] == [
-        "downloading torch (182.9MiB)",
-        "putting 93 packages in place",
-        "done",
-    ]
-
-
-def test_elapsed_time_reads_as_minutes_and_seconds() -> None:
-    assert [clock(seconds) for seconds in (0, 9.9, 75, 3600)] == ["0:00", "0:09", "1:15", "60:00"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="uses a shell script as interpreter")

@@ -169,36 +169,6 @@ def test_without_an_identity_it_is_signed_for_this_mac_alone(rooms: SimpleNamesp
         assert command[3:5] == ["-", "--timestamp=none"] and "--options" not in command
 
 
-def test_the_steps_to_an_image_that_others_can_open(rooms: SimpleNamespace, app: Path, tmp_path: Path) -> None:
-    environment = {
-        "SHOAL_SIGN_IDENTITY": "me",
-        "SHOAL_NOTARY_KEY": "k.p8",
-        "SHOAL_NOTARY_KEY_ID": "ID",
-        "SHOAL_NOTARY_ISSUER": "who",
-    }
-    image = tmp_path / rooms.package.image_name("0.2.0")
-    given = (app, image, tmp_path / "b.png", Path("python"), tmp_path)
-    words = [" ".join(step) for step in rooms.package.steps(*given, rooms.signing.keys(environment))]
-    wanted = (
-        "--verify",
-        "ditto",
-        "notarytool",
-        "stapler staple",
-        "spctl",
-        "dmgbuild",
-        "codesign",
-        "notarytool",
-        "staple",
-    )
-    at = -1
-    for word in wanted:
-        at = next(place for place, line in enumerate(words) if place > at and word in line)
-    alone = [" ".join(step) for step in rooms.package.steps(*given, rooms.signing.keys({}))]
-    assert not [line for line in alone if "notarytool" in line] and "dmgbuild" in alone[-1]
-    with pytest.raises(rooms.BuildError, match="SHOAL_NOTARY_ISSUER and SHOAL_SIGN_IDENTITY"):
-        rooms.signing.keys({"SHOAL_NOTARY_KEY": "k", "SHOAL_NOTARY_KEY_ID": "i"})
-
-
 def test_the_engines_python_is_the_known_one_less_what_nobody_needs(
     rooms: SimpleNamespace, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from app.install.packs.place import Offered, Pack, PackStatus
-from app.ui.view.view import EnginePack, PackActivity, View
+from app.ui.view.view import EnginePack, NodeStatus, PackActivity, Problem, View
 from tests.ui import views
 
 FOLDER = "/home/Jörg Müller/.local/share/shoal/packs"
@@ -113,11 +113,15 @@ def later() -> dict[str, EnginePack]:
     }
 
 
+def lacking(pack: EnginePack) -> View:
+    """Somebody wants to learn for the first time, and there is no engine yet."""
+    problem = Problem(title="The engine isn't installed", sentence="There's none.", remedy="Install it.")
+    return View(home="/tmp", pack=pack, state=NodeStatus.FAILED, problem=problem, reason=problem.sentence)
+
+
 def scenes() -> list[tuple[str, str, View]]:
     """(name, page, view)"""
-    made = [
-        (f"engine-first-{name}", "overview", View(home="/tmp", pack=pack)) for name, pack in first().items()
-    ]
+    made = [(f"engine-first-{name}", "overview", lacking(pack)) for name, pack in first().items()]
     failed = views.failed()
     for name, pack in later().items():
         view = views.learning() if pack.usable else failed

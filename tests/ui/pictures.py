@@ -111,10 +111,6 @@ def prepare(scene: str, window: MainWindow) -> None:
             page._identity._take(views.WORDS)
         QApplication.processEvents()
         page.ensureWidgetVisible(page._identity)
-    elif scene.startswith("engine-first"):
-        assert isinstance(page, Overview)
-        page._welcome._show(page._welcome._what)
-        page._welcome._with_engine(page._welcome._to_model)
     elif scene.startswith("welcome"):
         assert isinstance(page, Overview)
         welcome = page._welcome

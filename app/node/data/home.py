@@ -55,15 +55,18 @@ def prepare_data_folder(chosen: Path | None) -> Path:
 
 def check_owner(home: Path) -> None:
     """Raises NodeError, with the command that repairs it, if root would work in another user's folder, or if an
-    earlier start as root left files that this user cannot read or write (they would look damaged)."""
+    earlier start as root left files that this user cannot read or write (they would look damaged). Looks at
+    what is Shoal's alone: a disk has entries of its own, such as lost+found."""
     owner, user = home.stat().st_uid, os.geteuid()
     if user == 0 and owner != 0:
         raise NodeError(
             f"The data folder {home} belongs to {_user(owner)}, and this is root: start Shoal without sudo."
         )
-    for place, folders, names in os.walk(home):
-        for path in (os.path.join(place, name) for name in (*folders, *names)):
-            if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+    for entry in contents.shoal_entries(home):
+        inside = (Path(place, name) for place, folders, names in os.walk(entry) for name in (*folders, *names))
+        for path in (entry, *inside):
+            theirs = os.path.exists(path) and os.stat(path).st_uid != user
+            if theirs and not os.access(path, os.R_OK | os.W_OK):
                 raise NodeError(
                     f"{_user(user)} may not read and write {path}; nothing is lost. "
                     f"Run sudo chown -R {_user(user)} {shlex.quote(str(home))}, then start Shoal again."
@@ -98,7 +101,8 @@ def lock_data_folder(home: Path, wait_s: float = 0.0) -> Iterator[None]:
                     "again."
                 ) from error
             raise NodeError(
-                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
+                f"The data folder {home} can't be written, or its disk has no locks ({error.strerror}): choose "
+                "another one with --home."
             ) from error
         yield
 
@@ -159,15 +163,14 @@ def model_mark(model: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-# Nobody else can read the data folder: it and its folders have mode 0700, its files 0600, on systems with
-# modes. On Windows the platform's own place already belongs to its user; a folder that --home names keeps its
-# rights. New files get these modes from `app.common.home.MASK`; here the folders of an older Shoal are closed.
-
 _OTHERS = 0o077
 
 
 def make_private(home: Path) -> None:
-    """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
+    """Creates the data folder if missing and closes it to others: folders have mode 0700, files 0600. New files
+    get these modes from `app.common.home.UMASK`; those of an older Shoal are closed here. On Windows the
+    platform's own place already belongs to its user, and a folder that --home names keeps its rights. Raises
+    OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         restrict_to_owner(home)
@@ -208,13 +211,10 @@ def _shut(path: Path) -> None:
             path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~_OTHERS)
 
 
-# A version that keeps something differently raises FORMAT and reads what older ones wrote. One that is older
-# than the folder changes nothing in it, and says so.
-
 FORMAT_FILE = "format.json"
 FORMAT = 3
-"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data
-folder."""
+"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data folder.
+A version reads what older ones wrote, and changes nothing in a folder of a newer one."""
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
 """The panel that installs, repairs and removes the engine of an installed app: what is in use, the cost of
-another one, progress, and a sentence after a failure. The first run shows it as a step, the overview as a card
-while an engine is missing or a newer one is there, the settings always."""
+another one, progress, and a sentence after a failure. The overview shows it as a card while an engine is
+missing or a newer one is there, the settings always."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QSizePolicy, QWidget
 
 from app.install.packs.place import Offered
 from app.ui.frame.frame import EngineActions
@@ -30,7 +30,7 @@ class EnginePanel(QWidget):
     """Shows one EnginePack and requests actions only through `ask`. The caller places its `buttons`, of which
     the applicable ones are visible. `manage`: also shows an engine that works, and removes it."""
 
-    def __init__(self, theme: Theme, ask: EngineActions, large: bool = False, manage: bool = False) -> None:
+    def __init__(self, theme: Theme, ask: EngineActions, manage: bool = False) -> None:
         super().__init__()
         self._theme, self._ask, self._manage = theme, ask, manage
         self._pack = EnginePack(there=False)
@@ -49,16 +49,15 @@ class EnginePanel(QWidget):
         self._progress = card(told, "quiet", 20)
         self._failed = Label("", "bad", wrap=True)
         self._trouble = card(column(self._failed), "problem", 18)
-        first, second = ("large", "second") if large else ("primary", "")
-        self._go = button("", self._install, first)
+        self._go = button("", self._install, "primary")
         hint = tr("Downloads the engine again and replaces it")
-        self._repair = button(tr("Repair"), ask.repair, "" if manage else first, hint)
-        self._retry = button(tr("Retry"), ask.retry, first)
-        self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
+        self._repair = button(tr("Repair"), ask.repair, "" if manage else "primary", hint)
+        self._retry = button(tr("Retry"), ask.retry, "primary")
+        self._cancel = button(tr("Cancel"), ask.cancel, "", tr("Nothing is lost"))
         offline = tr("For computers without internet: the files of an offline pack")
         self._folder = button(tr("From a folder …"), self._install_from_folder, hint=offline)
         self._remove = button(tr("Remove …"), self._ask_removal, "danger")
-        self.buttons = [self._retry, self._go, self._repair, self._cancel]
+        self.buttons = [self._retry, self._go, self._repair, self._cancel, self._folder, self._remove]
         inside = column(
             column(self._title, self._facts, gap=3),
             self._trouble,
@@ -68,12 +67,8 @@ class EnginePanel(QWidget):
             gap=12,
         )
         inside.addWidget(self._progress)
-        if large:  # beside buttons of that size there is no room for it
-            inside.addLayout(row(self._folder, 1, gap=8))
-        else:
-            self.buttons += [self._folder, self._remove]
         self.setLayout(inside)
-        for one in (*self.buttons, self._remove):
+        for one in self.buttons:
             one.setParent(self)  # until it is placed: else it would be shown as a window of its own
         self.show_pack(self._pack)
 
@@ -108,15 +103,6 @@ class EnginePanel(QWidget):
         self._cancel.setVisible(not idle and doing is not None and doing.verb in ("install", "repair"))
         self._folder.setVisible(idle)
         self._remove.setVisible(idle and self._manage and pack.current is not None)
-
-    def focus(self) -> None:
-        """Gives the keyboard focus to the button that continues."""
-        for one in self.shown[:1]:
-            one.setFocus()
-
-    @property
-    def shown(self) -> list[QPushButton]:
-        return [one for one in self.buttons if not one.isHidden()]
 
     def _show_offers(self, offers: list[Offered]) -> None:
         """Rebuilds the options if they have changed."""

@@ -245,6 +245,7 @@ class Desktop:
         control.changed.connect(partial(self.control.set_view_field, "pack"))
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
+        self.control.failed.connect(lambda _: None if control.state.usable else self.window.go("overview"))
 
     def _remove_engine(self) -> None:
         """Ends the trainer, because it would keep files open, and removes the engine."""
@@ -276,7 +277,10 @@ class Desktop:
 
     def _begin_with(self, model: str) -> None:
         self._learn_with(model)
-        self._begin()
+        if model != STARTER and self.choices.memory.waits:
+            self._learn_questions(self.choices.memory.waits)
+        else:
+            self._begin()
         self.window.go("overview")
 
     def _begin(self) -> None:

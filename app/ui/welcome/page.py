@@ -1,6 +1,6 @@
 """The first run in three short steps: what Shoal does and what leaves the computer, which model
-learns, and with whom. None of them asks for an account, and a person in a hurry needs one press. An installed
-app without an engine first has a step that installs it."""
+learns, and with whom. None of them asks for an account, and a person in a hurry needs one press. Where an
+installed app has no engine yet, the overview offers it as soon as something is to be learned."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
-from app.ui.install.engine import EnginePanel
-from app.ui.language.texts import size, tr
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.view.view import EnginePack, View
+from app.ui.view.view import View
 from app.ui.welcome.model import Act, ModelStep, point, step_layout, step_text
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
@@ -27,53 +26,30 @@ class WelcomePanel(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
-        self._view = View()
         self._greeted = False
-        self._then: Act = self._to_model
         self._what = IntroStep(
             theme,
-            lambda: self._with_engine(self._to_model),
-            lambda: self._with_engine(lambda: self._learn(ALONE)),
-            lambda: self._with_engine(lambda: actions.go("skills")),
+            lambda: self._show(self._model),
+            lambda: self._learn(ALONE),
+            lambda: actions.go("skills"),
         )
-        self._engine = EngineStep(theme, actions, lambda: self._show(self._what))
         self._model = ModelStep(
             theme, actions, lambda: self._show(self._company), lambda: self._show(self._what)
         )
         self._company = CompanyStep(theme, actions, self._learn, lambda: self._show(self._model))
-        self._steps = (self._what, self._engine, self._model, self._company)
+        self._steps = (self._what, self._model, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
         for step in self._steps[1:]:
             step.hide()
 
     def show_view(self, view: View) -> None:
-        self._view = view
         self._model.show_view(view)
-        self._what.show_pack(view.pack)
-        if view.pack is not None:
-            self._engine.show_pack(view.pack)
-            if view.pack.usable and view.pack.doing is None and not self._engine.isHidden():
-                self._then()
 
     def enter(self) -> None:
         """Gives the keyboard focus to this step the first time; later the focus stays where it is."""
         if self.isVisible() and not self._greeted:
             self._greeted = True
             self._what.arrive()
-
-    def _with_engine(self, then: Act) -> None:
-        """Calls `then` now, or when the engine is installed."""
-        pack = self._view.pack
-        if pack is None or pack.usable:
-            then()
-            return
-        self._then = then
-        for step, at in ((self._engine, 2), (self._model, 3), (self._company, 4)):
-            step.where.say(step_text(at, 4))
-        self._show(self._engine)
-
-    def _to_model(self) -> None:
-        self._show(self._model)
 
     def _show(self, step: QWidget) -> None:
         for one in self._steps:
@@ -114,14 +90,11 @@ class IntroStep(QWidget):
             point(tr("What leaves this computer"), leaves),
             point(tr("What it keeps"), keeps),
         )
-        self._first = Label("", "faint", wrap=True)
-        self._first.hide()
         inside = column(
             row(Picture(theme, "mark", "own", 72, 60), 1),
             title,
             lead,
             row(self._on, alone, table, 1, gap=10),
-            self._first,
             row(*points, gap=16, fill=range(3)),
             gap=18,
             margins=(40, 34, 40, 32),
@@ -133,39 +106,6 @@ class IntroStep(QWidget):
 
     def arrive(self) -> None:
         self._on.setFocus()
-
-    def show_pack(self, pack: EnginePack | None) -> None:
-        """Says, if the engine is missing, that it is installed first."""
-        lacking = pack is not None and not pack.usable
-        self._first.setVisible(lacking)
-        if pack is None or not lacking:
-            return
-        offer = pack.offers[0] if pack.offers else None
-        if offer is not None and offer.bytes and not offer.carried:
-            self._first.say(tr("First the engine is installed: {size}, once.", size=size(offer.bytes)))
-        else:
-            self._first.say(tr("First the engine is installed, once."))
-
-
-class EngineStep(QWidget):
-    """The step that installs the engine, which is not part of an installed app."""
-
-    def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
-        super().__init__()
-        self._panel = EnginePanel(theme, actions.engine, large=True)
-        self.where = Label("", "faint")
-        about = tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
-        buttons = row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10)
-        self.setLayout(step_layout(self.where, tr("First, the engine"), about, column(self._panel), buttons))
-
-    def show_pack(self, pack: EnginePack) -> None:
-        before = self._panel.shown
-        self._panel.show_pack(pack)
-        if self.isVisible() and self._panel.shown != before:
-            self._panel.focus()  # the button that had it is gone
-
-    def arrive(self) -> None:
-        self._panel.focus()
 
 
 class CompanyStep(QWidget):
@@ -196,10 +136,9 @@ class CompanyStep(QWidget):
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(go, self._go, "large")
-        self.where = Label(step_text(3, 3), "faint")
         title, about = tr("Learn alone or together?"), tr("You can change this any time.")
         buttons = row(button(tr("Back"), back, "second"), self._start, 1, gap=10)
-        self.setLayout(step_layout(self.where, title, about, column(self._options), buttons))
+        self.setLayout(step_layout(step_text(3, 3), title, about, column(self._options), buttons))
         for option in self.findChildren(Option):
             option.text.setMinimumWidth(_MIN_TEXT)
         self._chosen(ALONE)

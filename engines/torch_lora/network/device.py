@@ -60,7 +60,7 @@ def choose_device(wanted: str) -> torch.device:
     """Returns the device named `wanted`; "auto" picks the first available of CUDA, an Apple GPU and the
     processor. Raises EngineError if the name is unknown or there is no such device."""
     has: dict[str, Callable[[], bool]] = {
-        "cuda": torch.cuda.is_available,
+        "cuda": cuda_computes,
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
     }
@@ -70,13 +70,22 @@ def choose_device(wanted: str) -> torch.device:
     if kind not in has:
         raise EngineError(f"There is no device {wanted!r}: choose auto, cuda, mps or cpu.")
     if not has[kind]():
-        raise EngineError(f"torch sees no {kind} device on this computer: choose cpu or auto.")
+        raise EngineError(f"torch sees no {kind} device that it can use on this computer: choose cpu or auto.")
     device = torch.device(wanted)
     if kind == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise EngineError(
             f"There is no {wanted}: this computer has {torch.cuda.device_count()} CUDA devices, counted from 0."
         )
     return device
+
+
+@functools.cache
+def cuda_computes() -> bool:
+    """Whether a card computes: the driver also takes cards for which this build of torch has no code."""
+    try:
+        return torch.cuda.is_available() and float(torch.ones(8, device="cuda").sum()) == 8.0
+    except RuntimeError:
+        return False
 
 
 def default_threads(parameters: int, share: float | None = None) -> int:

@@ -115,7 +115,6 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     assert "answer 14 of 32, about" in whole and "round 50 saved 10 s ago" in whole
     if width >= 80:
         assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "taught it something" in whole
-        assert "…" not in whole
 
 
 SWARM = SwarmView(
@@ -133,7 +132,6 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
     assert "learned from 34 of 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
     if width >= 80:
         assert "6 last round · shared 51, 2 waiting" in whole and "6 puzzles of theirs" in whole
-        assert "refused 3 of 40: bad reward 1, stale 2" in whole
         assert "…" not in whole and "alone" not in whole
 
 
