@@ -19,8 +19,8 @@ from random import Random
 from app.lab import searching
 from app.lab.searching import SEARCHING, Oracle
 from app.lab.starter.corpus import WorkingFailed, guess, worked
-from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions
+from app.learning.round_weights import fresh_state
 from app.sapo import seeds
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make

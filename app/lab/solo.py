@@ -17,8 +17,9 @@ no clip: answers are seconds old. No KL term: a LoRA of rank 16 at this rate sta
 has small talk of its own in the app. No reference model and no second pass over a batch.
 
 The engine is the real one, and questions, verifiers and seeds are the app's: a node alone with the same
-identity makes the same adapter (tests/lab/test_solo.py). What the app adds: peers (`app.learning.lesson`),
-small talk, placement, a first lesson from right answers, saving, pausing. `./shoal lab --solo` runs this page.
+identity makes the same adapter (tests/lab/test_solo.py). What the app adds: peers
+(`app.learning.round_weights`), small talk, placement, a first lesson from right answers, saving, pausing.
+`./shoal lab --solo` runs this page.
 
 Shapes: `_P` questions, `_G` answers to one question."""
 
@@ -31,8 +32,8 @@ from pathlib import Path
 from random import Random
 
 from app.lab.plan import group_of
-from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions, update_curriculum
+from app.learning.round_weights import fresh_state
 from app.sapo import seeds
 from app.sapo.asking import messages
 from app.sapo.groups import GroupRecord

@@ -1,4 +1,4 @@
-"""The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
+"""The skill lesson: passes over the owner's rows, a tenth of which only tell when to stop.
 
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
 falls linearly over the planned passes to a fifth, and stays there. Of labels, only the upper half of the layers
@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.learning.zero import LEARNING_RATE, PER_STEP, imitate
+from app.learning.first_lesson import LEARNING_RATE, PER_STEP, imitate
 from app.sapo.seeds import hashed
 from engines.contract import Batch, TokenSequence
 

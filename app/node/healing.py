@@ -15,9 +15,9 @@ import msgspec
 
 from app.learning import flat
 from app.learning.brake import start_cooldown
-from app.learning.first_look import starting_families
 from app.learning.flat import FlatCause
 from app.learning.placement import Placement
+from app.learning.placement_questions import starting_families
 from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
@@ -215,8 +215,8 @@ def placement_sentence(found: Placement) -> str:
     said = [
         f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
     ]
-    if found.lesson:
-        said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
+    if found.right_answers:
+        said.append(f"First it learns from {len(found.right_answers)} of its own right answers.")
     if found.later:
         said.append(f"Later come {titles(found.later[:_NAMED])}.")
     if found.unasked:

@@ -138,7 +138,7 @@ class Node:
         self._begun.set()
 
     def skip(self) -> None:
-        """Ends the first look once the questions in flight are answered, and starts training."""
+        """Ends the placement once the questions in flight are answered, and starts training."""
         self._training.skip()
 
     def stop_after_round(self) -> None:

@@ -1,4 +1,4 @@
-"""What training a skill adds to a training run: the first lesson in parts, its best checkpoint, and the end of
+"""What training a skill adds to a training run: the skill lesson in parts, its best checkpoint, and the end of
 rounds that bring nothing more. The rows aside decide all of it; the held-out ones are only measured."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SkillTraining:
         return changed, f"The rows of {self.skill.name} have changed: your model studies them again."
 
     async def teach(self, tools: RoundTools, state: NodeState) -> PlayedRound:
-        """Plays the next part of the first lesson. After the last one, the checkpoint with the lowest loss is
+        """Plays the next part of the skill lesson. After the last one, the checkpoint with the lowest loss is
         loaded. Raises TrainerDied."""
         played = await skills.teach_part(tools, state, self.skill)
         if played.state.taught and played.state.lesson.since:

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from app.learning.choosing import JudgedGroup
-from app.learning.lesson import weighty
+from app.learning.round_weights import weighty
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
@@ -142,7 +142,7 @@ class TrainingRun:
         self._swarm = None
 
     def skip(self) -> None:
-        """Ends a first look with what is known so far."""
+        """Ends a placement with what is known so far."""
         self._active.enough = self._active.needs_placement(self.state)
 
     def finish(self) -> None:
@@ -217,8 +217,8 @@ class TrainingRun:
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
-        looks = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
-        engine, _ = await asyncio.gather(opening, self._curve_questions(looks))  # both take seconds
+        places = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
+        engine, _ = await asyncio.gather(opening, self._curve_questions(places))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         if self._skill is not None:
             state, changed_rows = await self._skill.with_current_rows(self._link, state)
@@ -259,7 +259,7 @@ class TrainingRun:
 
     async def _small_talk(self) -> Sequence[language.RememberedTalk]:
         """Returns the everyday replies that must stay as likely as before training. A model that can chat
-        measures them before its first step; that takes seconds, so it is done after a first look."""
+        measures them before its first step; that takes seconds, so it is done after a placement."""
         assert self.supervisor.engine is not None
         if self._skill is not None:  # plain talk is the base model, which no skill changes
             return ()
@@ -296,7 +296,7 @@ class TrainingRun:
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
             self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
-        if not played.lesson:
+        if not played.taught_answers:
             await self._use_owner_answers(played)
         if self._settings.rest and self.state.round != self._ends_at:
             self.watch.report(Phase.RESTING)
@@ -326,9 +326,9 @@ class TrainingRun:
 
     async def _place(self) -> None:
         """Continues the placement by some questions, and saves the result."""
-        found = await self._active.look(self._tools())
+        found = await self._active.place(self._tools())
         await self.disk.write(lambda: self._active.keep(found))
-        if found.looking:
+        if found.in_progress:
             return
         self.healer.reset_after_placement()
         self.state = self._active.with_active_families(
@@ -351,13 +351,13 @@ class TrainingRun:
             self.telling.note(sentence)
 
     @property
-    def _taught_zero(self) -> bool:
-        """Whether lesson zero is done or not needed."""
-        return self.state.taught or not self._active.lesson
+    def _first_lesson_done(self) -> bool:
+        """Whether the first lesson is done or not needed."""
+        return self.state.taught or not self._active.first_lesson_answers
 
     async def _learn_from_peers(self) -> bool:
         """Teaches the peer lesson that was interrupted, or one that is due. Returns False if there is none."""
-        if self._swarm is None or not self._taught_zero:
+        if self._swarm is None or not self._first_lesson_done:
             return False
         try:
             lesson = await self._active.lessons.resume(self._link, self.state)
@@ -404,8 +404,8 @@ class TrainingRun:
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> PlayedRound:
-        """Plays lesson zero if it is due, else an ordinary round."""
-        lesson = self._active.lesson
+        """Plays the first lesson if it is due, else an ordinary round."""
+        lesson = self._active.first_lesson_answers
         if self._skill is not None and not self.state.taught:
             return await self._skill.teach(self._tools(), self.state)
         if lesson and not self.state.taught:
@@ -436,7 +436,7 @@ class TrainingRun:
         self._tell(kept.row)
         self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
         self.healer.record_round(kept.row)
-        if self._skill is not None and played.lesson:
+        if self._skill is not None and played.taught_answers:
             self._skill.after_part(self.state)
         await self._heal()
 
@@ -445,8 +445,8 @@ class TrainingRun:
         if self._skill is not None:
             row, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
         else:
-            first = self._just_taught_zero and self.state.round != self._ends_at
-            every = FIRST if first else 1 if self._taught_zero else UNTRAINED
+            first = self._just_first_lesson_done and self.state.round != self._ends_at
+            every = FIRST if first else 1 if self._first_lesson_done else UNTRAINED
             row = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)
@@ -475,21 +475,21 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """Whether to measure now: at the start of the curve, after lesson zero, when `is_probe_due` says so,
-        and at the end; at most once per round. Peer lessons have separate trials."""
+        """Whether to measure now: at the start of the curve, after the first lesson, when `is_probe_due` says
+        so, and at the end; at most once per round. Peer lessons have separate trials."""
         if not self._curve:
             return True
         round_ = self.state.round
         measured = any(row.round == round_ for row in self._curve)
         due_now = (
-            self._just_taught_zero
+            self._just_first_lesson_done
             or is_probe_due(round_, self._settings.probe_every)
             or round_ == self._ends_at
         )
         return not measured and due_now
 
     @property
-    def _just_taught_zero(self) -> bool:
+    def _just_first_lesson_done(self) -> bool:
         last = self.watch.snapshot.last
         if last is None or last.round != self.state.round:
             return False

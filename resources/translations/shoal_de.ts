@@ -3984,8 +3984,8 @@ answer: a*b</translation>
    <translation>Vor Runde 1</translation>
   </message>
   <message>
-   <source>First look</source>
-   <translation>Erster Blick</translation>
+   <source>Placement</source>
+   <translation>Einstufung</translation>
   </message>
   <message>
    <source>testing what a lesson from others changes, kind {n} of {all}</source>

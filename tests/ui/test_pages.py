@@ -189,7 +189,7 @@ def test_a_paused_model_says_before_resume_that_it_waits_for_absence(
     assert "away" not in texts(page._now._why) and "Learn now anyway" not in shown(page)
 
 
-def test_a_first_look_counts_kinds_and_can_be_paused_skipped_and_cancelled(
+def test_a_placement_counts_kinds_and_can_be_paused_skipped_and_cancelled(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
     page = Overview(light, actions)
@@ -198,7 +198,7 @@ def test_a_first_look_counts_kinds_and_can_be_paused_skipped_and_cancelled(
     page.show_view(views.odd()["placing"])
     settle(qtbot, page)
     said = texts(page)
-    assert "First look" in said and "kind 7 of 27" in said and "Once per model" in said
+    assert "Placement" in said and "kind 7 of 27" in said and "Once per model" in said
     assert page._now._bar.value() == 7 and page._now._bar.maximum() == 27
     page.show_view(views.msgspec.structs.replace(views.odd()["placing"], done=0))
     assert "kind 0" not in texts(page)

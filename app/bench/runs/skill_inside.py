@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from app.bench.engine.peers import PROJECTIONS
-from app.learning.zero import PER_STEP
+from app.learning.first_lesson import PER_STEP
 from app.node.record.settings import COMPLETIONS, Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState

@@ -31,8 +31,8 @@ from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerRecords
-from app.learning.lesson import OwnTokens, fresh_state, lesson, with_tokens
 from app.learning.questions import own_questions
+from app.learning.round_weights import OwnTokens, fresh_state, weigh_round, with_tokens
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
 from app.sapo.groups import GroupRecord
@@ -197,7 +197,7 @@ class Experiment:
         asked = self.recipe.needs_peer_logprobs
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
         before = self.learners[node]
-        taught = lesson(
+        taught = weigh_round(
             self.recipe,
             before,
             [OwnTokens(a.training_group, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],

@@ -172,7 +172,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The round at which this run ends; None for no end."""
     lesson: bool = False
     """Whether this phase is of a lesson from other models' answers: reading and learning them, and the trial
-    afterwards. False in an ordinary round and in lesson zero."""
+    afterwards. False in an ordinary round and in the first lesson."""
     done: int = 0
     total: int = 0
     eta_s: float | None = None

@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 
 from app.common import files
-from app.learning.lesson import weighty
 from app.learning.questions import tallies
+from app.learning.round_weights import weighty
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, raising_disk_full
@@ -91,7 +91,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
         marked_share=share(
             extract_answer(text) is not None for scored in played.scored_P for text in scored.completions_G
         ),
-        lesson=played.lesson,
+        lesson=played.taught_answers,
         lesson_families=played.lesson_families,
         lesson_from=tuple(played.lesson_from),
         tokens=played.tokens,

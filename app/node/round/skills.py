@@ -1,4 +1,4 @@
-"""Teaches one part of a skill's first lesson, as a round, and measures a skill as it is asked."""
+"""Teaches one part of a skill lesson, as a round, and measures a skill as it is asked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 import msgspec
 
 from app.learning import skill_lesson
+from app.learning.first_lesson import PER_STEP
 from app.learning.skill_lesson import Practice
-from app.learning.zero import PER_STEP
 from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
 from app.node.record.records import Probe, questions_mark, share
 from app.node.record.snapshot import Phase
@@ -36,7 +36,7 @@ SEVERAL = 16
 
 
 async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> PlayedRound:
-    """Teaches the next rows of the first lesson, as the round after `before`, and measures the loss on those
+    """Teaches the next rows of the skill lesson, as the round after `before`, and measures the loss on those
     aside. The state tells how far the lesson is, and whether it is over. Raises TrainerDied."""
     started, done = time.monotonic(), before.lesson.taught
     tools.report(Phase.LEARNING)

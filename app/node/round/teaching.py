@@ -1,8 +1,8 @@
 """Lessons, which are played as rounds: supervised steps on right answers.
 
-Lesson zero teaches a model to give without examples the right answers that it gave with examples in the prompt.
-A peer lesson (app.learning.peer_lesson) teaches peers' answers in families that the model cannot begin with,
-while small talk is held."""
+The first lesson teaches a model to give without examples the right answers that it gave with examples in the
+prompt. A peer lesson (app.learning.peer_lesson) teaches peers' answers in families that the model cannot
+begin with, while small talk is held."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from random import Random
 
 import msgspec
 
-from app.learning import peer_lesson, zero
+from app.learning import first_lesson, peer_lesson
 from app.learning.language import LESSON_RETENTION
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import OwnExample
@@ -37,9 +37,11 @@ which they begin; it falls to zero."""
 
 
 async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
-    """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
+    """Plays the first lesson, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
-    played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.may_end))
+    played = await _teach(
+        tools, before, answers, first_lesson.PASSES, partial(_take, tools, first_lesson.may_end)
+    )
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
@@ -104,7 +106,7 @@ async def mean_answer_nats(tools: RoundTools, before: NodeState, lesson: PeerLes
                     completions_G=(one.completion,),
                     finished_G=(True,),
                 )
-                for one in part.answers[: peer_lesson.ANSWERS_READ]
+                for one in part.answers[: peer_lesson.ANSWERS_MEASURED]
             ],
             max_answer_tokens(before, tools.settings),
             logprobs=True,
@@ -179,5 +181,5 @@ async def _teach(
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    stepped = await take(zero.lesson_batches(sequences, order, passes), order)
+    stepped = await take(first_lesson.lesson_batches(sequences, order, passes), order)
     return supervised_round(before, stepped, time.monotonic() - started, len(sequences))

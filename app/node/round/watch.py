@@ -93,7 +93,7 @@ class SnapshotWriter:
 
     def _left(self, phase: Phase, done: int, total: int) -> float | None:
         """Estimates the seconds left of a phase, from its own pace, or before that from the last round's. None
-        for a first look, which ends as soon as suitable puzzles are found."""
+        for a placement, which ends as soon as suitable puzzles are found."""
         if phase in (Phase.PLACING, Phase.GATHERING):
             return None
         if new := max(0, done - self._done_before):

@@ -26,7 +26,7 @@ from app.common.text import span
 from app.node.record.errors import DiskFullError
 from app.node.record.reasons import Effort
 from app.node.trainer import messages, solo
-from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
+from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME_ENV, MEMORY, SOLO
 from app.skills.answering import SkillAnswer
 from engines import remedy
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, Messages, StepStats
@@ -101,7 +101,7 @@ class TrainerLink:
             **surroundings(secrets.without_secrets()),
             **(solo.OFFLINE_ENVIRONMENT if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
-            **({HOME: str(home)} if home is not None else {}),
+            **({HOME_ENV: str(home)} if home is not None else {}),
             ENGINE: engine,
             BATCH_SHARE: str(share),
             MEMORY: str(memory),

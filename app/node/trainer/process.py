@@ -98,7 +98,7 @@ BATCH_SHARE = "SHOAL_BATCH_SHARE"
 """Environment variable: factor by which the measured memory budget is multiplied. Below 1 after the trainer
 has run out of memory."""
 
-HOME = "SHOAL_HOME"
+HOME_ENV = "SHOAL_HOME"
 """Environment variable: the data folder, in which engines cache converted models."""
 
 THREADS_ENV = "SHOAL_THREADS"

@@ -233,7 +233,7 @@ class Control(QObject):
         elif self.view.state is NodeStatus.FAILED and self._choices.memory.asked:
             self._launch()
 
-    def change_model(self) -> None:
+    def on_model_changed(self) -> None:
         """Call this when another model was chosen, or its training was changed while no node ran. Reads and
         shows the chosen model's history, and restarts a running node. Late reports of the old node are not
         shown."""

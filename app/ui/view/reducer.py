@@ -161,7 +161,7 @@ def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Pr
     """Returns a FamilyView of every active family, sorted by title; () before the first measurement and round.
     `levels` has each family's current level."""
     if not rounds and not curve:
-        return ()  # a first look still finds out which of them it can begin with
+        return ()  # a placement still finds out which of them it can begin with
     taught: dict[str, tuple[str, ...]] = {}
     practised: set[str] = set()
     for one in rounds:  # a lesson also teaches families further that were known before

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.learning import peer_lesson, zero
+from app.learning import first_lesson, peer_lesson
 from app.learning.language import LESSON_RETENTION
 from app.node import training_run
 from app.node.history import checkpoint
@@ -48,7 +48,7 @@ def _pupil(monkeypatch: pytest.MonkeyPatch) -> None:
     """It can add, behind examples at first; the one family that it is placed at leaves the others waiting."""
     monkeypatch.setenv("FAKE_TROUBLE", "needs examples")
     monkeypatch.setattr(placing.placement, "MAX_FAMILIES", 1)
-    monkeypatch.setattr(peer_lesson, "ANSWERS", 24)
+    monkeypatch.setattr(peer_lesson, "MIN_PEER_ANSWERS", 24)
 
 
 def waiting(family: str, count: int = 30) -> list[GroupRecord]:
@@ -85,14 +85,14 @@ def shelf() -> Shelf:
 def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 0.5)
     swarm = shelf()
     seen = bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2)
     (placed,) = of(events.PlacementDone, seen)
     (learned, *_) = skills = of(events.SkillLearned, seen)
     assert len(skills) == 1 and learned.family in {"chain_sum", "basic_arithmetic"} - set(placed.families)
     assert set(learned.authors) == set(AUTHORS) and learned.answers == 30 and learned.level == 0
-    assert learned.after >= peer_lesson.OPENS_ANY / 4 and learned.answer.startswith("#")
+    assert learned.after >= peer_lesson.OPENS_SOLVED_SHARE / 4 and learned.answer.startswith("#")
     told = msgspec.json.decode(msgspec.json.encode(learned))
     assert event_misfits(told) == [] and told["from"] == list(learned.authors)
     (lesson,) = [one for one in of(Round, seen) if one.lesson_from]
@@ -179,13 +179,13 @@ def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
 def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "FINISHED", 2.0)
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 2.0)
     swarm = shelf()
     seen = bench.run(rounds=6, place=True, families=FAMILIES, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
     (result,) = [one for one in kept(bench).lessons if one.family == learned.family]
     first, again = [one.round for one in of(Round, seen) if one.lesson_from]
-    assert again >= first + peer_lesson.EVERY and result.round == again - 1
+    assert again >= first + peer_lesson.ROUNDS_AFTER_GAIN and result.round == again - 1
     assert result.opened and result.failures == 1, "it knew all of that by then, and lost nothing by it"
     assert kept(bench).joined == {learned.family: 0}
     assert learned.family in swarm.wanted and learned.family not in swarm.practised
@@ -194,8 +194,8 @@ def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
 def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the starter does, which has no first look."""
-    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
+    """As the starter does, which has no placement."""
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 0.5)
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
@@ -248,7 +248,7 @@ def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_w
 def test_a_lesson_that_costs_too_much_of_the_rest_is_taken_back_and_says_so(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "OWN_LOSS", -2.0)
+    monkeypatch.setattr(peer_lesson, "MAX_OWN_LOSS", -2.0)
     monkeypatch.setattr(peer_lesson, "NOISE_ERRORS", -1000.0)
     seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=shelf(), external=2)
     assert not of(events.SkillLearned, seen) and not kept(bench).joined
@@ -299,7 +299,7 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
         language.RememberedTalk(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON_RETENTION.read)
     )
     tools = cast(RoundTools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
-    batches = [zero.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
+    batches = [first_lesson.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
     assert stepped.steps == len(batches) and done.count("read") == 3
     assert set(held[:HELD_STEPS]) == {0.0} and 0 < held[HELD_STEPS] < held[-1]

@@ -1,4 +1,4 @@
-"""Placement, lesson zero and reasons why nothing is gained, in a whole node around a fake engine."""
+"""Placement, the first lesson and reasons why nothing is gained, in a whole node around a fake engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import first_look
+from app.learning import placement_questions
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
@@ -47,7 +47,7 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
     seen = bench.run(rounds=3, place=True, families=CANDIDATES, probe_every=10)
     (placed,) = of(events.PlacementDone, seen)
     assert placed.way == "brief" and placed.families == {"chain_sum": 0} and placed.waiting == ("gcd",)
-    assert placed.lesson == len(kept(bench).lesson) > 0
+    assert placed.lesson == len(kept(bench).right_answers) > 0
     first, *later = of(Round, seen)
     assert (first.round, first.lesson, first.own_groups, first.stepped) == (1, placed.lesson, 0, True)
     assert all(one.own_groups == 4 and not one.lesson and one.informative_own for one in later)
@@ -62,7 +62,7 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
 def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_rounds(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     seen = bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
@@ -79,7 +79,7 @@ def test_a_newcomer_looks_first_at_what_the_swarm_solves(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The family with the longest questions, which comes last otherwise: see above."""
-    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     swarm = Shelf([])
     swarm.solved = frozenset({"needle_haystack"})
@@ -171,7 +171,7 @@ def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench
     assert not of(events.PlacementDone, again) and of(Round, again)[0].lesson > 0
 
 
-def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> None:
+def test_its_owner_starts_without_placement(bench: Bench, pupil: None) -> None:
     def skips(event: events.Event) -> bool:
         if isinstance(event, events.Started):
             assert bench.node is not None
@@ -203,7 +203,7 @@ def asked(log: Path) -> list[list[str]]:
 
 
 def look(folder: Path, log: Path, kill_after: float | None = None) -> None:
-    """A first look in a node of its own, killed once so many calls of the engine are over."""
+    """A placement in a node of its own, killed once so many calls of the engine are over."""
     folder.mkdir(exist_ok=True)
     environment = {**os.environ, "FAKE_ASKED": str(log)}
     node = subprocess.Popen([sys.executable, "-c", NODE, str(folder)], env=environment, cwd=ROOT)
@@ -218,7 +218,7 @@ def look(folder: Path, log: Path, kill_after: float | None = None) -> None:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.long)])
-def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
+def test_a_placement_that_is_killed_goes_on_and_asks_nothing_again(
     bench: Bench, tmp_path: Path, pupil: None, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     random = Random(kills)
@@ -226,7 +226,7 @@ def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
     for log in logs:
         look(tmp_path / "killed", log, random.uniform(0, 3) if log != logs[-1] else None)
         if any(
-            found and not found.looking
+            found and not found.in_progress
             for found in map(placing.read, Bench(tmp_path / "killed").home.glob("models/*/"))
         ):
             break  # the look was over before the node was killed
@@ -277,7 +277,7 @@ def test_the_bar_counts_kinds_and_answers_and_never_goes_back(
             assert writer.snapshot.eta_s is None
 
     monkeypatch.setattr(SnapshotWriter, "report", hear)
-    monkeypatch.setattr(first_look, "AT_ONCE", 8)
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 8)
     families = dict.fromkeys(SIX, 0)
     bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     kinds, answers = told.values()

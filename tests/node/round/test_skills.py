@@ -1,4 +1,4 @@
-"""Skills in a whole node around a fake engine: the first lesson in parts, rounds, turns."""
+"""Skills in a whole node around a fake engine: the skill lesson in parts, rounds, turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lesson zero: teaches a model to answer without examples in the prompt what it can answer with them.
+"""The first lesson: teaches a model to answer without examples in the prompt what it can answer with them.
 
 Cross-entropy on a few dozen of the model's own right answers, all tokens of a minibatch weighing the same.
 Ordinary rounds follow. What an owner's rows teach is in `app.learning.skill_lesson`.

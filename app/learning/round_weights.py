@@ -1,9 +1,9 @@
 """Computes what a round teaches: turns scored groups, peers' log-probs and the learner's state into weights,
 optimiser steps and the next state.
 
-`lesson` does this in order: updates the running log-prob and the habits of own answers, then the trend of their
-form; compares peers' answers with both; has the recipe weigh every token (app.sapo.weighing); updates the brake
-from own results; deals the rows that carry weight to optimiser steps.
+`weigh_round` does this in order: updates the running log-prob and the habits of own answers, then the trend
+of their form; compares peers' answers with both; has the recipe weigh every token (app.sapo.weighing);
+updates the brake from own results; deals the rows that carry weight to optimiser steps.
 
 Pure: no engine, file or clock, so the app and the lab run the same code. The caller samples, scores, reads
 peers' groups as tokens, and takes the steps. Left out: a value model, a KL term to the base model
@@ -43,7 +43,7 @@ from app.sapo.weighing import (
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "WeighedGroups", "lesson", "weighty", "with_tokens"]
+__all__ = ["NO_GROUPS", "OwnTokens", "WeighedGroups", "WeighedRound", "weigh_round", "weighty", "with_tokens"]
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,16 +104,16 @@ def with_tokens(
 
 
 @dataclass(frozen=True)
-class Lesson(Generic[State]):
-    """The result of `lesson`. `batches` are the round's optimiser steps, empty if every group's answers were
-    all right or all wrong. The caller adds the steps it takes to `state.steps`."""
+class WeighedRound(Generic[State]):
+    """The result of `weigh_round`. `batches` are the round's optimiser steps, empty if every group's answers
+    were all right or all wrong. The caller adds the steps it takes to `state.steps`."""
 
     state: State
     weighed: WeighedGroups
     batches: list[Batch]
 
 
-def lesson(
+def weigh_round(
     recipe: Recipe,
     before: State,
     own_P: Sequence[OwnTokens],
@@ -122,9 +122,10 @@ def lesson(
     rate: float,
     order: Random,
     by_another: bool = False,
-) -> Lesson[State]:
-    """Computes the lesson of a round. `rate`: learning rate after warm-up. `order`: deals groups to steps.
-    `by_another`: own completions were sampled by a different engine from the learner's. Raises WeighError."""
+) -> WeighedRound[State]:
+    """Turns the groups of a round into weighed optimiser steps. `rate`: learning rate after warm-up. `order`:
+    deals groups to steps. `by_another`: own completions were sampled by a different engine from the
+    learner's. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
@@ -149,7 +150,7 @@ def lesson(
     ]
     rows_P = [rows_G for rows_G in (*own_rows_P, *peer_rows_P) if rows_G]
     dealt = deal_minibatches(rows_P, weighed.steps, order)
-    return Lesson(
+    return WeighedRound(
         state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,
         batches=[
