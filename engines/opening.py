@@ -23,9 +23,9 @@ from engines.sound import explaining_model_errors
 
 AUTO = "auto"
 
-CHOICES = (AUTO, *ENGINES)
+ENGINE_CHOICES = (AUTO, *ENGINES)
 
-HOME = "SHOAL_HOME"
+HOME_ENV = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are stored."""
 
 BUILD_STATUS_FILE = "shoal-llamacpp.says"
@@ -110,8 +110,8 @@ def choice(
     """Returns which engine suits this computer and a model, by the rules and by measured trials. Raises
     EngineError for a model that cannot be read."""
     folder = open_folder(Path(model))
-    home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
-    facts = computer.gather()
+    home = home or (Path(os.environ[HOME_ENV]) if os.environ.get(HOME_ENV) else None)
+    facts = computer.gather_facts()
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))
     known = trials.load_trials(home, trials.trial_key(fingerprint(folder), facts)) if home else {}
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
@@ -148,7 +148,7 @@ def preload(name: str) -> None:
 
 def _check(name: str) -> None:
     if name not in ENGINES:
-        raise EngineError(f"There is no engine {name!r}: choose {', '.join(CHOICES)}.")
+        raise EngineError(f"There is no engine {name!r}: choose {', '.join(ENGINE_CHOICES)}.")
 
 
 def _package(name: str) -> ModuleType:

@@ -28,7 +28,7 @@ from app.skills.answering import answer
 from engines.contract import EngineError, Messages
 from engines.models.folder import read_settings
 
-PUZZLES, ROWS = 10, 60
+PUZZLES_COMPARED, ROWS_COMPARED = 10, 60
 """How many puzzles are asked, and how many rows at most."""
 _COLD = 1e-5
 """Temperature low enough that the most likely token is always drawn."""
@@ -61,7 +61,7 @@ def compare_answers(model: str, home: Path, exported: Path, open_engine: OpenEng
     way = state.way if state is not None else asking.TAGGED
     levels = dict(state.curriculum.levels) if state is not None else dict(settings.families)
     tokens = way.token_limit(settings.max_tokens)
-    puzzles = draw_several(levels, PUZZLES, random.Random(_SEED))
+    puzzles = draw_several(levels, PUZZLES_COMPARED, random.Random(_SEED))
     asked_P = [asking.messages(puzzle.text, way) for puzzle in puzzles]
     here = [engine.answer(one, tokens, 0, lambda text: True, temperature=_COLD).text for one in asked_P]
     there = _answers(exported, asked_P, tokens)
@@ -69,9 +69,9 @@ def compare_answers(model: str, home: Path, exported: Path, open_engine: OpenEng
 
 
 def compare_skill(known: KnownSkill, home: Path, exported: Path, open_engine: OpenEngine) -> Agreement:
-    """Asks both the held-out rows of a skill, at most ROWS, and compares what is read as their answers.
-    `exported` is a folder with a GGUF model. Raises EngineError."""
-    skill, texts = known.skill, held_out_questions(known.made)[:ROWS]
+    """Asks both the held-out rows of a skill, at most ROWS_COMPARED, and compares what is read as their
+    answers. `exported` is a folder with a GGUF model. Raises EngineError."""
+    skill, texts = known.skill, held_out_questions(known.made)[:ROWS_COMPARED]
     asked_P = [skill.prompt(text) for text in texts]
     found = answer(open_skill(known, home, open_engine), asked_P, skill.labels, skill.max_tokens)
     fits = [place for place, one in enumerate(found) if one is not None]

@@ -22,7 +22,7 @@ from engines.contract import EngineInfo
 
 DEFAULT_PUZZLES = 20
 MAX_PUZZLES = 100
-AT_ONCE = 5
+PUZZLES_AT_ONCE = 5
 """Puzzles answered together: more would be faster, fewer would show results sooner."""
 _CHANCE = 0.05
 
@@ -296,9 +296,9 @@ Reply = (
 )
 
 
-def sides_of(sides: Sides) -> Sequence[Side]:
+def expand_sides(sides: Sides) -> Sequence[Side]:
     """Returns the sides that `sides` stands for.
-    >>> sides_of("both"), sides_of("after")
+    >>> expand_sides("both"), expand_sides("after")
     (('before', 'after'), ('after',))
     """
     return SIDES if sides == "both" else (sides,)

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Checkpoints
-from app.chat.messages import MAX_TEXT, Side, sides_of
+from app.chat.messages import MAX_TEXT, Side, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, draw_several, looks_like_puzzle
 from app.chat.skills import ask_skill, load_skill
 from app.common.files import unwritable
-from app.common.text import safe
+from app.common.text import safe_text
 from app.models.shelf import locate
 from app.node.models.skills import find_skill
 from app.node.record.errors import NodeError
 from app.node.record.state import NodeState
 from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
-from app.sapo.asking import SHORT
+from app.sapo.asking import SHORT_MARK
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
@@ -142,7 +142,7 @@ class Chat:
         # Before anything was learned both sides are the same model, which then answers once.
         alike = self._state is None and self._turns["before"] == self._turns["after"]
         answer: _Answer | None = None
-        for side in sides_of(request.sides):
+        for side in expand_sides(request.sides):
             if answer is None or not alike:
                 answer = self._go_on(side, asked, seed, tell)
             self._turns[side] += [asked, {"role": "assistant", "content": answer.text}]
@@ -191,14 +191,14 @@ class Chat:
         self._refresh()
         # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
-        for side in sides_of(request.sides):
+        for side in expand_sides(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0, self._only_base)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)
                 return
             yield answer.said(request.number, side, self._round, self._solves(puzzle, answer))
-        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+        yield messages.Solution(number=request.number, text=safe_text(puzzle.solution))
 
     def _practice(self) -> tuple[asking.Way, int]:
         """Returns the prompt format used in training, and the maximum tokens of an answer."""
@@ -217,8 +217,8 @@ class Chat:
         seed = secrets.randbits(48) if request.seed is None else request.seed
         way, tokens = self._practice()
         found = draw_several(self._levels(), request.puzzles, random.Random(seed))
-        for start in range(0, len(found), messages.AT_ONCE):
-            some = found[start : start + messages.AT_ONCE]
+        for start in range(0, len(found), messages.PUZZLES_AT_ONCE):
+            some = found[start : start + messages.PUZZLES_AT_ONCE]
             asked = [asking.messages(puzzle.text, way) for puzzle in some]
             sides = [
                 self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)
@@ -230,9 +230,9 @@ class Chat:
                     puzzles=len(found),
                     coordinates=puzzle.question.coordinates,
                     title=puzzle.title,
-                    text=safe(puzzle.text),
-                    before=messages.Try(text=safe(before.text), solved=self._solves(puzzle, before)),
-                    after=messages.Try(text=safe(after.text), solved=self._solves(puzzle, after)),
+                    text=safe_text(puzzle.text),
+                    before=messages.Try(text=safe_text(before.text), solved=self._solves(puzzle, before)),
+                    after=messages.Try(text=safe_text(after.text), solved=self._solves(puzzle, after)),
                     learned=self._round,
                 )
             if not tell("after", ""):
@@ -243,13 +243,13 @@ class Chat:
         puzzle is not held out."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle
         answer, work = request.answer.strip(), request.work.strip()
-        text = f"{work} {SHORT}{answer}"
+        text = f"{work} {SHORT_MARK}{answer}"
         solved = self._verdicts.solved(puzzle, answer)
         teaches = solved and bool(work) and not puzzle.unseen
         if teaches and self._verdicts.solved(puzzle, asking.extract_answer(text)):
             self._offered[name] = text
         yield messages.AnswerJudged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
-        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+        yield messages.Solution(number=request.number, text=safe_text(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
         """Stores the offered text for the node and withdraws the offer."""
@@ -281,7 +281,7 @@ class Chat:
             title=puzzle.title,
             level=puzzle.level,
             levels=puzzle.levels,
-            text=safe(puzzle.text),
+            text=safe_text(puzzle.text),
             unseen=puzzle.unseen,
         )
 
@@ -315,7 +315,7 @@ class _Answer:
 
     def give(self, side: Side, prompt: Turns, tell: Tell) -> None:
         def heard(text: str) -> bool:
-            self.stopped = not tell(side, safe(text))
+            self.stopped = not tell(side, safe_text(text))
             return not self.stopped
 
         started, plain = time.monotonic(), side == "before" or self._plain
@@ -329,7 +329,7 @@ class _Answer:
         return messages.Said(
             number=number,
             side=side,
-            text=safe(self.text),
+            text=safe_text(self.text),
             finished=self.finished,
             stopped=self.stopped,
             tokens=self._tokens,

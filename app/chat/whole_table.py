@@ -26,16 +26,16 @@ from app.sapo.sets.columns import QUESTION_NAMES, joined, position
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
-from app.sapo.sets.written import KINDS, Cell, written, xlsx_beside
+from app.sapo.sets.written import FILE_KINDS, Cell, written, xlsx_beside
 from app.skills.answering import SkillAnswer, answer
 from app.skills.skill import Skill
 from engines.contract import Engine
 
-PART = ".part"
+PARTIAL_SUFFIX = ".part"
 """Added to the new file's name, the name of the file with what was answered so far."""
 _CHARACTERS, _TEXTS = 6_000, 128
 """Maximum characters of a batch, and texts: a few seconds of work, which a kill loses."""
-WORDS = ("answer", "how sure", "empty", "too long", "no answer")
+COLUMN_WORDS = ("answer", "how sure", "empty", "too long", "no answer")
 """What is written into a table: the names of the two columns, and why a row has no answer."""
 
 
@@ -46,7 +46,7 @@ class TableError(NodeError):
 class TableOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Which table to label. `text`: the columns with the text, by name or number from 1; guessed without any.
     `heading` and `encoding` are guessed if None. `at_least`: answers less sure than this share stay blank.
-    `words`: see WORDS. `restart` forgets what an earlier run answered."""
+    `words`: see COLUMN_WORDS. `restart` forgets what an earlier run answered."""
 
     source: Path
     to: Path
@@ -54,7 +54,7 @@ class TableOrder(msgspec.Struct, frozen=True, kw_only=True):
     heading: bool | None = None
     encoding: str | None = None
     at_least: float = 0.0
-    words: tuple[str, ...] = WORDS
+    words: tuple[str, ...] = COLUMN_WORDS
     restart: bool = False
 
 
@@ -129,9 +129,9 @@ class Labelling:
     def __init__(self, known: KnownSkill, order: TableOrder) -> None:
         self._known, self._order = known, order
         self._kind = order.to.suffix.lower().removeprefix(".")
-        if self._kind not in KINDS:
+        if self._kind not in FILE_KINDS:
             raise TableError(
-                f"{order.to.name} needs one of these endings: {', '.join(f'.{one}' for one in KINDS)}."
+                f"{order.to.name} needs one of these endings: {', '.join(f'.{one}' for one in FILE_KINDS)}."
             )
         if order.to.exists():
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
@@ -143,7 +143,7 @@ class Labelling:
         for place, text in enumerate(self._texts):
             self._first.setdefault(text, place)
         self._told: dict[int, _Told] = {}
-        self._part = order.to.with_name(order.to.name + PART)
+        self._part = order.to.with_name(order.to.name + PARTIAL_SUFFIX)
 
     def run(self, engine: Engine, learned: str, tell: Tell) -> TableDone:
         """Asks the rows that are left and writes the new file. `engine` has the skill loaded, `learned` is the
@@ -205,7 +205,7 @@ class Labelling:
         for texts in batches(waiting):
             _, left_s = speed.record(asked, left)
             tell(RowsDone(have=have, total=total, share=round(have / total, 4), left_s=left_s))
-            said = zip(texts, asks(engine, skill, texts), strict=True)
+            said = zip(texts, ask_all(engine, skill, texts), strict=True)
             told = [_line(self._first[text], one) for text, one in said]
             self._append(told, "ab")
             self._told.update((one.row, one) for one in told)
@@ -313,7 +313,7 @@ def read_table(
         raise TableError(str(error)) from error
 
 
-def asks(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
+def ask_all(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
     """Returns the answer to each text and its probability; None for one that is longer than the model reads, ""
     where the reply has none."""
     found = skill_answers(engine, skill, texts)

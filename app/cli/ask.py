@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--restart", action="store_true", help="don't continue what an earlier run began")
     parser.add_argument("--words", metavar="A,B,C,D,E", help=argparse.SUPPRESS)
     parser.add_argument("--model", metavar="NAME", help="the base model, if several have learned it")
-    parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
+    parser.add_argument("--engine", choices=opening.ENGINE_CHOICES, default=opening.AUTO)
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--attached", action="store_true", help="stop when standard input closes")
     parser.add_argument(
@@ -110,13 +110,13 @@ def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
 
 def _label(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     from app.chat.skills import load_skill, open_skill
-    from app.chat.whole_table import WORDS, Labelling, RowsDone, TableFound, TableOrder
+    from app.chat.whole_table import COLUMN_WORDS, Labelling, RowsDone, TableFound, TableOrder
 
     if not 0 <= args.at_least <= 100:
         raise WrongUsage("--at-least is a number of percent, 0 to 100.")
-    words = tuple(args.words.split(",")) if args.words else WORDS
-    if len(words) != len(WORDS):
-        raise WrongUsage(f"--words needs {len(WORDS)} words with commas between them.")
+    words = tuple(args.words.split(",")) if args.words else COLUMN_WORDS
+    if len(words) != len(COLUMN_WORDS):
+        raise WrongUsage(f"--words needs {len(COLUMN_WORDS)} words with commas between them.")
     order = TableOrder(
         source=args.file.expanduser().absolute(),
         to=args.out.expanduser().absolute(),
@@ -178,9 +178,9 @@ def _found(event: TableFound) -> list[str]:
 
 
 def _progress(event: RowsDone) -> str:
-    from app.common.text import span
+    from app.common.text import rounded_duration
 
-    left = f", {span(event.left_s)} left" if event.left_s else ""
+    left = f", {rounded_duration(event.left_s)} left" if event.left_s else ""
     return f"{event.have} of {event.total} rows{left}"
 
 

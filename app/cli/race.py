@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
     )
-    parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
+    parser.add_argument("--engine", choices=opening.ENGINE_CHOICES, default=opening.AUTO)
     parser.add_argument(
         "--puzzles", type=bounded_integer(1, 100), default=DEFAULT_PUZZLES, metavar="N", help="how many (20)"
     )

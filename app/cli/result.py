@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--again", action="store_true", help="play it again and compare; takes as long as it took"
     )
-    verify.add_argument("--engine", choices=opening.CHOICES, help="play it with this one (the result's own)")
+    verify.add_argument(
+        "--engine", choices=opening.ENGINE_CHOICES, help="play it with this one (the result's own)"
+    )
     _add_options(verify, argparse.SUPPRESS)
 
 
@@ -80,7 +82,7 @@ def _write(args: argparse.Namespace) -> int:
         model, table = locate(args.model or _latest(data), data), None
     with tempfile.TemporaryDirectory(prefix="shoal-result-") as place:
         mark = table.mark if table is not None else ""
-        made = result_making.make(trained.newest(data, model, Path(place) / "safe", mark), model, table)
+        made = result_making.make_result(trained.newest(data, model, Path(place) / "safe", mark), model, table)
     signer = asyncio.run(open_identity(data))
     if signer.note:
         say(f"shoal result: {signer.note}", sys.stderr)
@@ -168,7 +170,7 @@ def summary(one: Result) -> str:
 
 def _facts(one: Result) -> Iterator[tuple[str, str]]:
     """Yields pairs of a label and a line about how the result was made."""
-    from app.common.text import safe_line, span
+    from app.common.text import rounded_duration, safe_line
 
     last, machine = one.played[-1], one.machine
     low, high = one.last.interval
@@ -178,7 +180,7 @@ def _facts(one: Result) -> Iterator[tuple[str, str]]:
     control = "; rewards shuffled, as a control" if last.shuffled_rewards else ""
     counts = f"{last.groups} puzzles a round, {last.completions} answers each"
     yield "Recipe", f"{safe_line(last.recipe)}: {counts}, learning rate {last.learning_rate:g}{control}"
-    yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {span(one.seconds)} of work"
+    yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {rounded_duration(one.seconds)} of work"
     yield "From others", f"{one.from_peers} groups and lessons" if one.from_peers else "nothing"
     engine = (last.engine, last.sampler, last.device, last.dtype)
     yield "Engine", safe_line(", ".join(dict.fromkeys(filter(None, engine))))
@@ -217,7 +219,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
             if args.engine:
                 words[words.index("--engine") + 1] = args.engine
             _play(words, new, then, line)
-        now = result_making.make(trained.newest(new, model, Path(place) / "safe"), model)
+        now = result_making.make_result(trained.newest(new, model, Path(place) / "safe"), model)
         compared = result.compare(then, now)
     if args.json:
         told = {"event": "again", "agrees": compared.agrees, "equal": compared.equal, "points": compared.points}
@@ -230,7 +232,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
 def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None:
     """Plays one stretch of rounds in a separate process. Raises ResultError if it fails."""
     from app.common.process.surroundings import surroundings, working_folder
-    from app.common.text import span
+    from app.common.text import rounded_duration
     from app.node.models.result import ResultError
 
     command = [sys.executable, "-m", "app.cli", "run", *words, "--json", "--home", str(new)]
@@ -253,7 +255,9 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
                 at = int(event["round"])
                 before = at - 1 if before is None else before
                 left = (time.monotonic() - began) / (at - before) * (then.rounds - at)
-                line.progress(f"Round {at} of {then.rounds}, about {span(left)} left", step=at // 10)
+                line.progress(
+                    f"Round {at} of {then.rounds}, about {rounded_duration(left)} left", step=at // 10
+                )
             code = process.wait()
         finally:
             if process.poll() is None:

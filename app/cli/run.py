@@ -34,7 +34,7 @@ from app.sapo.sets.question_set import SetError
 from app.skills.skill import Skill
 from engines import remedy
 from engines.models.folder import read_settings
-from engines.opening import AUTO, CHOICES
+from engines.opening import AUTO, ENGINE_CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.choice import SwarmToJoin
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=CHOICES,
+        choices=ENGINE_CHOICES,
         default=AUTO,
         help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
     )

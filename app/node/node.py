@@ -43,7 +43,7 @@ _SAVING_S = 2.0
 """Maximum seconds that a pause waits for a round that is being saved; a round in an earlier phase is
 abandoned.
 """
-TURN_S = 600.0
+SKILL_TURN_S = 600.0
 """Seconds of a skill's turn, if several are learned: long enough that loading takes less than a fiftieth."""
 _NOTHING_IN_FLIGHT = {
     Phase.STARTING,
@@ -177,7 +177,7 @@ class Node:
         """
         self._training.open()
         if len(self._turns) > 1:
-            self._turn_ends = time.monotonic() + TURN_S
+            self._turn_ends = time.monotonic() + SKILL_TURN_S
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
             suspended=not self._gate.open,
@@ -241,7 +241,7 @@ class Node:
             now.watch.show_ruling(shown.ruling)
         now.open()
         now.set_sandbox(self._sandbox)
-        self._turn_ends = time.monotonic() + TURN_S
+        self._turn_ends = time.monotonic() + SKILL_TURN_S
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
         """Returns when the step is done or may be abandoned: the gate has closed, or the node is leaving and

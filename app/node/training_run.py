@@ -54,7 +54,7 @@ from app.node.round.lesson_progress import (
     why_not_kept,
 )
 from app.node.round.peers import NodeSwarm
-from app.node.round.probing import FIRST, UNTRAINED, is_probe_due, probe
+from app.node.round.probing import FIRST_STEP, UNTRAINED_STEP, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import recover_language, teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -65,7 +65,7 @@ from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, QuestionPrompt
+from app.sapo.questions import QUESTIONS_VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from app.skills.skill import Skill
 from engines.contract import EngineInfo
@@ -108,7 +108,7 @@ class TrainingRun:
             round=0,
             curriculum=curriculum.start(settings.families),
             identity=sha256(identity).hexdigest()[:16],
-            questions=VERSION,
+            questions=QUESTIONS_VERSION,
             way=skill.way if skill is not None else TAGGED,
         )
         self._fresh = self.state
@@ -234,7 +234,7 @@ class TrainingRun:
                 sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions)) if self._questions else []
-            if state.questions != VERSION:
+            if state.questions != QUESTIONS_VERSION:
                 sentences.append(new_curve_sentence(self._store.last_probe()))
                 state = for_current_questions(state)
             if self._run is None:
@@ -446,7 +446,7 @@ class TrainingRun:
             row, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
         else:
             first = self._just_first_lesson_done and self.state.round != self._ends_at
-            every = FIRST if first else 1 if self._first_lesson_done else UNTRAINED
+            every = FIRST_STEP if first else 1 if self._first_lesson_done else UNTRAINED_STEP
             row = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from app.relay.origin import Network
-from app.swarm.invite.private import Private, check_token
+from app.swarm.invite.private import PrivateSwarm, check_token
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import AccessMode, Auth, Hello
 
@@ -39,7 +39,7 @@ class Access(Protocol):
         """The access mode stated in the info document."""
 
     @property
-    def private(self) -> Private | None:
+    def private(self) -> PrivateSwarm | None:
         """The private swarm whose key encrypts every connection; None if connections are not encrypted."""
 
     def check(self, auth: Auth, hello: Hello) -> None:
@@ -74,7 +74,7 @@ class PrivateSwarmAccess(msgspec.Struct, frozen=True):
     """Lets in everybody who reaches the sign-in: without the private swarm's six words a client already fails
     at the handshake."""
 
-    private: Private
+    private: PrivateSwarm
     mode: AccessMode = "private"
 
     def check(self, auth: Auth, hello: Hello) -> None:

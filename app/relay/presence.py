@@ -21,7 +21,7 @@ from app.relay.store.window import Clock
 
 ACTIVE_S = 600.0
 """Seconds after its last group of a family for which a key counts as playing that family."""
-FAMILIES_OF_A_KEY = 64
+MAX_FAMILIES_PER_KEY = 64
 
 STARTER, UNKNOWN = "starter", "unknown"
 _CLASSES = ((1.0, "under 1B"), (3.0, "1B to 3B"), (8.0, "3B to 8B"), (float("inf"), "8B and more"))
@@ -118,7 +118,7 @@ class Presence:
             self._models[peer.model] += 1
         if family not in peer.families:
             self._expire()
-            if len(peer.families) >= FAMILIES_OF_A_KEY:
+            if len(peer.families) >= MAX_FAMILIES_PER_KEY:
                 return
             peer.families.add(family)
             self._families[family] += 1
@@ -176,8 +176,8 @@ class Presence:
 # A key may be connected to two relays, so their counts cannot be added. Up to 2,000 keys a relay names a print
 # of each, and the union is exact; a larger one tells how many it has, which are added.
 
-EVERY_S = 5.0
-GONE_S = 15.0
+SUMMARY_EVERY_S = 5.0
+RELAY_GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are no longer counted."""
 MAX_LISTED = 2_000
 """Maximum keys that a relay lists individually in its summary."""
@@ -235,8 +235,8 @@ class OtherRelays:
 
     @property
     def relays(self) -> int:
-        """Number of other relays heard from in the last GONE_S seconds."""
-        gone = self._clock() - GONE_S
+        """Number of other relays heard from in the last RELAY_GONE_S seconds."""
+        gone = self._clock() - RELAY_GONE_S
         for relay in [relay for relay, (_, at) in self._relays.items() if at < gone]:
             del self._relays[relay]
         return len(self._relays)

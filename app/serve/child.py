@@ -77,7 +77,7 @@ class ServedModel:
     def turn_to(self, side: str) -> bool:
         """Loads the side's newest checkpoint, looking for one at most once every _LOOKS_S seconds, and returns
         whether there is one: before anything was learned, the base answers."""
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return False
         found, now = self._side(side), time.monotonic()
         if self._loaded != side:
@@ -91,7 +91,7 @@ class ServedModel:
         return found.state is not None
 
     def labels(self, side: str) -> Mapping[str, list[int]]:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return {}
         found = self._side(side)
         if found.labels is None:
@@ -101,13 +101,13 @@ class ServedModel:
         return found.labels
 
     def split(self, side: str) -> Callable[[str], tuple[str, str]] | None:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return None
         skill = self._side(side).skill
         return asking.work_and_answer if skill is None or skill.marked else None
 
     def max_tokens(self, side: str) -> int | None:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return None
         found = self._side(side)
         return found.skill.max_tokens if found.skill is not None else None
@@ -142,7 +142,7 @@ class ServedModel:
         return self._tokenizer.prompt(self._asked(turns, side))
 
     def _asked(self, turns: list[dict[str, str]], side: str) -> asking.Messages:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return turns
         found, theirs = self._side(side), turns[0]["role"] == "system"
         if found.skill is not None:

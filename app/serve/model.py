@@ -23,7 +23,7 @@ from app.serve import messages
 from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, Start
 from engines.facts import engine_variables
 
-QUIET_S = 600.0
+UNLOAD_AFTER_S = 600.0
 """Idle seconds after which the model is unloaded."""
 MAX_REQUESTS = 64
 """Maximum requests in progress or waiting; further ones are refused with BusyError."""
@@ -53,7 +53,7 @@ class ModelProcess:
     folder `home` pauses."""
 
     def __init__(
-        self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = QUIET_S
+        self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = UNLOAD_AFTER_S
     ) -> None:
         self._command, self._home, self._told, self._quiet_s = command, home, told, quiet_s
         self._process: Process | None = None

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError, progress
-from engines.facts import FEATURES, ISA, features, forced_instruction_set
+from engines.facts import CPU_FEATURES, ISA_ENV, features, forced_instruction_set
 from engines.remedy import command, installed, packed, repair
 
-PROCESSOR = "shoal-llamacpp.processor"
+PROCESSOR_FILE = "shoal-llamacpp.processor"
 """File in the Python environment with the processor features for which app.install.launcher.optional built
 llama.cpp."""
 
@@ -56,8 +56,8 @@ def why_unavailable() -> str:
         return f"llama.cpp doesn't load here ({said}): install it again with {how}."
     if forced_instruction_set() and b"AVX512 = 1" in library().llama_print_system_info():
         return (
-            f"llama.cpp was built with AVX-512 here, which {ISA}={forced_instruction_set()} can't switch off: "
-            f"build one for AVX2 beside it with {command('setup --avx2')}."
+            f"llama.cpp was built with AVX-512 here, which {ISA_ENV}={forced_instruction_set()} can't "
+            f"switch off: build one for AVX2 beside it with {command('setup --avx2')}."
         )
     return ""
 
@@ -70,7 +70,7 @@ def computes_bf16() -> bool:
 def _built_for() -> set[str]:
     """Returns the recorded processor features that llama.cpp was built for; empty if there is no record."""
     try:
-        return set(FEATURES) & set((Path(sys.prefix) / PROCESSOR).read_text(encoding="ascii").split())
+        return set(CPU_FEATURES) & set((Path(sys.prefix) / PROCESSOR_FILE).read_text(encoding="ascii").split())
     except (OSError, UnicodeDecodeError):
         return set()
 

@@ -25,7 +25,7 @@ import psutil
 
 from app.bench import Tell
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
@@ -136,7 +136,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
         msgspec.json.encode(
             protocol.Info(
                 relay="relay.example", swarm=SWARM, proto=("1.1",), software="shoal/0.1", time_ms=5,
-                access="open", families=tuple(FAMILIES), versions=(VERSION,), limits=RelayLimits(),
+                access="open", families=tuple(FAMILIES), versions=(QUESTIONS_VERSION,), limits=RelayLimits(),
                 quotas=Quotas(),
             )
         )

@@ -18,7 +18,7 @@ import msgspec
 from app.common import signing
 from app.sapo.asking import extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, QuestionError, draw
+from app.sapo.questions import QUESTIONS_VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire.body import Body, body_id, seal
 from app.swarm.wire.frames import to_frame
@@ -378,7 +378,7 @@ _BODY = msgspec.convert(
         "swarm": SWARM,
         "key_seq": 7,
         "created_ms": NOW_MS,
-        "task": {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": VERSION},
+        "task": {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": QUESTIONS_VERSION},
         "model": "starter",
         "completions": ("first this, then that #1", "#2"),
         "finished": (True, True),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app.chat import messages, terminal
 from app.chat.puzzles import ANSWERED_IN_ROWS, AnswerScorer, draw
-from app.common.text import MAX_SHOWN, safe
+from app.common.text import MAX_SHOWN, safe_text
 from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
@@ -20,13 +20,13 @@ from app.sapo.questions import QuestionError
 
 @given(st.text(max_size=200))
 def test_what_is_shown_obeys_nobody(text: str) -> None:
-    shown = safe(text)
+    shown = safe_text(text)
     assert all(char.isprintable() or char in "\n\u200c\u200d" for char in shown)
-    assert safe(shown) == shown.strip("\n ")
+    assert safe_text(shown) == shown.strip("\n ")
 
 
 def test_a_long_text_is_cut() -> None:
-    assert safe("x" * (MAX_SHOWN + 5)) == "x" * MAX_SHOWN + "…"
+    assert safe_text("x" * (MAX_SHOWN + 5)) == "x" * MAX_SHOWN + "…"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from app.install.launcher import stamp
 from app.models.shelf import starter_folder
 from engines import choice, opening
 from engines.contract import EngineError
-from engines.facts import ENGINES, gather
+from engines.facts import ENGINES, gather_facts
 from tests.engines.test_choice import PC
 
 STARTER = starter_folder()
@@ -105,14 +105,14 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_trial_is_remembered_for_its_model_computer_and_packages_alone(tmp_path: Path) -> None:
-    facts = gather()
+    facts = gather_facts()
     key = choice.trial_key("a model", facts)
     assert choice.load_trials(tmp_path, key) == {}
     choice.save_trials(tmp_path, key, {"torch": TRIAL})
     assert choice.load_trials(tmp_path, key) == {"torch": TRIAL}
     assert choice.load_trials(tmp_path, choice.trial_key("another model", facts)) == {}
     assert choice.trial_key("a model", PC) != key
-    (tmp_path / choice.FILE).write_text("damaged")
+    (tmp_path / choice.TRIALS_FILE).write_text("damaged")
     assert choice.load_trials(tmp_path, key) == {}
     choice.save_trials(tmp_path, key, {"llamacpp": TRIAL})
     assert list(choice.load_trials(tmp_path, key)) == ["llamacpp"]

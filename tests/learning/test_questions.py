@@ -10,7 +10,7 @@ from app.learning.questions import own_questions
 from app.sapo import curriculum, seeds
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Question, QuestionError, QuestionPrompt, draw, make
+from app.sapo.questions import QUESTIONS_VERSION, Question, QuestionError, QuestionPrompt, draw, make
 from app.sapo.scoring.sandbox import Sandbox
 
 OLDEST = tuple(FAMILIES)[:18]
@@ -73,7 +73,7 @@ def test_own_questions_are_the_same_wherever_they_are_made(sandbox: Sandbox, top
             QuestionPrompt(coordinates=one.coordinates, text=one.text, held_out=False, content=one.content)
             for one in expected
         ]
-    if top and VERSION == "0.1.25/5":  # what training draws of this version, for ever
+    if top and QUESTIONS_VERSION == "0.1.25/5":  # what training draws of this version, for ever
         first = [q for n in (1, 2, 3) for q in own_questions(state, b"golden", n, 32, sandbox.questions)]
         assert mark(first) == "a84d08f2fdc426d3"
 

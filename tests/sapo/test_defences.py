@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.sapo import defences
 from app.sapo.defences import (
     RARE_SHARE,
-    WINDOWS,
+    WINDOW_WIDTHS,
     Habits,
     PeerRecord,
     has_absurd_spot,
@@ -80,7 +80,7 @@ def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
     habits, beyond, rounds = settled(rng), 0, 300
     for _ in range(rounds):
         answers = [drawn(rng) for _ in range(16)]
-        beyond += sum(lowest_window_mean(one, WINDOWS[0]) < habits.lowest_W[0] for one in answers)
+        beyond += sum(lowest_window_mean(one, WINDOW_WIDTHS[0]) < habits.lowest_W[0] for one in answers)
         found = observe(habits, answers, [""] * 16)
         assert found is not None
         habits = found

@@ -20,7 +20,7 @@ from app.sapo.seeds import training_seed
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import BATCH_FRAME
-from app.swarm.wire.protocol import NONCE_BYTES, OPENING, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
+from app.swarm.wire.protocol import NONCE_BYTES, OPENING_HEADER, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
 from app.swarm.wire.signin import sign_in
 
 # Groups to publish: real questions, true rewards, signed before the clock starts.
@@ -129,7 +129,7 @@ class BlockingConnection:
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n"
-            f"{OPENING}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
+            f"{OPENING_HEADER}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
         )
 
     def finish_upgrade(self) -> None:

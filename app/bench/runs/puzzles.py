@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from app.bench.harness import BenchError, Figures, Tell
-from app.sapo.asking import CLOSE, OPEN, extract_answer
+from app.sapo.asking import CLOSE_TAG, OPEN_TAG, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
-from app.sapo.groups import SOLVED
+from app.sapo.groups import SOLVED_SCORE
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
 from app.sapo.seeds import HELD_OUT_SHARE
 
@@ -134,7 +134,9 @@ def generate_questions(family: str, level: int, count: int) -> tuple[list[Questi
 def solved_share(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
     """Share of the questions that are solved by the answers, one for each."""
     pairs = zip(answers, questions, strict=True)
-    return sum(family.judge(answer, question.entry) >= SOLVED for answer, question in pairs) / len(questions)
+    return sum(family.judge(answer, question.entry) >= SOLVED_SCORE for answer, question in pairs) / len(
+        questions
+    )
 
 
 def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
@@ -173,8 +175,8 @@ def refused_spellings(family: Family, questions: Sequence[Question]) -> tuple[st
     tags."""
 
     def accepted(spelling: str, question: Question) -> bool:
-        read = extract_answer(OPEN + spelling.format(family.solution(question.entry)) + CLOSE)
-        return read is not None and family.judge(read, question.entry) >= SOLVED
+        read = extract_answer(OPEN_TAG + spelling.format(family.solution(question.entry)) + CLOSE_TAG)
+        return read is not None and family.judge(read, question.entry) >= SOLVED_SCORE
 
     return tuple(
         name

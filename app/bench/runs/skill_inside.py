@@ -31,7 +31,7 @@ from app.node.trainer.process import DutyCycle, reply_to
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Content
-from app.sapo.questions import VERSION, Coordinates, QuestionPrompt, draw, generate
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates, QuestionPrompt, draw, generate
 from app.sapo.seeds import hashed
 from app.sapo.sets import question_set, tables
 from app.sapo.sets.question_set import HELD_OUT_SHARE, QuestionSet
@@ -187,8 +187,8 @@ async def learn(run: SkillRun, asking: Asking) -> None:
     identity = run.seed.to_bytes(32, "big")
     tools = RoundTools(link, link.info, cast(Any, _Rows()), settings, identity, _silent)
     state = NodeState(
-        round=0, curriculum=curriculum.start(settings.families), identity="", questions=VERSION, way=skill.way,
-        taught=run.arm == ROUNDS,
+        round=0, curriculum=curriculum.start(settings.families), identity="", questions=QUESTIONS_VERSION,
+        way=skill.way, taught=run.arm == ROUNDS,
     )  # fmt: skip
 
     async def ask(at: str) -> None:

@@ -53,7 +53,7 @@ _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
 
 AVX2_BUILD = "shoal-llamacpp-avx2"
 """Name of a folder in the environment: llama.cpp's libraries as packs have them, with nothing newer than AVX2,
-for measurements (engines.facts.ISA)."""
+for measurements (engines.facts.ISA_ENV)."""
 
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.

@@ -161,9 +161,9 @@ def remove(home: Path) -> list[Path]:
 
 GB = 10**9
 """Bytes per gigabyte; the owner's disk limit is set in GB."""
-ROUNDS_KEPT = 20
+ROUNDS_WITH_ANSWERS = 20
 """Number of latest rounds that keep their answers, which the window shows."""
-LOG_KEPT = 64 * 1024
+LOG_BYTES_KEPT = 64 * 1024
 _PATIENCE_S = 2.0
 
 
@@ -209,8 +209,8 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
 
 
 def forget_answers(history: Path) -> None:
-    """Deletes the texts of all but the latest ROUNDS_KEPT rounds' answers and frees their space. The questions'
-    coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
+    """Deletes the texts of all but the latest ROUNDS_WITH_ANSWERS rounds' answers and frees their space. The
+    questions' coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
         known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
         texts = [f"{name} = NULL" for name in ("completions", "question") if name in known]
@@ -218,7 +218,7 @@ def forget_answers(history: Path) -> None:
             gone = db.execute(
                 f"UPDATE groups SET {', '.join(texts)} WHERE completions IS NOT NULL"
                 " AND round <= (SELECT max(round) FROM rounds) - ?",
-                (ROUNDS_KEPT,),
+                (ROUNDS_WITH_ANSWERS,),
             ).rowcount
         if gone:
             db.execute("VACUUM")
@@ -226,13 +226,13 @@ def forget_answers(history: Path) -> None:
 
 
 def shorten(log: Path) -> None:
-    """Cuts a log to its last LOG_KEPT bytes, starting at a whole line. Processes that append to it are not
-    disturbed."""
+    """Cuts a log to its last LOG_BYTES_KEPT bytes, starting at a whole line. Processes that append to it are
+    not disturbed."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
-        if length <= LOG_KEPT:
+        if length <= LOG_BYTES_KEPT:
             return
-        file.seek(length - LOG_KEPT)
+        file.seek(length - LOG_BYTES_KEPT)
         end = file.read().partition(b"\n")[2]
         file.seek(0)
         file.write(end)

@@ -46,7 +46,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
     with lock_data_folder(old):
         _copy(old, to, tell)
         try:
-            place.remember(place.MovedHome(to, leaving=old))
+            place.remember_folder(place.MovedHome(to, leaving=old))
         except OSError as error:
             raise MoveError(
                 f"The new place can't be remembered in {place.move_record()} ({error.strerror}): the data "
@@ -72,7 +72,7 @@ def empty_old_folder() -> list[Path]:
             return contents.shoal_entries(found.leaving)  # somebody started a node there meanwhile
     left = contents.remove(found.leaving)
     with suppress(OSError):
-        place.remember(None if found.to == place.platform_place() else place.MovedHome(found.to))
+        place.remember_folder(None if found.to == place.platform_place() else place.MovedHome(found.to))
     return left
 
 
@@ -84,7 +84,7 @@ def _refuse(old: Path, to: Path) -> None:
     if to.exists() and not to.is_dir():
         raise MoveError(f"{to} is a file: choose a folder.")
     begun = (to / UNFINISHED_MARK).exists()
-    if to.is_dir() and not begun and any(entry.name != place.POINTER for entry in to.iterdir()):
+    if to.is_dir() and not begun and any(entry.name != place.POINTER_FILE for entry in to.iterdir()):
         raise MoveError(f"{to} isn't empty: choose a new or an empty folder.")
 
 

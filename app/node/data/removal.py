@@ -66,7 +66,7 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     except AutostartError:
         starts = ""
     engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
-    pointers = (place.POINTER, packs.POINTER)
+    pointers = (place.POINTER_FILE, packs.POINTER)
     opener = links.links()
     unpacked = _unpacked() if _is_usual(home) else None
     others = [
@@ -116,7 +116,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     left = contents.remove(home)
     if usual:
         try:
-            place.remember(None)
+            place.remember_folder(None)
         except OSError as error:
             failed.append(f"{place.move_record()} can't be deleted ({error.strerror}): delete it yourself.")
         with suppress(OSError):  # somebody else may keep something there

@@ -21,7 +21,7 @@ from app.common.text import safe_line
 from app.models.catalogue import STARTER
 from app.node.record.errors import NodeError
 from app.sapo.probe import Score, confidence_interval
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.identity.identity import Identity, node_name
 from engines.remedy import command
 
@@ -262,10 +262,10 @@ def obstacle(result: Result) -> str:
         return "It learned questions of its owner's, which aren't in the file."
     if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MAX_PUZZLES:
         return f"It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file."
-    if result.questions != VERSION:
+    if result.questions != QUESTIONS_VERSION:
         return (
             f"It was made with puzzles of version {safe_line(result.questions, 40)}, and this Shoal has "
-            f"{VERSION}: use Shoal {safe_line(result.shoal, 40)} to play it again."
+            f"{QUESTIONS_VERSION}: use Shoal {safe_line(result.shoal, 40)} to play it again."
         )
     return ""
 

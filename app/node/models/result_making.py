@@ -33,7 +33,7 @@ from engines.models.folder import open_folder, read_settings
 from engines.models.lora import ADAPTER
 
 
-def make(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> Result:
+def make_result(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> Result:
     """Returns the result of what was learned in the folder `found.place` from the model in the folder `model`,
     of puzzles or of a skill. Raises ResultError if nothing was measured, or if an older Shoal recorded too
     little."""

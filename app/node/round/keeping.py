@@ -150,7 +150,7 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     ]
 
 
-AGAIN_S = 5.0
+DISK_CHECK_S = 5.0
 """Seconds between two checks for free space."""
 _CHUNK = 2**20
 Written = TypeVar("Written")
@@ -192,11 +192,11 @@ class DiskPatience:
             self._full = True
             self._telling.note(
                 f"The disk that holds {self._home} is full, so learning waits: free up some space. "
-                f"It looks again every {AGAIN_S:.0f} seconds and continues by itself."
+                f"It looks again every {DISK_CHECK_S:.0f} seconds and continues by itself."
             )
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(DISK_CHECK_S)
         while not await asyncio.to_thread(has_room, self._checkpoints):
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(DISK_CHECK_S)
 
 
 def has_room(root: Path) -> bool:

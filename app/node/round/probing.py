@@ -18,12 +18,12 @@ from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once,
 from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import extract_leniently, messages, shows_work
-from app.sapo.groups import SOLVED, GroupRecord
+from app.sapo.groups import SOLVED_SCORE, GroupRecord
 from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
-UNTRAINED, FIRST = 4, 2
+UNTRAINED_STEP, FIRST_STEP = 4, 2
 """An untrained model is asked every fourth question, and all of them if it solves one. The point after lesson
 zero asks every second: the owner has waited for it since the start, and all would take a fifth of that wait."""
 _SEED = seeds.hashed("probe sampling")
@@ -50,15 +50,15 @@ async def probe(
     every: int = 1,
 ) -> Probe:
     """Measures the current adapter and returns the result. `joined_P`: questions measured in
-    addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED and FIRST).
-    Raises TrainerDied and EngineError."""
+    addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED_STEP and
+    FIRST_STEP). Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::every]
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
     joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
     scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
-    if every == UNTRAINED and any(solved_P):
+    if every == UNTRAINED_STEP and any(solved_P):
         return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
@@ -107,6 +107,6 @@ def _lenient(sandbox: Sandbox, scored_P: Sequence[GroupRecord]) -> float:
     """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
     return share(
         scored.rewards_G[0]
-        or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED
+        or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED_SCORE
         for scored in scored_P
     )

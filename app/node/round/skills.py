@@ -31,7 +31,7 @@ from app.sapo.questions import QuestionPrompt
 from app.skills.skill import Skill
 from engines.contract import Completion
 
-SEVERAL = 16
+QUESTIONS_PER_REPORT = 16
 """Questions measured between two reports of progress."""
 
 
@@ -88,8 +88,8 @@ async def measure(
     started = time.monotonic()
     tools.report(Phase.PROBING, 0, len(questions_P))
     answers_P = []
-    for first in range(0, len(questions_P), SEVERAL):
-        some = [skill.prompt(one.text) for one in questions_P[first : first + SEVERAL]]
+    for first in range(0, len(questions_P), QUESTIONS_PER_REPORT):
+        some = [skill.prompt(one.text) for one in questions_P[first : first + QUESTIONS_PER_REPORT]]
         answers_P += await tools.link.answer(some, skill.labels, max_answer_tokens(state, tools.settings))
         tools.report(Phase.PROBING, len(answers_P), len(questions_P))
     said_P = [

@@ -13,12 +13,12 @@ from app.node.record.reasons import Dial, Reason
 from app.node.rules.orders import Orders
 from app.node.rules.setting import HourSpan
 
-CALM_S = 60.0
+RESTART_AFTER_CALM_S = 60.0
 """Seconds without load before a stopped node starts again."""
 MEMORY_CALM_S = 300.0
 """Longer wait after a memory shortage: stopping the trainer frees memory itself, so free memory says little at
 first."""
-HOLD_S = 2.0
+STOP_AFTER_LOAD_S = 2.0
 """Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
 within five seconds."""
 STALLED_LIMIT = 0.10
@@ -75,7 +75,7 @@ class Cause(NamedTuple):
     wanted: Callable[[RuleSettings], bool]
     holds: Callable[[DesktopFacts, RuleSettings, bool], bool]
     hold_s: float = 0.0
-    calm_s: float = CALM_S
+    calm_s: float = RESTART_AFTER_CALM_S
 
 
 def _memory_short(facts: DesktopFacts, settings: RuleSettings, eased: bool) -> bool:
@@ -132,7 +132,7 @@ LOAD_CAUSES = (
         ("memory_free", "memory_stalled"),
         lambda settings: settings.memory_limit is not None,
         _memory_short,
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
         MEMORY_CALM_S,
     ),
     Cause(
@@ -141,7 +141,7 @@ LOAD_CAUSES = (
         ("temperature_c", "too_hot"),
         lambda settings: settings.temperature_limit_c is not None,
         _hot,
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
     Cause(
         Reason.CPU,
@@ -149,7 +149,7 @@ LOAD_CAUSES = (
         ("cpu_others",),
         lambda settings: settings.cpu_limit is not None,
         lambda facts, settings, eased: _over(facts.cpu_others, settings.cpu_limit, eased),
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
     Cause(
         Reason.GPU,
@@ -157,7 +157,7 @@ LOAD_CAUSES = (
         ("gpu_others",),
         lambda settings: settings.gpu_limit is not None,
         lambda facts, settings, eased: _over(facts.gpu_others, settings.gpu_limit, eased),
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
 )
 """Checked after the idle time."""

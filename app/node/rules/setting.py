@@ -71,8 +71,8 @@ def format_span(span: HourSpan) -> str:
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
-NAME_LENGTH, NAMES = 80, 50
-TEXT_LENGTH = 500
+MAX_NAME_LENGTH, MAX_NAMES = 80, 50
+MAX_TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
@@ -125,13 +125,13 @@ def misfit(setting: Setting, value: object) -> str:
             options = [option for option, _ in setting.options]
             return "" if value in options else " or ".join(map(str, options))
         case "names":
-            fits = isinstance(value, list) and len(value) <= NAMES and all(map(_is_name, value))
-            return "" if fits else f"a list of at most {NAMES} names of programs"
+            fits = isinstance(value, list) and len(value) <= MAX_NAMES and all(map(_is_name, value))
+            return "" if fits else f"a list of at most {MAX_NAMES} names of programs"
         case "hours":
             return "" if _is_hours(value) else "any, never, or hours such as 22:00-07:00"
         case "text":
-            fits = isinstance(value, str) and len(value) <= TEXT_LENGTH and value.isprintable()
-            return "" if fits else f"one line of at most {TEXT_LENGTH} characters"
+            fits = isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH and value.isprintable()
+            return "" if fits else f"one line of at most {MAX_TEXT_LENGTH} characters"
 
 
 def refusal(setting: Setting, value: object) -> str:
@@ -141,7 +141,9 @@ def refusal(setting: Setting, value: object) -> str:
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != "" and len(value) <= NAME_LENGTH and value.isprintable()
+    return (
+        isinstance(value, str) and value.strip() != "" and len(value) <= MAX_NAME_LENGTH and value.isprintable()
+    )
 
 
 def _is_hours(value: object) -> bool:

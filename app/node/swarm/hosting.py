@@ -26,10 +26,10 @@ from app.common.process.surroundings import surroundings, without_secrets, worki
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire.protocol import SOCKET_PATH
 
-PORT = 8777
+DEFAULT_PORT = 8777
 SWARM = "shoal"
 OPENING_S = 90.0
 """Maximum seconds that a hosted relay may take to open: a busy computer is slow to start a process."""
@@ -56,7 +56,7 @@ class Hosting:
     """A running relay. `own`: the address for this node. `invite`: the one for others on the network. Neither
     `invite` nor `sentence` contains the secret of a private swarm."""
 
-    def __init__(self, home: Path, private: Private | None, lan: bool, say: Say) -> None:
+    def __init__(self, home: Path, private: PrivateSwarm | None, lan: bool, say: Say) -> None:
         swarm = SWARM if private is None else private.swarm
         self._private, self._lan, self._say = private, lan, say
         self._folder = home / "relay" / swarm
@@ -69,7 +69,7 @@ class Hosting:
 
     @classmethod
     async def start(
-        cls, home: Path, *, private: Private | None = None, lan: bool = True, say: Say = lambda _: None
+        cls, home: Path, *, private: PrivateSwarm | None = None, lan: bool = True, say: Say = lambda _: None
     ) -> Hosting:
         """Opens the relay at its last port, else at 8777, else at any. `lan` opens it to others on the network
         and announces it; without it only this computer can connect. Raises HostingError."""
@@ -99,7 +99,7 @@ class Hosting:
             self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)
             with contextlib.suppress(HostingError):
-                await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
+                await self._open(urllib.parse.urlsplit(self.own.url).port or DEFAULT_PORT)
 
     async def close(self) -> None:
         """Ends the relay, which says goodbye to its clients; waits at most a second for that."""
@@ -116,7 +116,7 @@ class Hosting:
         for attempt in range(_TRIES):
             last = attempt == _TRIES - 1
             try:
-                return await self._open(0 if last else kept or PORT)
+                return await self._open(0 if last else kept or DEFAULT_PORT)
             except HostingError:
                 if last:
                     raise
@@ -134,7 +134,7 @@ class Hosting:
         try:
             line = await asyncio.wait_for(process.stdout.readline(), OPENING_S)
             said = json.loads(line)
-            self._settle(urllib.parse.urlsplit(said["url"]).port or PORT, parse(said["invite"]))
+            self._settle(urllib.parse.urlsplit(said["url"]).port or DEFAULT_PORT, parse(said["invite"]))
         except (TimeoutError, ValueError, KeyError, TypeError) as error:
             await self.close()
             raise HostingError(self._why(mark)) from error

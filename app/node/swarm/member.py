@@ -19,7 +19,7 @@ from random import Random
 from statistics import mean
 
 from app.common import files
-from app.common.rate import wait_s
+from app.common.rate import backoff_s
 from app.learning.choosing import JudgedGroup
 from app.node.data import question_sets
 from app.node.record import events
@@ -249,7 +249,7 @@ class SwarmMember:
             steady = time.monotonic() - began > _LONGEST_AGAIN_S
             failures = 1 if steady else failures + 1
             self.reporter.explain_alone(why)
-            await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
+            await asyncio.sleep(backoff_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
 
     async def _share(self) -> None:
         """Takes part in the swarm until an error. Raises IdentityError, NowhereError, OutboxError and

@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from app.common.text import safe_line, span
+from app.common.text import rounded_duration, safe_line
 from app.node.record import records
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
@@ -333,7 +333,9 @@ def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
         return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
-        parts.append(f"round {snapshot.safe_round} saved {span(max(0.0, now - snapshot.safe_at))} ago")
+        parts.append(
+            f"round {snapshot.safe_round} saved {rounded_duration(max(0.0, now - snapshot.safe_at))} ago"
+        )
     if snapshot.last is not None:
         parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
         parts.append(f"{snapshot.last.seconds:.1f} s a round")

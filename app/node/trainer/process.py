@@ -23,7 +23,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from app.common.process.control import apply_niceness_to_session
-from app.common.process.memory import limit_memory, trim
+from app.common.process.memory import limit_memory, trim_heap
 from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
@@ -88,11 +88,11 @@ def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequ
     return sequences_G
 
 
-SOLO = "--solo"
+SOLO_FLAG = "--solo"
 """The trainer's only flag: forbids any use of the network."""
 
-ENGINE = "SHOAL_ENGINE"
-"""Environment variable: one of engines.opening.CHOICES."""
+ENGINE_ENV = "SHOAL_ENGINE"
+"""Environment variable: one of engines.opening.ENGINE_CHOICES."""
 
 BATCH_SHARE = "SHOAL_BATCH_SHARE"
 """Environment variable: factor by which the measured memory budget is multiplied. Below 1 after the trainer
@@ -104,10 +104,10 @@ HOME_ENV = "SHOAL_HOME"
 THREADS_ENV = "SHOAL_THREADS"
 """Environment variable: number of CPU threads for the engine, for several nodes on one computer."""
 
-MEMORY = "SHOAL_MEMORY"
+MEMORY_ENV = "SHOAL_MEMORY"
 """Environment variable: maximum bytes of memory of this process; unset or 0 for no limit."""
 
-EFFORT = "SHOAL_EFFORT"
+EFFORT_ENV = "SHOAL_EFFORT"
 """Environment variable: how much of the computer to use, an app.node.record.reasons.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
@@ -117,7 +117,7 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 def main() -> None:
     """Runs the trainer with the engine that the node chose."""
     apply_niceness_to_session()
-    most = os.environ.get(MEMORY, "")
+    most = os.environ.get(MEMORY_ENV, "")
     if most.isdecimal() and int(most):
         limit_memory(int(most))
     serve(_open, beforehand=_prepare)
@@ -132,7 +132,7 @@ def _prepare() -> None:
 
 
 def _wanted() -> str:
-    return os.environ.get(ENGINE) or opening.AUTO
+    return os.environ.get(ENGINE_ENV) or opening.AUTO
 
 
 def _open(model: str, rank: int | None, seed: int) -> Engine:
@@ -150,7 +150,7 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
 
 def given_effort() -> Effort | None:
     """Returns the effort that the node started this trainer with; None if it set none."""
-    text = os.environ.get(EFFORT)
+    text = os.environ.get(EFFORT_ENV)
     return msgspec.json.decode(text, type=Effort) if text else None
 
 
@@ -171,7 +171,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches the whole terminal; the node decides what ends
-    if SOLO in sys.argv[1:]:
+    if SOLO_FLAG in sys.argv[1:]:
         solo.refuse_network()
     source, channel = own_standard_streams()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -204,7 +204,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                     reply = reply_to(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.StepDone):
                     proved = True
-                    trim()
+                    trim_heap()
                     if sentence := watch.after_step(engine.step_down):
                         getattr(engine, "notes", []).append(sentence)
         except Exception as error:

@@ -18,7 +18,7 @@ MAX_PUPILS = 200
 AWAY_S = 120.0
 """Seconds of silence after which a student may be removed from a full class, so that short-lived keys do not
 block it."""
-KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
+KEYS_PER_COMPUTER, KEYS_PER_NETWORK = 8, 64
 """Maximum keys of one address in a class, including removed ones: for a computer on the local network, and for
 an address on the internet, which may be a whole school."""
 MAX_MEASUREMENTS = 500
@@ -135,7 +135,7 @@ class Classroom:
             return True
         indoors = address.endswith(("/32", "/128"))
         there = sum(one.address == address for one in (*self.pupils.values(), *self.past.values()))
-        return there < (KEYS_OF_A_COMPUTER if indoors else KEYS_OF_A_NETWORK)
+        return there < (KEYS_PER_COMPUTER if indoors else KEYS_PER_NETWORK)
 
     def _made_room(self, now: float) -> bool:
         """Removes a student silent for at least AWAY_S, preferably one without measurements, and its journeys.

@@ -13,7 +13,7 @@ from app.relay.standing import Treatment
 from app.relay.store.backing import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
 from app.swarm.wire.limits import Code, Refused
@@ -108,8 +108,8 @@ def _no_question(body: Body) -> tuple[Code, str] | None:
     """Returns why the relay has no such question (code and sentence), as far as that is known without
     generating it; None otherwise."""
     task = body.task
-    if task.version != VERSION:
-        return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."
+    if task.version != QUESTIONS_VERSION:
+        return Code.UNSUPPORTED, f"This relay speaks questions of version {QUESTIONS_VERSION}."
     family = FAMILIES.get(task.family)
     if family is None:
         return Code.INVALID, "There is no family of this name."

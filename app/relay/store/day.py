@@ -19,10 +19,10 @@ import msgspec
 from app.relay.store.backing import ArchivedGroup, CheckedGroup, Doomed, Weight
 from app.relay.store.queues import site
 from app.swarm.wire.body import Envelope, task_of
-from app.swarm.wire.limits import ARCHIVED_S, Refused
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S, Refused
 from app.swarm.wire.protocol import WantedQuestions
 
-DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
+DAY_MS, HOUR_MS = 1000 * ARCHIVE_MAX_AGE_S, 3600 * 1000
 EVICT_FRACTION = 0.05
 """Fraction of the groups deleted at once when there are too many."""
 DISK_FACTOR = 1.3

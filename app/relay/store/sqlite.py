@@ -35,7 +35,7 @@ from app.relay.store.backing import (
     Weight,
 )
 from app.relay.store.day import COLUMNS, DAY_MS, INDICES, Day
-from app.relay.store.sequences import BEHIND, mark_used
+from app.relay.store.sequences import SEQUENCE_WINDOW, mark_used
 from app.relay.store.window import Added, WindowLimits
 from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import WantedQuestions
@@ -62,7 +62,7 @@ CREATE TABLE numbers (
 CREATE TABLE held (key TEXT PRIMARY KEY, value BLOB NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
 INSERT INTO facts VALUES ('stored', 0);
 """
-_MAP_BYTES = BEHIND // 8 + 1
+_MAP_BYTES = SEQUENCE_WINDOW // 8 + 1
 _OLD = ("id", "key", "address", "family", "level", "arrived_ms", "raw")
 
 _log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from app.relay.store.backing import (
 )
 from app.relay.store.sequences import Sequences
 from app.relay.store.window import Added, Clock, Window, WindowLimits
-from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S
 from app.swarm.wire.protocol import WantedQuestions
 
 _DROPPED = 50_000
@@ -132,7 +132,9 @@ class Store:
         there = author.queue.groups if author is not None else 0
         self._erase(key, until_ms)
         gone = await self.backing.erase(Doomed(key=key, until_ms=until_ms))
-        await self.backing.kv_put(f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVED_S)
+        await self.backing.kv_put(
+            f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVE_MAX_AGE_S
+        )
         await asyncio.sleep(0.002)  # what arrives after the answer is younger than `until_ms`
         return max(there, gone)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import MAX_ANSWER, SHORT, read_answer
+from app.sapo.asking import MAX_ANSWER, SHORT_MARK, read_answer
 from app.sapo.seeds import HELD_OUT_SHARE, hashed
 
 Entry = Mapping[str, Any]
@@ -132,7 +132,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
             return self.solution(entry)
         work = self.work(entry) if self.work else ""
         own = self.kind is FamilyKind.YOURS  # whose answer without work may serve too
-        text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or own else ""
+        text = f"{work} {SHORT_MARK}{self.solution(entry)}".strip() if work or own else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 

@@ -51,7 +51,7 @@ LOAD_SECONDS = 5.0
 START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
 """A start usually takes seconds, but minutes on a very busy computer, where a second attempt would not be
 faster. After the first limit `late` is called, and the same child is awaited until the second."""
-AT_ONCE = 32
+QUESTIONS_PER_REQUEST = 32
 """Maximum questions in one request to the child; between requests other threads get their turn."""
 
 COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
@@ -127,7 +127,7 @@ class Sandbox:
         made: list[QuestionPrompt | QuestionError] = []
         while len(made) < len(places):
             with self._asking:
-                made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
+                made += self._make(places[len(made) : len(made) + QUESTIONS_PER_REQUEST], onward, worked)
         return made
 
     def suspend(self) -> None:

@@ -31,7 +31,7 @@ _LOOKED_AT, _SAMPLE = 40, 400
 """First rows from which the delimiter and the heading are guessed."""
 _FARTHEST = 131_072
 """Characters of a cell that is probably a quote closed too late."""
-NAMES = frozenset(
+HEADING_NAMES = frozenset(
     re.findall(
         r"\w+",
         "question questions prompt problem input text texts instruction query frage fragen aufgabe wort word "
@@ -67,7 +67,7 @@ def read_grid(content: bytes, *, heading: bool | None = None, encoding: str | No
     """Reads a file's content. `heading`: whether the first row names the columns, and `encoding`: the owner's
     choices; None is guessed. Raises SetError."""
     check_size(content)
-    if content.startswith(workbook.MAGIC):
+    if content.startswith(workbook.ZIP_AND_OLE_MAGIC):
         rows, notes, name = workbook.sheet(content)
         return msgspec.structs.replace(_grid(rows, heading, "", notes), sheet=name)
     text, used = decoded(content, encoding)
@@ -169,7 +169,7 @@ def guess_heading(rows: Sequence[Sequence[str]]) -> bool:
     if not filled or max(map(len, filled)) > 60 or len(set(filled)) < len(filled):
         return False
     words = [word for cell in filled for word in re.findall(r"[^\W\d_]+", cell.casefold())]
-    known = sum(cell.casefold().split(".")[-1] in NAMES for cell in filled)
+    known = sum(cell.casefold().split(".")[-1] in HEADING_NAMES for cell in filled)
     if known == len(filled) or (known > 1 and known > len(filled) / 4) or not words:
         return bool(words)
     votes = sum(

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import BRIEF, SHORT, Example, read_answer
+from app.sapo.asking import BRIEF, SHORT_MARK, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
 from app.sapo.sets.checks import (
@@ -39,7 +39,7 @@ from app.sapo.sets.templates import FilledTemplate, Template, validate
 FORMAT = 2
 """Since 2 the split keeps a share of every answer aside, and signs and combining marks are content. Sets of
 format 1 keep their contents and their split."""
-FEWEST, ROUGH = 8, 20
+MIN_QUESTIONS, ROUGH_CURVE_QUESTIONS = 8, 20
 """Numbers of different questions: below the first a set is rejected, below the second its curve is
 imprecise.
 """
@@ -47,7 +47,7 @@ HELD_OUT_SHARE = 5
 """One question in five is held out."""
 MAX_ROWS = 50_000
 MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 6000, 200, 300, 60, 500
-PREFIX = "own-"
+OWN_PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
 """With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
@@ -131,7 +131,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def family_name(self) -> str:
-        return f"{PREFIX}{self.content_mark}"
+        return f"{OWN_PREFIX}{self.content_mark}"
 
     @property
     def distinct(self) -> int:
@@ -186,7 +186,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def is_own(family: str) -> bool:
     """Whether a family is a question set, which must not leave this computer."""
-    return family.startswith(PREFIX)
+    return family.startswith(OWN_PREFIX)
 
 
 def check(made: QuestionSet) -> None:
@@ -212,9 +212,9 @@ def check(made: QuestionSet) -> None:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
         raise SetError("There is no question in it.")
-    if made.distinct < FEWEST:
+    if made.distinct < MIN_QUESTIONS:
         raise SetError(
-            f"Only {made.distinct} different questions are in it. At least {FEWEST} are needed, as a "
+            f"Only {made.distinct} different questions are in it. At least {MIN_QUESTIONS} are needed, as a "
             "fifth is kept aside for measuring."
         )
     held = held_out(made)
@@ -229,7 +229,7 @@ def recognised(rule: Rule, row: Row, marked: bool = True) -> bool:
     """Whether the true answer, written as a model writes it, counts as right and is within the limits."""
     if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
         return False
-    said = read_answer(SHORT * marked + displayed_answer(rule, row.answer), marked)
+    said = read_answer(SHORT_MARK * marked + displayed_answer(rule, row.answer), marked)
     return said is not None and score_answer(rule, said, row.answer) == 1.0
 
 

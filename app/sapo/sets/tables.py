@@ -93,7 +93,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None, chosen: Chosen 
     """Parses a file's content. `rule` and `chosen`: the owner's choices; what is missing is guessed. Raises
     SetError."""
     chosen = chosen or Chosen()
-    if content.startswith(workbook.MAGIC):
+    if content.startswith(workbook.ZIP_AND_OLE_MAGIC):
         grid = read_grid(content, heading=chosen.heading)
     else:
         text, encoding = decoded(content, chosen.encoding or None)

@@ -18,7 +18,7 @@ import msgspec
 
 Cell = str | float
 """A text, or a number that is shown as a share in percent."""
-KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
+FILE_KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
 """The kinds of files that can be written; each is the ending of its files."""
 _NUMBER = re.compile(r"[+-]?[\d., ]*\d\s?%?")
 _EXACT = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?")

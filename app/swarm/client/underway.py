@@ -16,7 +16,7 @@ import msgspec
 
 from app.common.rate import Backoff, Bucket
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.sapo.sets.question_set import is_own
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
@@ -26,12 +26,12 @@ from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import (
     BATCH_BYTES,
     FRAME_BYTES,
-    LARGE_GROUP,
+    LARGE_GROUP_BYTES,
+    MAX_SAMPLE_GROUPS,
     OPEN_PUBLISHES,
     OPEN_SAMPLES,
+    RATE_SHARE,
     RECALLS_PER_MIN,
-    SAMPLE,
-    SHARE,
     Code,
     Quotas,
     Refused,
@@ -94,7 +94,7 @@ class Publisher:
         backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
-        self._making.set_rate(SHARE * share * self._quotas.publish_per_min, now)
+        self._making.set_rate(RATE_SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def set_swarm(self, swarm: str) -> None:
@@ -167,7 +167,7 @@ class Publisher:
             told = _told(pub.body)
         except msgspec.MsgspecError:
             return False
-        return told.swarm == self.swarm and told.task.version == VERSION
+        return told.swarm == self.swarm and told.task.version == QUESTIONS_VERSION
 
     def _add(self, swarm: str, group: GroupRecord, rewards_G: Sequence[int], created_ms: int) -> bool:
         seed = self._identity.seed()
@@ -203,7 +203,7 @@ def _packed(pub: Pub) -> Pub:
 
 def _room(k: int) -> int:
     """Bytes to ask for with k groups: large ones on the average, so that traffic is not up to their authors."""
-    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP))
+    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP_BYTES))
 
 
 class SampleLimiter:
@@ -221,7 +221,10 @@ class SampleLimiter:
 
     def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
         """Sets the limits of a new connection."""
-        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        self._most, self._most_open = (
+            min(MAX_SAMPLE_GROUPS, limits.sample),
+            min(OPEN_SAMPLES, limits.open_samples),
+        )
         if quotas.sample_per_min != self._quotas.sample_per_min:
             self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
         self._quotas = quotas
@@ -247,7 +250,7 @@ class SampleLimiter:
         if k < 1 or not tasks or (begun := self._begin(self._recalls, now)) is None:
             return None
         rid, answer = begun
-        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:SAMPLE])), answer
+        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:MAX_SAMPLE_GROUPS])), answer
 
     def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[SampleReply | None]] | None:
         """Takes one request from `rate`; None if it is used up, too many requests are open, or the relay asked

@@ -23,14 +23,14 @@ import msgspec
 
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
+from app.sapo.questions import QUESTIONS_VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
 from app.sapo.sets.question_set import is_own
 from app.swarm.identity import identity
 from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import decode_envelope
-from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
+from app.swarm.wire.limits import MAX_COMPLETION_CHARS, STALE_AFTER_S, Quotas, Refused, allowance
 from app.swarm.wire.shared_sets import SharedSet, is_shared_set_family
 
 # Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
@@ -46,7 +46,7 @@ SHINGLE_CHARS = 8
 SKETCH_HASHES = 128
 COPY_SHARE = 0.9
 """Fraction of a sketch in common from which two groups count as copies."""
-FIRST, FIRST_ALIKE = 24, 0.6
+FIRST_HASHES, FIRST_ALIKE = 24, 0.6
 """The smallest hashes of a sketch are compared first (number, fraction): most groups already differ in
 those."""
 REMEMBERED_TEXTS = 1024
@@ -84,9 +84,9 @@ class SimilarityIndex:
 
     def alike(self, sketch: Sketch) -> bool:
         """True if one of the latest groups is almost identical."""
-        mine, first = frozenset(sketch), frozenset(sketch[:FIRST])
+        mine, first = frozenset(sketch), frozenset(sketch[:FIRST_HASHES])
         return any(
-            len(first.intersection(other[:FIRST])) >= FIRST_ALIKE * len(first)
+            len(first.intersection(other[:FIRST_HASHES])) >= FIRST_ALIKE * len(first)
             and len(mine.intersection(other)) >= COPY_SHARE * max(len(mine), len(other))
             for other in self._latest
         )
@@ -100,7 +100,7 @@ class SimilarityIndex:
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
-STRIKES = 3
+MAX_STRIKES = 3
 """Number of deliberately bad groups after which an author is ignored, unless at least four times as many were
 good."""
 DISTRUST_MS = 3600 * 1000
@@ -141,8 +141,8 @@ class Intake:
         *,
         families: Iterable[str] | None = None,
         sets: Callable[[], Iterable[SharedSet]] = tuple,
-        longest: int = COMPLETION,
-        oldest_s: int = OLDEST_S,
+        longest: int = MAX_COMPLETION_CHARS,
+        oldest_s: int = STALE_AFTER_S,
         per_author: Quotas = _SHARE,
     ) -> None:
         """`own_keys`: all keys that this data folder ever signed with; `families`: those accepted; `sets`:
@@ -223,7 +223,7 @@ class Intake:
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
-            if author.strikes >= STRIKES and 4 * author.strikes > author.good:
+            if author.strikes >= MAX_STRIKES and 4 * author.strikes > author.good:
                 author.good = author.strikes = 0
                 author.until_ms = now_ms + DISTRUST_MS
         return verdict
@@ -244,7 +244,7 @@ class Intake:
             group = opened
         task = group.coordinates
         family = FAMILIES.get(task.family)
-        if task.version != VERSION:
+        if task.version != QUESTIONS_VERSION:
             return IntakeReason.OTHER_VERSION
         if family is None or task.level >= len(family.levels):
             return IntakeReason.NO_QUESTION

@@ -18,9 +18,9 @@ from hashlib import sha256
 import nacl.bindings
 import nacl.exceptions
 
-OPENING = 48
+OPENING_BYTES = 48
 """Bytes of the first message without a payload: a public key and a tag."""
-TAG = 16
+TAG_BYTES = 16
 """Bytes that encryption adds to a message."""
 _NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
 _KEY = 32

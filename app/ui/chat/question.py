@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
 from app.chat.messages import DEFAULT_PUZZLES, Lap, ModelOpened, PuzzleDrawn, RaceScore, Sides, Try
 from app.chat.puzzles import ANSWERED_IN_ROWS
-from app.common.text import safe, safe_line
+from app.common.text import safe_line, safe_text
 from app.node.record.records import Probe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
@@ -70,7 +70,7 @@ class QuestionCard(Card):
     def take(self, puzzle: PuzzleDrawn) -> None:
         """Puts a drawn puzzle into the box."""
         self.puzzle = None
-        self.question.setPlainText(safe(puzzle.text))
+        self.question.setPlainText(safe_text(puzzle.text))
         self.puzzle, self.told = puzzle, False
         self.own.clear()
         self.work.clear()
@@ -151,7 +151,7 @@ class QuestionCard(Card):
 
     def _edited(self) -> None:
         """Forgets the puzzle, because its text was edited."""
-        if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
+        if self.puzzle is not None and self.question.toPlainText().strip() != safe_text(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
 
@@ -250,7 +250,7 @@ class Side(QWidget):
         super().__init__()
         self._theme, self._solved = theme, tried.solved
         self._sign, self._verdict = Label(""), Label("", "good")
-        text, said = Elided(""), safe_line(safe(tried.text)) or tr("(empty)")
+        text, said = Elided(""), safe_line(safe_text(tried.text)) or tr("(empty)")
         text.say(said)
         self.setLayout(row(self._sign, text, self._verdict, gap=8, fill=1))
         theme.changed.connect(self._draw)  # not a lambda: that would outlive the card

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from app.common.text import safe_line
 from app.node.record.records import GroupRow
 from app.sapo.advantages import mean_centred
-from app.sapo.asking import OPEN, SHORT, extract_answer
+from app.sapo.asking import OPEN_TAG, SHORT_MARK, extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, Coordinates
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import BODY, SMALL, font
@@ -40,7 +40,7 @@ def split_completion(text: str) -> tuple[str, str]:
     answer = extract_answer(text)
     if answer is None or len(answer) > _LONGEST_ANSWER:
         return text, ""
-    end = max(text.rfind(SHORT), text.rfind(OPEN))
+    end = max(text.rfind(SHORT_MARK), text.rfind(OPEN_TAG))
     return text[: end if end >= 0 else len(text)].strip(), answer
 
 
@@ -53,7 +53,7 @@ def distinct_answers(group: GroupRow) -> list[tuple[str, bool, int]]:
 def question(group: GroupRow) -> str:
     """Returns the question's text, "" while it is not known, or a sentence if it belongs to another version and
     cannot be generated here."""
-    if group.question is None and group.coordinates.version != VERSION:
+    if group.question is None and group.coordinates.version != QUESTIONS_VERSION:
         return tr("A puzzle of another version of Shoal: its text cannot be made again.")
     return group.question or ""
 

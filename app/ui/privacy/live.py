@@ -11,7 +11,7 @@ import msgspec
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QScrollArea
 
-from app.common.text import safe, safe_line
+from app.common.text import safe_line, safe_text
 from app.node.record.records import GroupRow
 from app.sapo.families import FAMILIES
 from app.ui.frame.frame import Actions, Page
@@ -223,7 +223,7 @@ class AnswerRow(Card):
     def say(self, text: str, solved: bool, times: int = 1) -> None:
         self._solved = solved
         working, answer = split_completion(text)
-        self._text.say(breakable(safe(working)) or ("" if answer else tr("(empty)")))
+        self._text.say(breakable(safe_text(working)) or ("" if answer else tr("(empty)")))
         self._answer.look("chip" if solved else "chip-peer")
         self._answer.tell(safe_line(answer))
         self._times.tell(f"× {times}" if times > 1 else "")

@@ -18,12 +18,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from app.common.text import safe
+from app.common.text import safe_text
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
 from app.swarm.client.status import UNPACKED
 from app.swarm.identity.identity import node_name
-from app.swarm.wire.limits import BODY, LoggedMessage
+from app.swarm.wire.limits import MAX_BODY_BYTES, LoggedMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.group_list import (
@@ -141,7 +141,7 @@ class MessageRow(Card):
             self._verbatim.deleteLater()
             self._verbatim = None
         if self._exact.isChecked() and self.message is not None:
-            self._verbatim = _verbatim(safe(self.message.text))
+            self._verbatim = _verbatim(safe_text(self.message.text))
             self._inside.addWidget(self._verbatim)
         self.opened.emit()
 
@@ -160,7 +160,7 @@ class GroupPart(QWidget):
     def show_group(self, group: GroupRow) -> None:
         author = "" if group.peer is None else author_name(group)
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
-        self._question.tell(breakable(safe(question(group))))
+        self._question.tell(breakable(safe_text(question(group))))
         if self._rows.count() == 0:
             for answer in distinct_answers(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)
@@ -233,7 +233,7 @@ def _row(envelope: Any, message: LoggedMessage) -> GroupRow | None:
     try:
         text = envelope["body"]
         if envelope.get("enc") == "zlib":
-            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), BODY)
+            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), MAX_BODY_BYTES)
         body = msgspec.json.decode(text, type=_Body)
         author = None if message.outgoing else node_name(bytes.fromhex(envelope["pk"]))
         if len(body.completions) != len(body.rewards):

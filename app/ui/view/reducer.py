@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.node.history.history import MAX_GROUPS, History
+from app.node.history.history import MAX_GROUPS_READ, History
 from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
 from app.node.record.snapshot import FamilyView, Ruling, Snapshot
@@ -215,7 +215,7 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
     """Returns the groups newest first; rounds that are in `new` replace those in `old`."""
     rounds = {group.round for group in new}
     kept = [group for group in old if group.round not in rounds]
-    return tuple([*new, *kept][:MAX_GROUPS])
+    return tuple([*new, *kept][:MAX_GROUPS_READ])
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:

@@ -28,7 +28,7 @@ from gguf.quants import dequantize
 from engines.contract import EngineError
 from engines.models.folder import KNOWN_TYPES, Architecture, Rope, Shape, read_architecture
 from engines.models.gguf import header, tokenizer
-from engines.models.gguf.header import WORDS, Header
+from engines.models.gguf.header import TOKENS_KEY, Header
 from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved, rope_factors
 
 _CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM"}
@@ -114,7 +114,7 @@ def rough_shape(opening: Header, name: str) -> Shape:
     that is assumed not to be so. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
-    words = opening.values.get(WORDS, 0)
+    words = opening.values.get(TOKENS_KEY, 0)
     if type(words) is not int:
         raise _unlike(name)
     return Shape(

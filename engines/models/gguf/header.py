@@ -19,7 +19,7 @@ from engines.contract import EngineError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-WORDS = "tokenizer.ggml.tokens"
+TOKENS_KEY = "tokenizer.ggml.tokens"
 _MAX_STRING = 2**20
 """Maximum bytes of a string: the longest chat template has some 20,000."""
 _MAX_ENTRIES = 2**16
@@ -64,8 +64,8 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
 
 
 def glimpse(path: Path) -> Header:
-    """Reads only the values before the vocabulary, and the number of tokens in it (under WORDS): enough to list
-    a file. Raises EngineError, and FileNotFoundError."""
+    """Reads only the values before the vocabulary, and the number of tokens in it (under TOKENS_KEY): enough
+    to list a file. Raises EngineError, and FileNotFoundError."""
     try:
         with path.open("rb") as file:
             return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)
@@ -95,7 +95,7 @@ class _Reader:
         values: dict[str, Any] = {}
         for _ in range(entries):
             key, kind = self._string(), self._unpack("I")
-            if key == WORDS and kind == _ARRAY:
+            if key == TOKENS_KEY and kind == _ARRAY:
                 self._unpack("I")
                 return {**values, key: self._unpack("Q")}
             value = self._value(kind, False)

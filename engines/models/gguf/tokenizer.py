@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from engines.contract import EngineError
 from engines.models.folder import Folder
-from engines.models.gguf.header import WORDS, Header
+from engines.models.gguf.header import TOKENS_KEY, Header
 from engines.models.tokens import ChatTokenizer
 
 _CUT = (
@@ -178,7 +178,7 @@ def _merge(pair: str | Sequence[str]) -> str:
     return pair if isinstance(pair, str) else " ".join(pair)
 
 
-TOKENS, TYPES, MERGES = WORDS, "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
+TOKENS, TYPES, MERGES = TOKENS_KEY, "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
 ARRAYS = (TOKENS, TYPES, MERGES)
 """Arrays of the header that are needed here."""
 _SAME = {"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qwen2"}

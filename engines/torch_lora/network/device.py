@@ -16,10 +16,10 @@ from engines.contract import EngineError
 from engines.facts import MB as MB
 from engines.facts import free_ram
 
-TINY = 5_000_000
+ONE_THREAD_PARAMETERS = 5_000_000
 """Number of parameters below which a second thread costs more time than it saves."""
 
-SMALL = 50_000_000
+MEASURED_FROM_PARAMETERS = 50_000_000
 """Number of parameters from which measuring a number format on the processor is worthwhile."""
 
 
@@ -54,7 +54,7 @@ def prepare_device(
         return DeviceBudget(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":
         return DeviceBudget(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
-    faster = parameters >= SMALL and bf16_is_faster(count)
+    faster = parameters >= MEASURED_FROM_PARAMETERS and bf16_is_faster(count)
     return DeviceBudget(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
 
 
@@ -84,7 +84,7 @@ def choose_device(wanted: str) -> torch.device:
 def default_threads(parameters: int, share: float | None = None) -> int:
     """Returns the number of threads to use: `share` of the physical cores, or without it all but one, which is
     left to the user (but both of two); 1 for tiny models."""
-    if parameters < TINY:
+    if parameters < ONE_THREAD_PARAMETERS:
         return 1
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):

@@ -75,7 +75,7 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
     )
     checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.VERSION))
     checkpoint.publish(unfinished, folder / "checkpoints", last)
-    return result_making.make(trained.newest(home, STARTER, home / "copy"), STARTER)
+    return result_making.make_result(trained.newest(home, STARTER, home / "copy"), STARTER)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.common.text import safe_line, span
+from app.common.text import rounded_duration, safe_line
 from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, curve_sentence, progress_line
@@ -243,7 +243,7 @@ def test_phases_as_lines(change: dict[str, object], line: str) -> None:
 
 
 def test_spans_of_time() -> None:
-    assert [span(s) for s in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]
+    assert [rounded_duration(s) for s in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]
 
 
 def test_where_the_curve_stands() -> None:

@@ -25,7 +25,7 @@ from app.node.record.state import NodeState
 from app.node.round import language, placing, teaching
 from app.node.round.lesson_progress import LessonFolder, LessonInProgress
 from app.node.round.round import PlayedRound, RoundTools
-from app.node.round.teaching import HELD_STEPS, RECOVERIES, RECOVERY_RATE
+from app.node.round.teaching import MAX_RECOVERIES, RECOVERY_RATE, RECOVERY_STEPS
 from app.node.round.watch import SnapshotWriter
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
@@ -135,7 +135,7 @@ def test_groups_that_are_displaced_while_a_slow_lesson_runs_are_shown_and_thanke
 def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
     ends: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teaching, "HELD_STEPS", 2)
+    monkeypatch.setattr(teaching, "RECOVERY_STEPS", 2)
     save, saved = LessonFolder.save, list[int]()
 
     async def interrupted(
@@ -299,10 +299,10 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
         language.RememberedTalk(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON_RETENTION.read)
     )
     tools = cast(RoundTools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
-    batches = [first_lesson.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
+    batches = [first_lesson.imitate([reply], 1e-3)] * (2 * RECOVERY_STEPS + 1)
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
     assert stepped.steps == len(batches) and done.count("read") == 3
-    assert set(held[:HELD_STEPS]) == {0.0} and 0 < held[HELD_STEPS] < held[-1]
+    assert set(held[:RECOVERY_STEPS]) == {0.0} and 0 < held[RECOVERY_STEPS] < held[-1]
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class Taught:
     state: NodeState
 
 
-@pytest.mark.parametrize(("heals", "chunks"), [(0.5, 2), (0.0, RECOVERIES), (9.0, 1)])
+@pytest.mark.parametrize(("heals", "chunks"), [(0.5, 2), (0.0, MAX_RECOVERIES), (9.0, 1)])
 def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(heals: float, chunks: int) -> None:
     """`heals`: by how many nats a chunk of steps makes a token of a reply likelier, which needs more than half
     a nat."""
@@ -318,7 +318,7 @@ def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(hea
 
     class Link:
         async def read(self, groups_P: list[PeerTexts], most: int, *, logprobs: bool) -> list[GroupTokens]:
-            now = -2.0 + heals * len(taken) / HELD_STEPS
+            now = -2.0 + heals * len(taken) / RECOVERY_STEPS
             return [GroupTokens(sequences_G=[reply], logprobs_GT=[[now, now]]) for _ in groups_P]
 
         async def step(self, batch: Batch) -> StepStats:
@@ -338,10 +338,10 @@ def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(hea
     played, found = asyncio.run(
         teaching.recover_language(cast(RoundTools, tools), taught, lambda now: (now or 0) >= math.exp(1.4))
     )
-    assert len(taken) == chunks * HELD_STEPS == played.state.steps - taught.state.steps
+    assert len(taken) == chunks * RECOVERY_STEPS == played.state.steps - taught.state.steps
     assert found == pytest.approx(math.exp(2.0 - heals * chunks))
     assert all(len(batch.rows_S) == LESSON_RETENTION.per_step for batch in taken)
-    rates = [batch.learning_rate for batch in taken[:HELD_STEPS]]
+    rates = [batch.learning_rate for batch in taken[:RECOVERY_STEPS]]
     assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] == RECOVERY_RATE
 
 

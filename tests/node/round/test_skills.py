@@ -76,7 +76,7 @@ def test_a_set_that_is_added_later_is_taught_at_once_and_puzzles_stay_as_they_ar
 def test_skills_take_turns_and_each_goes_on_where_it_stopped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node, "TURN_S", 0.0)
+    monkeypatch.setattr(node, "SKILL_TURN_S", 0.0)
     bench.skills = [Skill(ELEMENTS), Skill(COLOURS)]
     seen = bench.run(rounds=4)
     begun = [next(iter(event.families)) for event in of(events.Started, seen)]

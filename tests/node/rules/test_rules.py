@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 
 from app.desktop.facts import FIELDS, DesktopFacts
 from app.node.record.reasons import EFFORTS, Dial, Reason
-from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, POWER_CAUSES, RuleSettings
+from app.node.rules.causes import (
+    LOAD_CAUSES,
+    MEMORY_CALM_S,
+    POWER_CAUSES,
+    RESTART_AFTER_CALM_S,
+    STOP_AFTER_LOAD_S,
+    RuleSettings,
+)
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
-from app.node.rules.rules import GAP_S, Decision, decide
+from app.node.rules.rules import SLEEP_GAP_S, Decision, decide
 from app.node.rules.setting import HourSpan, format_span, parse_span
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
@@ -117,7 +124,7 @@ def test_every_obstacle_keeps_a_node_from_starting_and_stops_one_that_runs(
     running = decide(at(0), CALM, ALL_RULES, None)
     assert running.run
     owner = Owner(chosen, decision=running)
-    stopped = owner.goes_on(HOLD_S + 1, seen)
+    stopped = owner.goes_on(STOP_AFTER_LOAD_S + 1, seen)
     assert (stopped.run, stopped.reason) == (False, reason)
 
 
@@ -125,7 +132,11 @@ def test_every_reason_is_reached_and_has_its_texts() -> None:
     owner = Owner()
     owner.asked(facts(on_battery=True))
     reached = [decide(at(0), seen, chosen, None) for _, seen, chosen in OBSTACLES]
-    reached += [owner.goes_on(1), owner.goes_on(CALM_S), decide(at(0), CALM, wishes(orders=Orders()), None)]
+    reached += [
+        owner.goes_on(1),
+        owner.goes_on(RESTART_AFTER_CALM_S),
+        decide(at(0), CALM, wishes(orders=Orders()), None),
+    ]
     owner.orders(insisted=Snooze(WALL, WALL + 600))
     reached.append(owner.goes_on(1))
     owner.orders(finish=True)
@@ -212,7 +223,7 @@ def test_input_stops_at_once_and_a_glitch_of_the_source_does_not_start_again() -
 def test_a_computer_that_wakes_is_in_use() -> None:
     owner = Owner()
     assert owner.asked().run
-    owner.seconds += GAP_S + 1
+    owner.seconds += SLEEP_GAP_S + 1
     assert owner.asked(facts(idle_s=50_000.0)).reason is Reason.IN_USE
     assert owner.goes_on(180).run
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Presence, PresenceCounts, model_class
+from app.relay.presence import ACTIVE_S, MAX_FAMILIES_PER_KEY, Presence, PresenceCounts, model_class
 
 
 class Clock:
@@ -82,7 +82,7 @@ def test_names_of_peers_making_cannot_fill_the_counts() -> None:
     for n in range(1000):
         presence.published(b"a", f"family {n}", f"My-Model-{n}-{n}B")
     here = presence.counts()
-    assert len(here.families) == FAMILIES_OF_A_KEY and sum(here.models.values()) == 1
+    assert len(here.families) == MAX_FAMILIES_PER_KEY and sum(here.models.values()) == 1
 
 
 EVENTS = st.lists(

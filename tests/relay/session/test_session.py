@@ -11,11 +11,11 @@ from app.common.rate import Rate
 from app.common.signing import public_key
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
-from app.relay.session.session import MAX_FAULTS, REFUSALS, Session
+from app.relay.session.session import MAX_FAULTS, MAX_REFUSAL_RATE, Session
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Ban, Standing
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION, Coordinates
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
@@ -69,7 +69,7 @@ class Talk:
     def pub(
         self, seed: bytes = ANN, key_seq: int = 1, enc: Any = "plain", swarm: str = SWARM, **changes: Any
     ) -> Pub:
-        where = {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": VERSION}
+        where = {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": QUESTIONS_VERSION}
         where |= {name: changes.pop(name) for name in list(changes) if name in where}
         created = int((self.clock.now - changes.pop("age_s", 0)) * 1000)
         group = GroupRecord(
@@ -246,7 +246,7 @@ def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
 def test_the_last_places_are_for_keys_with_standing() -> None:
     talk = Talk()
     talk.session(ANN)
-    known = Standing(error=0.0, honest=PROBATION, latest=SEEN_S)
+    known = Standing(error=0.0, honest=PROBATION_GROUPS, latest=MIN_PROBATION_S)
     talk.state.standings.put(public_key(BOB), known)
     talk.state.crowded = lambda: True
     new = talk.session(None)
@@ -376,7 +376,7 @@ def test_who_goes_on_asking_in_spite_of_refusals_is_let_go() -> None:
     while not eve.closing and len(answers) < 1000:
         answers.append(say(eve, AskStats()))
     refused = [one for one in answers if isinstance(one, Err)]
-    assert {one.code for one in refused} == {Code.RATE_LIMITED} and len(refused) == REFUSALS.burst + 1
+    assert {one.code for one in refused} == {Code.RATE_LIMITED} and len(refused) == MAX_REFUSAL_RATE.burst + 1
     assert talk.state.tally.ended["refusals"] == 1
     for _ in range(500):  # one that asks twice as often as it may, for eight minutes
         say(ann, AskStats())

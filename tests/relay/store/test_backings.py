@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Ban, Standing
 from app.relay.store.backing import Backing, CheckedGroup, Memory, StoreError, Unavailable
 from app.relay.store.jetstream import JetStream, servers
 from app.relay.store.queues import Bounds
@@ -249,7 +249,9 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
 def test_standing_is_kept_over_a_restart(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
-        known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
+        known = Standing(
+            error=0.01, honest=PROBATION_GROUPS, first=time.time() - MIN_PROBATION_S, latest=time.time()
+        )
         state.standings.put(ANN, known)
         state.standings.record_honest(ANN)
         state.standings.false_claim(BOB)
@@ -382,7 +384,9 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
 def test_standing_holds_on_every_relay(server: Server) -> None:
     async def story(world: World) -> None:
         here, there = await world.relay(), await world.relay()
-        known = Standing(error=0.01, honest=PROBATION - 1, first=time.time() - SEEN_S, latest=time.time())
+        known = Standing(
+            error=0.01, honest=PROBATION_GROUPS - 1, first=time.time() - MIN_PROBATION_S, latest=time.time()
+        )
         here.standings.put(ANN, known)
         here.standings.record_honest(ANN)
         there.standings.record_honest(ANN)
@@ -410,8 +414,8 @@ def test_a_ban_holds_on_every_relay(server: Server) -> None:
 
 
 def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.relay.presence.EVERY_S", 0.1)
-    monkeypatch.setattr("app.relay.presence.GONE_S", 1.0)
+    monkeypatch.setattr("app.relay.presence.SUMMARY_EVERY_S", 0.1)
+    monkeypatch.setattr("app.relay.presence.RELAY_GONE_S", 1.0)
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()

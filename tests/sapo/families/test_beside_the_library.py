@@ -14,7 +14,7 @@ import pytest
 
 from app.sapo import library, reading
 from app.sapo.families import FAMILIES
-from app.sapo.groups import SOLVED
+from app.sapo.groups import SOLVED_SCORE
 from app.sapo.questions import Question, draw
 
 Why = Callable[[str, Question], bool]
@@ -138,7 +138,7 @@ def theirs(text: str, question: Question) -> bool:
 
 def compare(text: str, question: Question) -> tuple[bool, bool]:
     family = question.coordinates.family
-    ours = FAMILIES[family].judge(text, question.entry) >= SOLVED
+    ours = FAMILIES[family].judge(text, question.entry) >= SOLVED_SCORE
     library_says = theirs(text, question)
     if ours and not library_says:
         assert family in OURS_ALONE and OURS_ALONE[family](text, question), (text, question.entry)

@@ -14,7 +14,7 @@ from app.learning.choosing import JudgedGroup
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
-from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, WaitingGroups, size
+from app.swarm.intake.buffer import MAX_WAITING_PER_FAMILY, WAITING_BYTES, PeerBuffer, WaitingGroups, size
 
 NOW_MS = 1_800_000_000_000
 
@@ -196,7 +196,7 @@ def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family()
     for number in range(100, 400):
         buffer.add(checked(number, "eve", family="lcm"))
     waiting = Counter((one.key, one.coordinates.family) for one in buffer.waiting_groups())
-    assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): WAITING_OF_FAMILY // 2}
+    assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): MAX_WAITING_PER_FAMILY // 2}
     big = "x" * 100_000
     for number in range(500, 560):
         buffer.add(checked(number, "mal", family="maze", text=big))
