@@ -18,7 +18,7 @@ import msgspec
 import psutil
 
 from engines.contract import EngineError
-from engines.remedy import repair
+from engines.remedy import repair_phrase
 
 # The engines by name: one folder and one line each. Loads no library.
 
@@ -244,7 +244,7 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
     try:
         import pynvml
     except ImportError:
-        return (), "", f"The library that asks NVIDIA's driver is missing: {repair()}."
+        return (), "", f"The library that asks NVIDIA's driver is missing: {repair_phrase()}."
     try:
         pynvml.nvmlInit()
         try:

@@ -18,7 +18,7 @@ from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
 from engines.facts import ENGINES
 from engines.models.folder import count_parameters, fingerprint, open_folder
-from engines.remedy import command, installed, repair
+from engines.remedy import command, installed, repair_phrase
 from engines.sound import explaining_model_errors
 
 AUTO = "auto"
@@ -45,7 +45,7 @@ def why_unavailable(name: str) -> str:
         return str(package.why_unavailable()) if hasattr(package, "why_unavailable") else ""
     except Exception as error:  # a library that is half there, or built for another processor, raises anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair(name)}."
+        return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair_phrase(name)}."
 
 
 def why_not_installed(name: str) -> str:
@@ -54,7 +54,7 @@ def why_not_installed(name: str) -> str:
         return ""
     match name:
         case "torch":
-            return f"PyTorch isn't installed: {repair(note=', which repairs the installation')}."
+            return f"PyTorch isn't installed: {repair_phrase(note=', which repairs the installation')}."
         case "mlx":
             if installed():
                 return "MLX isn't installed. It is for Macs with Apple Silicon; the engine pack there has it."
@@ -65,7 +65,7 @@ def why_not_installed(name: str) -> str:
         said = (Path(sys.prefix) / BUILD_STATUS_FILE).read_text(encoding="utf-8").strip()
     except OSError:
         said = ""
-    return said or f"llama.cpp isn't installed: {repair('llamacpp', ', which builds it')}."
+    return said or f"llama.cpp isn't installed: {repair_phrase('llamacpp', ', which builds it')}."
 
 
 def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> Engine:

@@ -26,7 +26,7 @@ from app.sapo.sets.columns import QUESTION_NAMES, joined, position
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
-from app.sapo.sets.written import FILE_KINDS, Cell, written, xlsx_beside
+from app.sapo.sets.written import FILE_KINDS, Cell, table_file, xlsx_beside
 from app.skills.answering import SkillAnswer, answer
 from app.skills.skill import Skill
 from engines.contract import Engine
@@ -268,7 +268,7 @@ class Labelling:
             [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
         )
         delimiter = self._delimiter()
-        return written([*columns, *names], rows, self._kind, heading=grid.heading, delimiter=delimiter)
+        return table_file([*columns, *names], rows, self._kind, heading=grid.heading, delimiter=delimiter)
 
     def _delimiter(self) -> str:
         """Returns the delimiter of the table that was read, as Excel expects its country's; else a comma."""

@@ -14,7 +14,7 @@ from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
 from app.common.authorities import system_proxy, without_credentials
-from app.common.process.surroundings import left_out
+from app.common.process.surroundings import variables_left_out
 from app.desktop import FactRow, Gatherer
 from app.install.launcher import system
 from app.models.shelf import locate
@@ -134,7 +134,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
             "executable": sys.executable,
             "system": platform.platform(),
         },
-        left_out=left_out(),
+        left_out=variables_left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
         proxy=without_credentials(system_proxy()),
         window=system.without_window(system.lacking_for_window(os.environ)),

@@ -27,7 +27,7 @@ from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
 from app.node.data.home import lock_data_folder, prepare_data_folder
 from app.node.data.library import Library, ModelEntry, history_of
-from app.node.healing import titles
+from app.node.healing import family_titles
 from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
@@ -121,8 +121,8 @@ def _list_placed(library: Library) -> None:
     for model in library.models:
         training = model.training
         if training is not None and training.begins:
-            later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
-            say(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+            later = f"; too hard yet: {family_titles(training.waiting)}" if training.waiting else ""
+            say(f"\n{model.name} can begin with {family_titles(training.begins)}{later}.")
         elif training is not None and training.waiting:
             say(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
 

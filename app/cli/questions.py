@@ -164,7 +164,7 @@ def _add(args: argparse.Namespace, home: Path) -> int:
     found = _read(args, home, _rule(args))
     if not found.usable:
         if not (args.dry_run and args.json):
-            raise SetError(tables.reasons(found))
+            raise SetError(tables.skip_reasons(found))
         return _show(args, found)
     if args.dry_run:
         question_sets.check(found.made)
@@ -182,7 +182,7 @@ def _amend(args: argparse.Namespace, home: Path) -> int:
     one = question_sets.find(question_sets.stored_sets(home), args.to)
     read = _read(args, home, one.made.rule)
     if not read.usable:
-        raise SetError(tables.reasons(read))
+        raise SetError(tables.skip_reasons(read))
     rows = read.made.rows
     found = amended(one.made, rows) if args.dry_run else question_sets.amend(home, one.made.mark, rows)
     if args.json:

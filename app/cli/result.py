@@ -120,11 +120,11 @@ def _check_free(to: Path) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from app.node.models.result import plain, read
+    from app.node.models.result import as_dict, read
 
     found = read(args.file)
     if args.json:
-        print(json.dumps({"event": "verified", **plain(found)}), flush=True)
+        print(json.dumps({"event": "verified", **as_dict(found)}), flush=True)
     else:
         say("\n".join(_said(found, _own_key(args))))
     return _again(args, found) if args.again else 0
@@ -196,7 +196,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     from app.node.models import result, result_making, trained
 
     then, data = found.result, home(args.home)
-    if why := result.obstacle(then):
+    if why := result.why_not_repeatable(then):
         raise result.ResultError(f"{why} Its signature fits all the same.")
     if then.base.name == result.LOCAL and not args.model:
         raise result.ResultError(
@@ -213,7 +213,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     with tempfile.TemporaryDirectory(prefix="shoal-again-") as place:
         new = Path(place) / "data"
         for one in then.played:
-            words = result.options(
+            words = result.options_to_repeat(
                 one, args.model or then.base.name if model.name == "starter" else str(model), one.seed or 1
             )
             if args.engine:
@@ -231,7 +231,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
 
 def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None:
     """Plays one stretch of rounds in a separate process. Raises ResultError if it fails."""
-    from app.common.process.surroundings import surroundings, working_folder
+    from app.common.process.surroundings import child_environment, working_folder
     from app.common.text import rounded_duration
     from app.node.models.result import ResultError
 
@@ -243,7 +243,7 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
-            env=surroundings(),
+            env=child_environment(),
             cwd=working_folder(),
         )
         assert process.stdout is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.common.process.control import detached_popen_kwargs, when_asked_to_stop
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
 _PASSED_ON = {
@@ -184,7 +184,7 @@ async def _spawn(arguments: list[str], log: Path) -> Process:
     from app.node.trainer.process import THREADS_ENV
 
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {THREADS_ENV: "1", **surroundings()}
+    environment = {THREADS_ENV: "1", **child_environment()}
     pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **detached_popen_kwargs()}
     command = [sys.executable, "-m", "app.cli", *arguments]
     with log.open("ab") as errors:

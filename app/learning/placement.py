@@ -34,7 +34,7 @@ MAX_FAMILIES_IN_PLAY = 8
 """Maximum number of active families up to which others are tried: a round has about eight questions."""
 TOO_EASY_SHARE = 0.9
 """Share of right answers from which the next higher level is tried."""
-MAX_STARTING = 3
+MAX_STARTING_FAMILIES = 3
 """Maximum number of families to begin with. More would spread a lesson and a round's few questions too thin;
 others join later."""
 FOLLOWING_SHARE = 0.5
@@ -189,9 +189,10 @@ def can_begin(one: FamilyTrial) -> bool:
 
 
 def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
-    """Returns the families that a model can begin with, and their levels: the best, at most MAX_STARTING."""
+    """Returns the families that a model can begin with, and their levels: the best, at most
+    MAX_STARTING_FAMILIES."""
     ranked = sorted(filter(can_begin, tried), key=lambda one: one.merit, reverse=True)
-    return {one.family: one.level for one in ranked[:MAX_STARTING]}
+    return {one.family: one.level for one in ranked[:MAX_STARTING_FAMILIES]}
 
 
 def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import msgspec
 
 from app.learning.placement import (
     LESSON_ANSWERS,
-    MAX_STARTING,
+    MAX_STARTING_FAMILIES,
     RARE_LESSON_ANSWERS,
     FamilyTrial,
     OwnExample,
@@ -165,6 +165,6 @@ def finish(found: Placement, *, anyway: bool = False) -> Placement:
     tried = one_trial_per_family(found.tried)
     begun = choose_families(tried) if anyway else starting_families(found)
     if anyway and not begun:
-        begun = {one.family: one.level for one in tried[:MAX_STARTING]}
+        begun = {one.family: one.level for one in tried[:MAX_STARTING_FAMILIES]}
     taught = first_lesson_answers(found.right_answers, begun) if found.way.examples else ()
     return msgspec.structs.replace(found, families=begun, tried=tried, right_answers=taught, in_progress=False)

@@ -74,4 +74,4 @@ def tallies(groups: Sequence[GroupRecord], levels: Mapping[str, int]) -> dict[st
 
 def update_curriculum(state: Curriculum, own_P: Sequence[GroupRecord]) -> Curriculum:
     """Returns the curriculum updated with a round's own groups."""
-    return curriculum.observe(state, tallies(own_P, state.levels))
+    return curriculum.after_round(state, tallies(own_P, state.levels))

@@ -25,7 +25,7 @@ from app.learning.brake import PeerBrake, after_round
 from app.sapo import curriculum, forms
 from app.sapo.advantages import mean_centred
 from app.sapo.curriculum import Curriculum
-from app.sapo.defences import Habits, observe, trusted
+from app.sapo.defences import Habits, trusted_answers, update_habits
 from app.sapo.forms import Form, FormTrend
 from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
@@ -129,9 +129,9 @@ def weigh_round(
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
-    habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
+    habits = update_habits(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
     own = [_own_group(group) for group in own_P]
-    mean = forms.mean([_form(one) for one in finished])
+    mean = forms.mean_form([_form(one) for one in finished])
     pays = before.pays
     if mean and recipe.keeps_form:
         pays = forms.update_trend(pays, [_form_shift(one, mean) for one in own_P if one.scored.informative])
@@ -178,7 +178,7 @@ def _own_group(own: OwnTokens) -> TrainGroup:
 
 
 def _form(own: Completion) -> Form:
-    return forms.form(own.text, len(own.tokens_T), mean_logprob(own.logprobs_T))
+    return forms.answer_form(own.text, len(own.tokens_T), mean_logprob(own.logprobs_T))
 
 
 def _less(form: Form, mean: Form) -> Form:
@@ -203,7 +203,7 @@ def _peer_group(peer: GroupRecord, recipe: Recipe, habits: Habits | None, mean: 
     return msgspec.structs.replace(
         group,
         logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
-        trusted_G=trusted(recipe.checks, habits, peer.completions_G, lengths_G, logprobs_GT)
+        trusted_G=trusted_answers(recipe.checks, habits, peer.completions_G, lengths_G, logprobs_GT)
         if recipe.checks and habits
         else None,
         apart_GF=_apart(peer, mean) if mean and recipe.keeps_form else None,
@@ -214,7 +214,7 @@ def _apart(peer: GroupRecord, mean: Form) -> tuple[Form, ...]:
     """Returns the difference of each answer's form from the own mean form. Shape: completions, FIGURES."""
     assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
     return tuple(
-        _less(forms.form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
+        _less(forms.answer_form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
         for text, logprobs_T in zip(peer.completions_G, peer.logprobs_GT, strict=True)
     )
 

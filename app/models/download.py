@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.fetch import Piece, part_of
+from app.common.fetch import Piece, partial_path
 from app.common.files import read_json, size_on_disk, unwritable, write, write_json
 from app.common.job import Done, JobEvent, Reporter, Tell
 from app.common.rate import RetryLimit
@@ -209,7 +209,7 @@ class _Download:
         """Returns the bytes that an earlier process downloaded, in complete and partial files."""
         have = 0
         for piece in plan.pieces:
-            for path in (self._files / piece.file, part_of(self._files, piece)):
+            for path in (self._files / piece.file, partial_path(self._files, piece)):
                 if path.exists():
                     have += min(piece.size, path.stat().st_size)
                     break

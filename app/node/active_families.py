@@ -26,7 +26,7 @@ from app.learning.placement import (
     families_to_retry,
 )
 from app.learning.placement_questions import FIRST_QUESTIONS, starting_families
-from app.node.healing import Healer, titles
+from app.node.healing import Healer, family_titles
 from app.node.history.resume import with_families
 from app.node.record import events
 from app.node.record.errors import raising_disk_full
@@ -164,7 +164,7 @@ class ActiveFamilies:
         new = [family for family in after.joined if family not in before.joined]
         if not new:
             return ""
-        return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
+        return f"New to the mix: {family_titles(new)}. They were tried again, and it can learn from them now."
 
     async def begin_lesson(
         self, tools: RoundTools, state: NodeState, latest: Callable[[], Iterable[GroupRecord]]
@@ -332,7 +332,7 @@ def lesson_round_to_show(played: PlayedRound, lesson: LessonInProgress, after: L
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
     """Returns the event for a family that peers' answers opened."""
-    family, (name, *others) = titles([result.family]), result.authors
+    family, (name, *others) = family_titles([result.family]), result.authors
     sentence = f"Learned {family} from {name}."
     if others:
         sentence = f"Learned {family} from {name} and {len(others)} more."

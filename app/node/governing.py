@@ -18,7 +18,7 @@ import msgspec
 from app.common import files
 from app.desktop.energy import PowerEstimate
 from app.desktop.facts import DesktopFacts
-from app.node.data.contents import GB, thin
+from app.node.data.contents import GB, delete_old_data
 from app.node.record import commands, events
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.snapshot import Ruling
@@ -131,7 +131,7 @@ class Governor:
         said = ""
         while True:
             cap = self._preferences.values["disk_cap_gb"] * GB
-            sentence = (await asyncio.to_thread(thin, self._home, cap)).sentence
+            sentence = (await asyncio.to_thread(delete_old_data, self._home, cap)).sentence
             if sentence and sentence != said:
                 self._say(sentence)
             said = sentence

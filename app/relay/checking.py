@@ -37,7 +37,7 @@ CHECKS_PER_S = 20.0
 """Maximum checks per second. A check of eight answers costs this process 0.2 ms and the sandbox as much
 (measured): at most 0.4 % of a core each, regardless of the number of new keys."""
 CHECKS_AT_ONCE = 4
-JUDGE_S = 1.0
+JUDGE_LIMIT_S = 1.0
 """Time limit for scoring one answer, four times that of a node: a busy machine must not make an honest claim
 look false."""
 RETRY_SANDBOX_S = 60.0
@@ -131,7 +131,7 @@ class Checker:
         state: CheckedRelay,
         rng: Random | None = None,
         *,
-        open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_S),
+        open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_LIMIT_S),
         per_s: float = CHECKS_PER_S,
     ) -> None:
         rng = rng or Random()

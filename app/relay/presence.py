@@ -28,11 +28,11 @@ _CLASSES = ((1.0, "under 1B"), (3.0, "1B to 3B"), (8.0, "3B to 8B"), (float("inf
 _SIZE = re.compile(r"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6})?)([bm])(?![a-z0-9])", re.IGNORECASE)
 
 
-def model_class(model: str) -> str:
+def model_size_class(model: str) -> str:
     """The size class of a model, from the number of parameters in its name.
 
-    >>> [model_class(name) for name in ("Qwen/Qwen2.5-0.5B", "SmolLM2-135M", "Llama-3.1-8B", "starter", "me")]
-    ['under 1B', 'under 1B', '8B and more', 'starter', 'unknown']
+    >>> [model_size_class(name) for name in ("Qwen/Qwen2.5-0.5B", "Llama-3.1-8B", "starter", "me")]
+    ['under 1B', '8B and more', 'starter', 'unknown']
     """
     if model == STARTER:
         return STARTER
@@ -114,7 +114,7 @@ class Presence:
             return
         if model != peer.named:
             self._models[peer.model] -= 1
-            peer.named, peer.model = model, model_class(model)
+            peer.named, peer.model = model, model_size_class(model)
             self._models[peer.model] += 1
         if family not in peer.families:
             self._expire()

@@ -85,7 +85,7 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
     return progress.family, progress.level
 
 
-def observe(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
+def after_round(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
     """Returns the state after a round. `round` counts the answers at each family's current level; families
     without answers are unchanged.
 

@@ -99,16 +99,16 @@ def update_quantile(bound: float, values: Sequence[float], share: float, step: f
     return bound
 
 
-def observe(
+def update_habits(
     habits: Habits | None, logprobs_ST: Sequence[Sequence[float]], texts_S: Sequence[str]
 ) -> Habits | None:
     """Updates the habits with a round's own finished answers, their log-probs and texts. The first round's
     quantiles are the initial values.
 
-    >>> now = observe(None, [[-1.0, -2.0]], ["#3"])
+    >>> now = update_habits(None, [[-1.0, -2.0]], ["#3"])
     >>> now.lowest_W, now.length, now.characters
     ((-2.0, -1.5, -1.5, -1.5), 2.0, '#3')
-    >>> later = observe(now, [[-3.0, -2.0, 0.0]], ["#-"])
+    >>> later = update_habits(now, [[-3.0, -2.0, 0.0]], ["#-"])
     >>> later.lowest_W[0], later.length, later.characters
     (-2.285, 2.396, '#-3')
     """
@@ -198,7 +198,7 @@ ones."""
 CHECKS: tuple[Check, ...] = get_args(Check)
 
 
-def trusted(
+def trusted_answers(
     checks: Sequence[Check],
     habits: Habits,
     texts_G: Sequence[str],
@@ -210,10 +210,10 @@ def trusted(
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=4)
     >>> texts, lengths, logprobs = ["#3", "#3 #3"], [2, 5], [[-0.1, -12.0], [-0.1] * 5]
-    >>> [trusted([check], habits, texts, lengths, logprobs) for check in ("tokens", "form")]
+    >>> [trusted_answers([check], habits, texts, lengths, logprobs) for check in ("tokens", "form")]
     [(False, True), (True, False)]
-    >>> trusted(["length"], habits, texts, lengths, None), trusted([], habits, texts, lengths, None)
-    ((True, True), (True, True))
+    >>> [trusted_answers(checks, habits, texts, lengths, None) for checks in (["length"], [])]
+    [(True, True), (True, True)]
     """
     passed = [True] * len(texts_G)
     if "form" in checks:

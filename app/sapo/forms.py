@@ -33,19 +33,19 @@ Form = tuple[float, ...]
 """`form_F`: the FORM_FIGURES of an answer."""
 
 
-def form(text: str, tokens: int, logprob: float) -> Form:
+def answer_form(text: str, tokens: int, logprob: float) -> Form:
     """Returns the style features of one answer.
 
-    >>> form("4-1=3 #3", 8, -0.5), form("#3", 3, -1.0)
+    >>> answer_form("4-1=3 #3", 8, -0.5), answer_form("#3", 3, -1.0)
     ((1.0, 8.0, -0.5), (0.0, 3.0, -1.0))
     """
     return float(shows_work(text)), float(tokens), logprob
 
 
-def mean(forms_S: Sequence[Form]) -> Form | None:
+def mean_form(forms_S: Sequence[Form]) -> Form | None:
     """Returns the mean form of own answers; None without answers.
 
-    >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
+    >>> mean_form([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
     (0.5, 6.0, -1.0)
     """
     return tuple(sum(column) / len(forms_S) for column in zip(*forms_S, strict=True)) or None

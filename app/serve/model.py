@@ -16,7 +16,7 @@ import msgspec
 from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.node.rules.orders import mark_serving
 from app.node.trainer import solo
 from app.serve import messages
@@ -136,7 +136,7 @@ class ModelProcess:
 
     async def _begin(self) -> None:
         environment = {
-            **surroundings(secrets.without_secrets()),
+            **child_environment(secrets.without_secrets()),
             **solo.OFFLINE_ENVIRONMENT,
             **engine_variables(),
         }

@@ -11,7 +11,7 @@ from functools import cached_property
 from app.sapo.asking import Example, Messages, Way, messages
 from app.sapo.sets.checks import score_answer
 from app.sapo.sets.question_set import MAX_TRUTH, OWN_PREFIX, QuestionSet, examples, family
-from app.sapo.sets.tables import clean
+from app.sapo.sets.tables import clean_cell
 
 _MIN_TOKENS, _MAX_TOKENS = 8, 256
 WORKED_TOKENS = 64
@@ -67,7 +67,7 @@ class Skill:
 
     def prompt(self, text: str) -> Messages:
         """Returns the question as chat messages."""
-        return messages(clean(text), self.way)
+        return messages(clean_cell(text), self.way)
 
     def agree(self, reply: str, taught: str) -> bool:
         """Whether a reply has the answer of one that is taught."""

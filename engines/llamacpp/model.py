@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError, progress
 from engines.facts import CPU_FEATURES, ISA_ENV, features, forced_instruction_set
-from engines.remedy import command, installed, packed, repair
+from engines.remedy import command, installed, packed, repair_phrase
 
 PROCESSOR_FILE = "shoal-llamacpp.processor"
 """File in the Python environment with the processor features for which app.install.launcher.optional built
@@ -48,7 +48,7 @@ def why_unavailable() -> str:
     try:
         library()
     except ImportError:
-        how = repair("llamacpp", ", which needs a C++ compiler")
+        how = repair_phrase("llamacpp", ", which needs a C++ compiler")
         return f"llama.cpp isn't installed: {how}, or choose the torch engine."
     except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
         said = " ".join(str(error).split())[:200]
@@ -107,7 +107,7 @@ CELL_MULTIPLE = 256
 PROMPT_TOKENS = 512
 """Maximum prompt tokens read in one call."""
 
-WORTH_HOLDING = 64
+MIN_REUSED_PREFIX = 64
 """Minimum length of a common prefix with the last prompt for which its KV cache is reused. A system message
 alone is shorter, so ordinary questions are read completely and give the same bits whatever was read before."""
 
@@ -245,7 +245,7 @@ class Context:
         with the last prompt, for example the same examples, is not read again."""
         llama, holder = library(), self.sequences
         begun = common_prefix_length(self._held, prompt_T[:-1])
-        begun = begun if begun >= WORTH_HOLDING else 0
+        begun = begun if begun >= MIN_REUSED_PREFIX else 0
         self._held = []
         llama.llama_memory_seq_rm(self._memory, holder, begun, -1)
         for first in range(begun, len(prompt_T), PROMPT_TOKENS):

@@ -44,7 +44,7 @@ LOG = Path("/somewhere/shoal-setup.log")
     ],
 )
 def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> None:
-    explained = install.explain(said, LOG)
+    explained = install.explain_failure(said, LOG)
     assert sentence in explained
     assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it continues from here.")
     assert "\n" not in explained

@@ -104,7 +104,9 @@ def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_an
     found = answer(answer(first(NAMES), {}), {})
     assert placement_questions.next_questions(found) == () and placement_questions.finish(found).families == {}
     skipped = placement_questions.finish(first(NAMES), anyway=True)
-    assert list(skipped.families) == NAMES.split()[: placement.MAX_STARTING] and not skipped.right_answers
+    assert (
+        list(skipped.families) == NAMES.split()[: placement.MAX_STARTING_FAMILIES] and not skipped.right_answers
+    )
     assert placement_questions.starting_families(skipped) == {}
 
 
@@ -125,7 +127,10 @@ def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
     found = placement.choose_families([tried("gcd", 1, 10), tried("lcm", 1, 11), tried("chain_sum", 5, 10)])
     assert found == {"chain_sum": 0, "gcd": 0}
-    assert len(placement.choose_families([tried(f"f{n}", 3) for n in range(20)])) == placement.MAX_STARTING
+    assert (
+        len(placement.choose_families([tried(f"f{n}", 3) for n in range(20)]))
+        == placement.MAX_STARTING_FAMILIES
+    )
     assert placement.choose_families([]) == {}
 
 
@@ -133,7 +138,7 @@ def test_what_can_be_guessed_counts_for_less() -> None:
     guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), crossed=48, lucky=19)
     known = [
         msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1)
-        for n in range(placement.MAX_STARTING)
+        for n in range(placement.MAX_STARTING_FAMILIES)
     ]
     assert "coin_flip" not in placement.choose_families([guessed, *known])
     assert "coin_flip" in placement.choose_families([guessed, *known[1:]])

@@ -24,7 +24,7 @@ from app.sapo.seeds import HELD_OUT_SHARE
 
 SUMMARY = "contents, held out, best constant answer and shortcut, accepted spellings of every family and level"
 
-ITEMS = 200
+QUESTIONS_PER_FAMILY = 200
 SLOW_MS = 20.0
 _MAX_TRIED = 40
 """Maximum items tried, as a multiple of those wanted."""
@@ -239,7 +239,9 @@ def _above(share: float, limit: float, questions: int) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
-    parser.add_argument("--items", type=int, default=ITEMS, help="questions of each level (%(default)s)")
+    parser.add_argument(
+        "--items", type=int, default=QUESTIONS_PER_FAMILY, help="questions of each level (%(default)s)"
+    )
 
 
 def run(args: argparse.Namespace, tell: Tell) -> Figures:

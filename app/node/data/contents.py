@@ -84,11 +84,12 @@ class DataSize(msgspec.Struct, frozen=True, kw_only=True):
     files: int
 
 
-def kind(name: str) -> DataKind | None:
+def kind_of_entry(name: str) -> DataKind | None:
     """Returns the kind of an entry of the data folder; None if it does not belong to Shoal.
 
-    >>> kind("models") is DataKind.LEARNED, kind(".settings.json-4711") is DataKind.OWN, kind("holiday.jpg")
-    (True, True, None)
+    >>> [kind_of_entry(name) for name in ("models", ".settings.json-4711")] == [DataKind.LEARNED, DataKind.OWN]
+    True
+    >>> kind_of_entry("holiday.jpg")
     """
     if name.startswith("."):  # half written when its process was killed; see app.common.files
         name = name[1:].rpartition("-")[0]
@@ -101,14 +102,14 @@ def kind(name: str) -> DataKind | None:
 def shoal_entries(home: Path) -> list[Path]:
     """Returns all entries of a data folder that belong to Shoal; empty if the folder is missing."""
     with suppress(OSError):
-        return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
+        return sorted(entry for entry in home.iterdir() if kind_of_entry(entry.name) is not None)
     return []
 
 
 def foreign_entries(home: Path) -> list[Path]:
     """Returns the entries of a data folder that do not belong to Shoal."""
     with suppress(OSError):
-        return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
+        return sorted(entry for entry in home.iterdir() if kind_of_entry(entry.name) is None)
     return []
 
 
@@ -116,9 +117,9 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
     """Returns the size of each kind of data present, largest first."""
     found: dict[DataKind, list[int]] = {}
     for entry in shoal_entries(home):
-        of = kind(entry.name)
+        of = kind_of_entry(entry.name)
         assert of is not None
-        found.setdefault(of, []).extend(size for _, size in files(entry))
+        found.setdefault(of, []).extend(size for _, size in files_of_entry(entry))
     rows = [
         DataSize(kind=of.name.lower(), label=of.value, bytes=sum(each), files=len(each))
         for of, each in found.items()
@@ -127,13 +128,13 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
     return tuple(sorted(rows, key=lambda row: -row.bytes))
 
 
-def files(entry: Path) -> Iterator[tuple[Path, int]]:
+def files_of_entry(entry: Path) -> Iterator[tuple[Path, int]]:
     """Yields the files of an entry with their sizes in bytes. Links are not followed; files that vanish
     meanwhile are skipped."""
     if entry.is_dir() and not entry.is_symlink():
         with suppress(OSError):
             for name in sorted(os.listdir(entry)):
-                yield from files(entry / name)
+                yield from files_of_entry(entry / name)
     else:
         with suppress(OSError):
             yield entry, entry.lstat().st_size
@@ -176,21 +177,21 @@ class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
 
 
-def size(home: Path) -> int:
+def folder_size(home: Path) -> int:
     """Returns the bytes of all files of Shoal in the folder."""
     return sum(row.bytes for row in sizes(home))
 
 
-def thin(home: Path, cap: int) -> ThinningResult:
+def delete_old_data(home: Path, cap: int) -> ThinningResult:
     """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted.
     Skips files in use while a node runs: a history that is being written, and the newest file of the cache."""
-    before = now = size(home) if cap else 0
+    before = now = folder_size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
         if now <= cap:
             break
         with suppress(OSError, sqlite3.Error):
             give_up()
-        now = size(home)
+        now = folder_size(home)
     return ThinningResult(before=before, after=now, sentence=_sentence(before, now, cap))
 
 
@@ -203,7 +204,7 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
     logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
     for log in logs:
         yield log.unlink if ".old" in log.name or log.suffix != ".log" else lambda log=log: shorten(log)  # type: ignore[misc]
-    cached = sorted((file for file, _ in files(home / "cache") if file.is_file()), key=_age)
+    cached = sorted((file for file, _ in files_of_entry(home / "cache") if file.is_file()), key=_age)
     for file in cached[:-1]:
         yield file.unlink
 

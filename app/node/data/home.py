@@ -253,7 +253,7 @@ def read_format(home: Path) -> Format | None:
     return files.read_json(home / FORMAT_FILE, Format)
 
 
-def newer_format(what: str, found: int) -> NewerVersionError:
+def newer_format_error(what: str, found: int) -> NewerVersionError:
     """Returns the error for a file, named by `what`, whose own format `found` is newer than this version
     knows.
     """

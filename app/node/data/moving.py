@@ -96,7 +96,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
         to.mkdir(parents=True, exist_ok=True)
         (to / UNFINISHED_MARK).touch()
         entries = [entry for entry in contents.shoal_entries(old) if entry.name not in contents.LOCKS]
-        found = [file for entry in entries for file in contents.files(entry)]
+        found = [file for entry in entries for file in contents.files_of_entry(entry)]
         total = 2 * sum(size for _, size in found)
         if free_bytes(to) < total // 2 + _SPARE_BYTES:
             raise MoveError(

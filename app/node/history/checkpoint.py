@@ -19,7 +19,7 @@ from secrets import token_hex
 import msgspec
 
 from app.common import files
-from app.node.data.home import SKILLS, newer_format
+from app.node.data.home import SKILLS, newer_format_error
 from app.node.record.state import NodeState
 
 STATE_FILE = "state.json"
@@ -120,7 +120,7 @@ def read(folder: Path, model: str) -> NodeState:
             content = file.read(_STATE_BYTES)
         head = msgspec.json.decode(content, type=_Head)
         if head.format > FORMAT:
-            raise newer_format(str(folder), head.format)
+            raise newer_format_error(str(folder), head.format)
         manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE_FILE} is missing") from None

@@ -225,7 +225,7 @@ def read(path: Path) -> VerifiedResult:
 # Played again: with which options of `./shoal run`, why not, and whether two results agree.
 
 
-def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
+def options_to_repeat(one: RunSegment, model: str, seed: int | None) -> list[str]:
     """Returns the options of `./shoal run` that repeat these rounds."""
     said: dict[str, object] = {
         "model": model,
@@ -247,14 +247,14 @@ def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
 
 def commands_to_repeat(result: Result) -> list[str]:
     """Returns the commands that repeat the result by hand; empty if that is impossible."""
-    if obstacle(result) and result.base.name != LOCAL:
+    if why_not_repeatable(result) and result.base.name != LOCAL:
         return []
     model = "FOLDER" if result.base.name == LOCAL else safe_line(result.base.name)
-    runs = [" ".join(options(one, model, one.seed)) for one in result.played]
+    runs = [" ".join(options_to_repeat(one, model, one.seed)) for one in result.played]
     return [command(f"{words} --home NEW") for words in (*(f"run {one}" for one in runs), "result")]
 
 
-def obstacle(result: Result) -> str:
+def why_not_repeatable(result: Result) -> str:
     """Returns why the result cannot be repeated; empty if it can."""
     if result.from_peers:
         return "It also learned from other models' answers, and those can't be played again."
@@ -270,7 +270,7 @@ def obstacle(result: Result) -> str:
     return ""
 
 
-def differs(then: RunSegment, now: RunSegment) -> list[str]:
+def differing_settings(then: RunSegment, now: RunSegment) -> list[str]:
     """Returns the names of settings that must be equal and are not. Engine, number format and threads may
     differ."""
     free = {
@@ -310,7 +310,7 @@ def compare(then: Result, now: Result) -> ResultComparison:
     if (then.base.sha256, then.base.mark) != (now.base.sha256, now.base.mark):
         raise ResultError("The base model here isn't the one of the result, so the figures can't be compared.")
     for at, one in enumerate(then.played):
-        if names := differs(one, now.played[min(at, len(now.played) - 1)]):
+        if names := differing_settings(one, now.played[min(at, len(now.played) - 1)]):
             raise ResultError(
                 f"This version of Shoal sets {', '.join(names)} otherwise, so the figures can't be compared."
             )
@@ -332,6 +332,6 @@ def compare(then: Result, now: Result) -> ResultComparison:
     )
 
 
-def plain(found: VerifiedResult) -> dict[str, Any]:
+def as_dict(found: VerifiedResult) -> dict[str, Any]:
     """Returns the result as plain data for `--json`."""
     return {"key": found.key, "name": found.name, "result": msgspec.to_builtins(found.result)}

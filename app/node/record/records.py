@@ -158,7 +158,7 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     families: dict[str, float] = {}
     joined: dict[str, float] = {}
     """Shares of families that joined after the placement, from JOINED_QUESTIONS questions each; not included in
-    `share`."""
+    `share_of_true`."""
     everyday: float | None = None
     """Perplexity of everyday replies (app.node.round.language), now and (`everyday_before`) before the first
     round. None for a model that does not chat."""
@@ -233,10 +233,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
 
 
-def share(flags: Iterable[object]) -> float:
+def share_of_true(flags: Iterable[object]) -> float:
     """Returns the share of true values; 0 for no values.
 
-    >>> share([1, 0, True, False]), share([])
+    >>> share_of_true([1, 0, True, False]), share_of_true([])
     (0.5, 0.0)
     """
     values = [bool(flag) for flag in flags]
@@ -250,7 +250,7 @@ def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]
 
 
-class Speech(Enum):
+class LanguageVerdict(Enum):
     """A measurement of how well everyday language is preserved."""
 
     KEPT = "kept"
@@ -258,29 +258,31 @@ class Speech(Enum):
     LOST = "lost"
 
 
-def speech(rise: float) -> Speech:
+def language_verdict(rise: float) -> LanguageVerdict:
     """Classifies a relative rise of the perplexity.
 
-    >>> speech(0.05).value, speech(0.12).value, speech(0.3).value
+    >>> language_verdict(0.05).value, language_verdict(0.12).value, language_verdict(0.3).value
     ('kept', 'worse', 'lost')
     """
-    return Speech.KEPT if rise <= 0.05 else Speech.WORSE if rise <= 0.2 else Speech.LOST
+    return (
+        LanguageVerdict.KEPT if rise <= 0.05 else LanguageVerdict.WORSE if rise <= 0.2 else LanguageVerdict.LOST
+    )
 
 
-def speech_sentence(rise: float) -> str:
+def language_sentence(rise: float) -> str:
     """Returns a sentence about a relative rise of the perplexity.
 
-    >>> speech_sentence(0.012), speech_sentence(-0.03)
+    >>> language_sentence(0.012), language_sentence(-0.03)
     ('It speaks as well as before. Everyday replies surprise it 1 % more.', \
 'It speaks as well as before. Everyday replies surprise it 3 % less.')
-    >>> speech_sentence(0.3)
+    >>> language_sentence(0.3)
     'It is losing everyday language. Everyday replies surprise it 30 % more.'
     """
     how = {
-        Speech.KEPT: "It speaks as well as before.",
-        Speech.WORSE: "It speaks a little worse than before.",
-        Speech.LOST: "It is losing everyday language.",
-    }[speech(rise)]
+        LanguageVerdict.KEPT: "It speaks as well as before.",
+        LanguageVerdict.WORSE: "It speaks a little worse than before.",
+        LanguageVerdict.LOST: "It is losing everyday language.",
+    }[language_verdict(rise)]
     if rise < 0:
         return f"{how} Everyday replies surprise it {abs(100 * rise):.0f} % less."
     return f"{how} Everyday replies surprise it {100 * rise:.0f} % more."

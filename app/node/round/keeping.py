@@ -20,7 +20,7 @@ from app.learning.round_weights import weighty
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, raising_disk_full
-from app.node.record.records import GroupRow, Round, share
+from app.node.record.records import GroupRow, Round, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState, SafeRound
 from app.node.round.round import PlayedRound
@@ -84,11 +84,13 @@ def round_row(played: PlayedRound, run: int) -> Round:
             scored.informative or weighty(weights_GT)
             for scored, weights_GT in zip(played.scored_P, weighed.own, strict=True)
         ),
-        train_solved=share(reward for scored in played.scored_P for reward in scored.rewards_G),
+        train_solved=share_of_true(reward for scored in played.scored_P for reward in scored.rewards_G),
         own_groups=len(played.scored_P),
-        worked_share=share(shows_work(text) for scored in played.scored_P for text in scored.completions_G),
-        finished_share=share(done for scored in played.scored_P for done in scored.finished_G),
-        marked_share=share(
+        worked_share=share_of_true(
+            shows_work(text) for scored in played.scored_P for text in scored.completions_G
+        ),
+        finished_share=share_of_true(done for scored in played.scored_P for done in scored.finished_G),
+        marked_share=share_of_true(
             extract_answer(text) is not None for scored in played.scored_P for text in scored.completions_G
         ),
         lesson=played.taught_answers,

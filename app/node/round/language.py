@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND_RETENTION, HeldReply, RetentionSettings, add_replies, needed_rise
+from app.learning.language import ROUND_RETENTION, PreservedReply, RetentionSettings, add_replies, needed_rise
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
@@ -124,7 +124,9 @@ async def add_small_talk(
     some = order.sample(list(remembered), grip.read)
     readings = await read_talks(link, [one.talk for one in some])
     held = [
-        HeldReply(sequence=reading.sequences_G[0], pull_T=needed_rise(one.logprobs_T, reading.logprobs_GT[0]))
+        PreservedReply(
+            sequence=reading.sequences_G[0], pull_T=needed_rise(one.logprobs_T, reading.logprobs_GT[0])
+        )
         for one, reading in zip(some, readings, strict=True)
         if reading and reading.logprobs_GT and len(reading.logprobs_GT[0]) == len(one.logprobs_T)
     ]

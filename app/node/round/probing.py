@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from app.node.record.records import Probe, questions_mark, share
+from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
@@ -68,8 +68,8 @@ async def probe(
         at=time.time(),
         questions=len(questions_P),
         lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),
-        worked_share=share(shows_work(completion.text) for completion in completions_P),
-        finished_share=share(completion.finished for completion in completions_P),
+        worked_share=share_of_true(shows_work(completion.text) for completion in completions_P),
+        finished_share=share_of_true(completion.finished for completion in completions_P),
         seconds=time.monotonic() - started,
         families=_by_family(questions_P, scored_P),
         joined=_by_family(joined_P, joined),
@@ -100,12 +100,12 @@ def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[GroupRe
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(scored.rewards_G[0])
-    return {family: share(solved) for family, solved in families.items()}
+    return {family: share_of_true(solved) for family, solved in families.items()}
 
 
 def _lenient(sandbox: Sandbox, scored_P: Sequence[GroupRecord]) -> float:
     """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
-    return share(
+    return share_of_true(
         scored.rewards_G[0]
         or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED_SCORE
         for scored in scored_P

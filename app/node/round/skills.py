@@ -13,7 +13,7 @@ from app.learning import skill_lesson
 from app.learning.first_lesson import PER_STEP
 from app.learning.skill_lesson import Practice
 from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
-from app.node.record.records import Probe, questions_mark, share
+from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round.round import (
@@ -77,7 +77,7 @@ async def practised(tools: RoundTools, state: NodeState, skill: Skill) -> Practi
         answer is not None and skill.agree(answer.text, one.answer)
         for answer, one in zip(answers, some, strict=True)
     ]
-    return state.practice.after(share(right), loss)
+    return state.practice.after(share_of_true(right), loss)
 
 
 async def measure(
@@ -109,11 +109,11 @@ async def measure(
         questions_mark=questions_mark(questions_P),
         at=time.time(),
         questions=len(questions_P),
-        lenient=share(solved_P),
-        worked_share=share(shows_work(one.text) for one in said_P) if skill.marked else 0.0,
-        finished_share=share(one.finished for one in said_P),
+        lenient=share_of_true(solved_P),
+        worked_share=share_of_true(shows_work(one.text) for one in said_P) if skill.marked else 0.0,
+        finished_share=share_of_true(one.finished for one in said_P),
         seconds=time.monotonic() - started,
-        families={skill.family: share(solved_P)},
+        families={skill.family: share_of_true(solved_P)},
     )
     measured = tuple(
         AnsweredQuestion(

@@ -80,11 +80,11 @@ def groups_to_request(external: int, ready: int, round_s: float, accepted: float
     return max(0, min(MAX_GROUPS_PER_SAMPLE, math.ceil(missing / max(accepted, _MIN_ACCEPTED))))
 
 
-def oldest_s(max_age: int | None, round_s: float) -> int:
+def max_group_age_s(max_age: int | None, round_s: float) -> int:
     """Returns the maximum age in seconds of a group that is still useful in this node's next round.
 
-    >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
-    (120, 400, 1800, 1800)
+    >>> [max_group_age_s(4, round_s) for round_s in (2.0, 100.0, 9000.0)], max_group_age_s(None, 2.0)
+    ([120, 400, 1800], 1800)
     """
     if max_age is None:
         return MAX_AGE_S
@@ -168,7 +168,7 @@ class PeerFetcher:
         k = groups_to_request(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
             return None
-        oldest = oldest_s(self._recipe.max_age, buffer.round_s)
+        oldest = max_group_age_s(self._recipe.max_age, buffer.round_s)
         batch = await self._client.sample(k, self.families, oldest)
         if batch is None:
             return None

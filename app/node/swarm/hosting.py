@@ -22,7 +22,7 @@ import msgspec
 
 from app.common import files
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, without_secrets, working_folder
+from app.common.process.surroundings import child_environment, without_secrets, working_folder
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
@@ -151,7 +151,7 @@ class Hosting:
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=log,
-                    env=surroundings(without_secrets()),
+                    env=child_environment(without_secrets()),
                     cwd=working_folder(),
                     **detached_popen_kwargs(),
                 )

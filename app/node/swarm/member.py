@@ -389,7 +389,7 @@ class SwarmMember:
         """Stores a question set handed out by the class, for the owner to look at."""
 
         def keep() -> None:
-            if question_sets.offer(self._folder, content):
+            if question_sets.store_offered_set(self._folder, content):
                 loop.call_soon_threadsafe(
                     self.reporter.say,
                     "Your teacher offers you questions. Look at them on Skills before you add them.",

@@ -150,7 +150,7 @@ def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
     line.append(f" {safe_line(snapshot.model)}", style="bold")
     line.append(" · learning on its own" if snapshot.swarm is None else " · learning with others")
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
@@ -172,7 +172,7 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
         )
         line.append(f"{where}{span}", style="bold")
         line.append(f"  {progress_line(snapshot)}", style=style)
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
@@ -209,7 +209,7 @@ def _families(families: tuple[FamilyView, ...], width: int, height: int) -> Pane
     shown = families if len(families) <= room else families[: room - 1]
     for family in shown:
         table.add_row(
-            cut(Text(family.title), width - _FIGURES_WIDTH),
+            one_line(Text(family.title), width - _FIGURES_WIDTH),
             f"{family.level + 1}/{family.levels}",
             Text(_share(family.latest), style=_trend(family)),
             Text(_share(family.practised), style="bright_black"),
@@ -239,7 +239,7 @@ def swarm_panel(view: SwarmView, width: int, height: int) -> Panel:
     if height >= _ROOMY and view.refused:
         lines.append(_refusals(view))
     return Panel(
-        Group(*(cut(line, width - 4) for line in lines)),
+        Group(*(one_line(line, width - 4) for line in lines)),
         title=f"swarm [bold magenta]{view.name}[/]" if view.name else "swarm",
         title_align="left",
         border_style="bright_black",
@@ -293,7 +293,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def cut(line: Text, width: int) -> Text:
+def one_line(line: Text, width: int) -> Text:
     """Shortens the text to one line, with an ellipsis if it is longer."""
     line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
     line.truncate(width, overflow="ellipsis")
@@ -310,11 +310,11 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
             group.rewards_G[0],
         )
         left = max(12, min(len(question), room - 3 - len(completion), room * 2 // 3))
-        shown = gist(question, max(left, room // 3))
+        shown = shorten_question(question, max(left, room // 3))
         row = Text("✓ " if solved else "· ", style="bold green" if solved else "bright_black")
         row.append(shown, style="bright_black")
         row.append("  " + completion, style="green" if solved else "")
-        rows.append(cut(row, width - 4))
+        rows.append(one_line(row, width - 4))
     if not rows:
         rows = [Text("No answers yet.", style="bright_black")]
     return Panel(
@@ -325,12 +325,12 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
 
 def _last_round(snapshot: Snapshot, width: int) -> Text:
     parts = snapshot.last.gist if snapshot.last is not None else []
-    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+    return one_line(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.note and now - snapshot.noted_at < _NOTE_S:
-        return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
+        return one_line(Text(" " + safe_line(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
         parts.append(
@@ -339,17 +339,17 @@ def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.last is not None:
         parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
         parts.append(f"{snapshot.last.seconds:.1f} s a round")
-    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+    return one_line(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
     if not keys:
-        return cut(Text(" Ctrl-C stops safely", style="bright_black"), width)
+        return one_line(Text(" Ctrl-C stops safely", style="bright_black"), width)
     paused = snapshot.ruling is not None and snapshot.ruling.reason == Reason.PAUSED.value
     line = Text(" ", style="bright_black")
     for key, does in (("p", "resume" if paused else "pause"), ("q", "quit"), ("?", "help")):
         line.append(f" {key} ", style="bold black on bright_black").append(f" {does}   ")
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def closing_sentence(snapshot: Snapshot) -> str:
@@ -360,16 +360,16 @@ def closing_sentence(snapshot: Snapshot) -> str:
         else "No round is saved yet."
     )
     rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
-    speaks = f" {records.speech_sentence(rise)}" if rise is not None else ""
+    speaks = f" {records.language_sentence(rise)}" if rise is not None else ""
     return f"{curve_sentence(snapshot.curve)}{speaks} {safe}"
 
 
-def gist(question: str, room: int) -> str:
+def shorten_question(question: str, room: int) -> str:
     """Returns the characteristic part of a long question, around its last number if it has one.
 
-    >>> gist("Simplify the fraction 57/95 to its lowest terms. Give only the fraction.", 20)
+    >>> shorten_question("Simplify the fraction 57/95 to its lowest terms. Give only the fraction.", 20)
     '… fraction 57/95 to…'
-    >>> gist("Spell this word backward: salmon", 16), gist("1 + 1 =", 20)
+    >>> shorten_question("Spell this word backward: salmon", 16), shorten_question("1 + 1 =", 20)
     ('…ackward: salmon', '1 + 1 =')
     """
     if len(question) <= room:

@@ -21,7 +21,7 @@ import msgspec
 from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.common.text import rounded_duration
 from app.node.record.errors import DiskFullError
 from app.node.record.reasons import Effort
@@ -98,7 +98,7 @@ class TrainerLink:
         measured memory budget, reduced after deaths from lack of memory. `memory`: maximum bytes it may use
         (0: no limit)."""
         environment = {
-            **surroundings(secrets.without_secrets()),
+            **child_environment(secrets.without_secrets()),
             **(solo.OFFLINE_ENVIRONMENT if alone else {}),
             **({EFFORT_ENV: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME_ENV: str(home)} if home is not None else {}),
@@ -292,4 +292,4 @@ def describe_exit(returncode: int, log: Path) -> TrainerDied:
 
 
 def _engine() -> str:
-    return f"{remedy.repair()}, or choose another --model."
+    return f"{remedy.repair_phrase()}, or choose another --model."

@@ -40,14 +40,14 @@ PROMPT_TOKENS = 1024
 300."""
 
 
-def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
+def read_groups(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     """Returns every group as tokens, None for one that does not fit. The log-probs of all groups come from one
     engine call.
 
     Unfinished completions only count as failures in their group's mean, so they are cut to `max_tokens` and not
     measured.
     """
-    sequences_PG = [encoded(engine, group, request.max_tokens) for group in request.groups_P]
+    sequences_PG = [encode_group(engine, group, request.max_tokens) for group in request.groups_P]
     if not request.logprobs:
         return [GroupTokens(sequences_G=one, logprobs_GT=None) if one else None for one in sequences_PG]
     fitting = [
@@ -69,7 +69,7 @@ def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     ]
 
 
-def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
+def encode_group(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
     """Returns a group's sequences; None if its prompt or a finished completion is too long or empty."""
     sequences_G = []
     for text, done in zip(group.completions_G, group.finished_G, strict=True):
@@ -251,7 +251,7 @@ def reply_to(
             rest.after(stats.seconds)
             return messages.StepDone(number=number, stats=stats)
         case messages.ReadGroups():
-            return messages.ReadAll(number=number, readings_P=read(engine, request))
+            return messages.ReadAll(number=number, readings_P=read_groups(engine, request))
         case messages.AnswerQuestions():
             answers_P = answer(engine, request.prompts_P, request.labels, request.max_tokens)
             return messages.Answered(number=number, answers_P=answers_P)

@@ -24,7 +24,7 @@ an address on the internet, which may be a whole school."""
 MAX_MEASUREMENTS = 500
 """Maximum measurements kept per student."""
 MAX_DISCOVERIES = 300
-MAX_JOURNEYS = 20_000
+MAX_AUTHOR_READER_PAIRS = 20_000
 
 
 class ClassMeasurement(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ class Classroom:
         pupil.latest = self._clock()
         pupil.got.setdefault(family, Counter())[author] += 1
         pupil.came[family] = pupil.latest
-        if (author, asker) in self.journeys or len(self.journeys) < MAX_JOURNEYS:
+        if (author, asker) in self.journeys or len(self.journeys) < MAX_AUTHOR_READER_PAIRS:
             self.journeys[author, asker] += 1
 
     def _room_for(self, address: str) -> bool:

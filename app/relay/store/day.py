@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from app.relay.store.backing import ArchivedGroup, CheckedGroup, Doomed, Weight
+from app.relay.store.backing import ArchivedGroup, CheckedGroup, GroupsToDelete, Weight
 from app.relay.store.queues import site
 from app.swarm.wire.body import Envelope, task_of
 from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S, Refused
@@ -117,7 +117,7 @@ class Day:
         (groups,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
         return int(groups)
 
-    def forget(self, doomed: Doomed) -> int:
+    def forget(self, doomed: GroupsToDelete) -> int:
         """Deletes groups and returns how many."""
         gone = 0
         for column in ("id", "key", "address"):

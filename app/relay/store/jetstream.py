@@ -28,7 +28,7 @@ from nats.js.errors import APIError, BadRequestError, NotFoundError
 from app.relay.store.backing import (
     ArchivedGroup,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     OnGroup,
     OnPresence,
     OnValue,
@@ -217,10 +217,10 @@ class JetStream:
     ) -> list[ArchivedGroup]:
         return [] if self._day is None else await self._day.recall(wanted, k, exclude_author, weight)
 
-    async def forget(self, doomed: Doomed) -> int:
+    async def forget(self, doomed: GroupsToDelete) -> int:
         return 0 if self._day is None else await self._day.forget(doomed)
 
-    async def erase(self, doomed: Doomed) -> int:
+    async def erase(self, doomed: GroupsToDelete) -> int:
         """Finds the key's groups in the stream and has JetStream overwrite them."""
         gone = await self.forget(doomed)
         assert doomed.key is not None

@@ -26,7 +26,7 @@ from app.common.files import create_tables, sole_writer, transaction
 from app.relay.store.backing import (
     ArchivedGroup,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     OnGroup,
     OnPresence,
     OnValue,
@@ -159,7 +159,7 @@ class SQLite:
         found, self.archived = await self._do(work)
         return found
 
-    async def forget(self, doomed: Doomed) -> int:
+    async def forget(self, doomed: GroupsToDelete) -> int:
         def work() -> int:
             gone = self._day.forget(doomed)
             self._overwrite |= gone > 0

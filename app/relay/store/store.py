@@ -18,7 +18,7 @@ from app.relay.store.backing import (
     ArchivedGroup,
     Backing,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     Memory,
     OnPresence,
     Unavailable,
@@ -131,7 +131,7 @@ class Store:
         author, until_ms = self.window.authors.get(key), int(self._wall() * 1000) + 1
         there = author.queue.groups if author is not None else 0
         self._erase(key, until_ms)
-        gone = await self.backing.erase(Doomed(key=key, until_ms=until_ms))
+        gone = await self.backing.erase(GroupsToDelete(key=key, until_ms=until_ms))
         await self.backing.kv_put(
             f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVE_MAX_AGE_S
         )
@@ -144,7 +144,7 @@ class Store:
             self.window.drop_key(key)
         if address is not None:
             self.window.drop_address(address)
-        self._forget(Doomed(key=key, address=address))
+        self._forget(GroupsToDelete(key=key, address=address))
 
     def _take(self, record: CheckedGroup) -> Added:
         """Adds a group from the backing to the window: of a client of this relay or of another, or stored
@@ -183,13 +183,13 @@ class Store:
             elif kind == "erase":
                 until_ms = int.from_bytes(value, "big")
                 self._erase(this, until_ms)
-                self._forget(Doomed(key=this, until_ms=until_ms))
+                self._forget(GroupsToDelete(key=this, until_ms=until_ms))
             else:
                 self._dropped[this] = None
                 if len(self._dropped) > _DROPPED:
                     self._dropped.popitem(last=False)
                 self.window.drop(this)
-                self._forget(Doomed(id=this))
+                self._forget(GroupsToDelete(id=this))
 
     def _erase(self, key: bytes, until_ms: int) -> None:
         self._erased[key] = until_ms
@@ -197,7 +197,7 @@ class Store:
             self._erased.popitem(last=False)
         self.window.drop_key(key, self._clock() - self._wall() + (until_ms - 0.5) / 1000)
 
-    def _forget(self, doomed: Doomed) -> None:
+    def _forget(self, doomed: GroupsToDelete) -> None:
         """Deletes groups from this relay's disk in a background task."""
         if isinstance(self.backing, Memory):
             return  # it has none, and perhaps no event loop

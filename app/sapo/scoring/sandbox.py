@@ -21,7 +21,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import clamp
@@ -230,7 +230,11 @@ class Sandbox:
                 reason = str(lost)
             self._drop(child)
         self._allow()  # what ended it may have been we
-        how = remedy.repair() if remedy.installed() else f"run {remedy.command()} again to repair the set-up"
+        how = (
+            remedy.repair_phrase()
+            if remedy.installed()
+            else f"run {remedy.command()} again to repair the set-up"
+        )
         raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
 
     def _allow(self) -> None:
@@ -328,7 +332,7 @@ class _Child:
             cwd=working_folder(),
             env={
                 # No setting of ours, and so no secret: other programs can read what a process was given.
-                **{name: value for name, value in surroundings().items() if not name.startswith("SHOAL_")},
+                **{name: value for name, value in child_environment().items() if not name.startswith("SHOAL_")},
                 "OMP_NUM_THREADS": "1",
                 "OPENBLAS_NUM_THREADS": "1",
             },

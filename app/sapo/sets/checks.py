@@ -281,12 +281,12 @@ def fields(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def guess(answers: Sequence[str]) -> Rule:
+def guess_rule(answers: Sequence[str]) -> Rule:
     """Guesses the best check from the true answers.
 
-    >>> [guess(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
+    >>> [guess_rule(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
     ['number', 'true-false', 'list']
-    >>> guess(["spam", "ham", "Spam"] * 5).labels
+    >>> guess_rule(["spam", "ham", "Spam"] * 5).labels
     ('ham', 'spam')
     """
     if not answers:

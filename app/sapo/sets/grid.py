@@ -68,7 +68,7 @@ def read_grid(content: bytes, *, heading: bool | None = None, encoding: str | No
     choices; None is guessed. Raises SetError."""
     check_size(content)
     if content.startswith(workbook.ZIP_AND_OLE_MAGIC):
-        rows, notes, name = workbook.sheet(content)
+        rows, notes, name = workbook.read_workbook(content)
         return msgspec.structs.replace(_grid(rows, heading, "", notes), sheet=name)
     text, used = decoded(content, encoding)
     return text_grid(text, heading=heading, encoding=used)

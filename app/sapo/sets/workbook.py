@@ -25,7 +25,7 @@ _ODS_TOKEN = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]*)([0-9]*)")
 
 
-def sheet(content: bytes) -> tuple[list[list[str]], list[str], str]:
+def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
     """Returns the rows of the first sheet with two cells in it, notes, and its name. Formulas come as their
     results. Raises SetError."""
     if content.startswith(b"PK"):

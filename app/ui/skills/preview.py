@@ -279,7 +279,7 @@ def _read(
         return ReadTable(None, translated(str(error)))
     wrong = ""
     if not found.usable:
-        wrong = translated(tables.reasons(found))
+        wrong = translated(tables.skip_reasons(found))
     else:
         try:
             if into is None:

@@ -131,7 +131,7 @@ def test_a_skill_goes_on_with_rows_that_were_added_and_corrected(bench: Bench) -
 
 def test_rows_that_are_added_while_a_node_learns_are_for_its_next_start(bench: Bench, tmp_path: Path) -> None:
     """Its scoring child may start again at any time and finds the rows that the node knows."""
-    copies = question_sets.copies(question_sets.stored_sets(bench.home), tmp_path)
+    copies = question_sets.copy_sets(question_sets.stored_sets(bench.home), tmp_path)
     question_sets.amend(bench.home, "elements", [Row(question="Element 99?", answer="E99")])
     bench.sets = copies
     seen = bench.run(rounds=2)

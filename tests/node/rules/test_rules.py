@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.desktop.facts import FIELDS, DesktopFacts
+from app.desktop.facts import FACT_NAMES, DesktopFacts
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.rules.causes import (
     LOAD_CAUSES,
@@ -158,7 +158,7 @@ def test_the_first_of_several_obstacles_is_told() -> None:
             both = {
                 name: value
                 for one in (also_seen, seen)
-                for name in FIELDS
+                for name in FACT_NAMES
                 if (value := getattr(one, name)) != getattr(CALM, name)
             }
             settings = wishes(
@@ -198,7 +198,7 @@ def test_what_a_computer_does_not_have_is_not_unknown() -> None:
         exclusive_app="",
         cpu_others=0.0,
         memory_free=0.5,
-        absent=frozenset(FIELDS) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
+        absent=frozenset(FACT_NAMES) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
     )
     assert decide(at(0), bare, ALL_RULES, None).run
     assert decide(at(0), DesktopFacts(), ALL_RULES, None).reason is Reason.POWER_UNKNOWN
@@ -503,7 +503,7 @@ seen = st.builds(
     memory_stalled=shares,
     temperature_c=st.none() | st.floats(20, 110),
     too_hot=st.sampled_from([None, False, False, False, True]),
-    absent=st.frozensets(st.sampled_from(FIELDS)),
+    absent=st.frozensets(st.sampled_from(FACT_NAMES)),
 )
 sometimes_calm = st.just(CALM) | st.just(CALM) | seen
 orders = st.builds(
@@ -573,7 +573,7 @@ def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettin
 
 
 @settings(max_examples=80)
-@given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FIELDS)))
+@given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FACT_NAMES)))
 def test_a_calmer_computer_never_stops_a_node(
     rules: RuleSettings, steps: Steps, looked: DesktopFacts, calmer: set[str]
 ) -> None:

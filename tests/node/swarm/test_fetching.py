@@ -18,7 +18,7 @@ from app.common.rate import Bucket
 from app.learning.choosing import JudgedGroup
 from app.node.record.events import NodeNote
 from app.node.swarm import fetching
-from app.node.swarm.fetching import PeerFetcher, groups_to_request, oldest_s
+from app.node.swarm.fetching import PeerFetcher, groups_to_request, max_group_age_s
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
@@ -107,8 +107,10 @@ class Check:
     def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
-    def check_batch(self, items: Sequence[Item], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
-        self.oldest_s = oldest_s
+    def check_batch(
+        self, items: Sequence[Item], now_ms: int, max_group_age_s: int | None = None
+    ) -> IntakeResult:
+        self.oldest_s = max_group_age_s
         groups = [item.group for item in items]
         bad = [one for one in groups if one.id in self.refused]
         reports: dict[str, tuple[str, ...]] = {}
@@ -429,7 +431,7 @@ def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
 
 def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
     assert groups_to_request(0, 0, 2.0, 1.0) == groups_to_request(4, 9, 60.0, 0.1) == 0
-    assert oldest_s(4, 60.0) == 240
+    assert max_group_age_s(4, 60.0) == 240
 
 
 def test_nothing_is_fetched_while_the_node_rests() -> None:

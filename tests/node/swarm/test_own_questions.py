@@ -307,7 +307,7 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
         assert main(words) == 0
         [kept] = question_sets.stored_sets(homes[0])
         assert kept.made == MADE and question_sets.pending_class_sets(homes[0]) == []
-        assert not question_sets.offer(homes[1], encode(MADE).decode()), "declined is declined"
+        assert not question_sets.store_offered_set(homes[1], encode(MADE).decode()), "declined is declined"
         assert [one.made for one in question_sets.pending_class_sets(homes[2])] == [MADE]
         bench = Bench(tmp_path / "0")
         bench.sets = [kept.file]
