@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import MB, HardwareFacts, has_native_bf16
+from engines.facts import MB, Card, HardwareFacts, has_native_bf16
 from engines.files import read_json, write_json
 
 LLAMACPP_FROM_PARAMETERS = 300_000_000
@@ -133,7 +133,26 @@ def cuda_problem(facts: HardwareFacts) -> str:
         return "There is no NVIDIA card with a driver here."
     if not facts.cuda:
         return f"This build of PyTorch has no CUDA, so {facts.cards[0].name} isn't used."
-    return driver_problem(facts.cuda, facts.driver)
+    return driver_problem(facts.cuda, facts.driver) or card_problem(facts.cuda, facts.cards)
+
+
+def card_problem(cuda: str, cards: Sequence[Card]) -> str:
+    """Returns a sentence if PyTorch's build for a CUDA version has no code for any of the cards, "" if it has:
+    from CUDA 12.8 on it begins with Turing (PyTorch 2.7's release notes), whatever the driver takes.
+
+    >>> old, new = (Card(name=f"sm {n}", memory_mb=8000, free_mb=8000, capability=(n, 1)) for n in (6, 8))
+    >>> card_problem("13.0", [old, new]), card_problem("12.6", [old])
+    ('', '')
+    >>> card_problem("13.0", [old])
+    'sm 6 is too old for this build of PyTorch, which needs compute capability 7.5: the processor is used.'
+    """
+    least = (7, 5) if _pair(cuda) >= (12, 8) else (5, 0)
+    if any(card.capability >= least for card in cards):
+        return ""
+    return (
+        f"{cards[0].name} is too old for this build of PyTorch, which needs compute capability "
+        f"{least[0]}.{least[1]}: the processor is used."
+    )
 
 
 def driver_problem(cuda: str, driver: str) -> str:

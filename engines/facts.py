@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
+from engines.container import cpu_quota, memory_left
 from engines.contract import EngineError
 from engines.remedy import repair_phrase
 
@@ -48,18 +49,7 @@ MB = 2**20
 
 def free_ram() -> int:
     """Returns the bytes an engine may use now: 70 % of the free memory, so that other programs keep some."""
-    return int(min(psutil.virtual_memory().available, container_memory_left()) * 0.7)
-
-
-def container_memory_left(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Returns the bytes left under this container's memory limit (control group), which psutil does not see;
-    2**62 if there is no limit."""
-    try:
-        limit = (root / "memory.max").read_text().strip()
-        used = (root / "memory.current").read_text().strip()
-    except OSError:
-        return 2**62
-    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else 2**62
+    return int(min(psutil.virtual_memory().available, memory_left()) * 0.7)
 
 
 PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
@@ -143,7 +133,7 @@ def gather_facts() -> HardwareFacts:
         cores=cores(),
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
-        free_mb=min(psutil.virtual_memory().available, container_memory_left()) // MB,
+        free_mb=min(psutil.virtual_memory().available, memory_left()) // MB,
         glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
         cards=cards,
         driver=driver,
@@ -164,9 +154,16 @@ def cpu_name() -> str:
 
 
 def cores() -> int:
-    """Returns the number of physical cores that this process may use."""
-    found = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
+    """Returns the number of physical cores that this process may use, at least 1."""
+    return usable(psutil.cpu_count(logical=False) or os.cpu_count() or 1)
+
+
+def usable(processors: int) -> int:
+    """Returns how many of the `processors` this process may use: those it is bound to, and whole ones of a
+    container's share of their time."""
+    if hasattr(os, "sched_getaffinity"):
+        processors = min(processors, len(os.sched_getaffinity(0)))
+    return max(1, int(min(processors, cpu_quota())))
 
 
 def forced_instruction_set() -> str:

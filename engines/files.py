@@ -6,6 +6,7 @@ for the application, which engines must not import; nothing else replaces or loc
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import sys
@@ -182,6 +183,10 @@ def folder_lock(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
         yield True
 
 
+_HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+"""What the system says of a lock that another process holds; any other error is the disk's."""
+
+
 def lock_of(partial: Path) -> Path:
     """Returns the lock file beside a folder that is being filled."""
     return partial.with_name(f"{partial.name}.lock")
@@ -194,7 +199,7 @@ def _holder(descriptor: int) -> str:
 
 def _taken(descriptor: int) -> bool:
     """Tries to lock the file; returns whether that worked. Locks only the first byte, so that on Windows others
-    can read the process id after it."""
+    can read the process id after it. Raises OSError on a disk that has no locks of either kind."""
     locking: Any
     try:
         if sys.platform == "win32":
@@ -205,9 +210,16 @@ def _taken(descriptor: int) -> bool:
         else:
             import fcntl as locking
 
-            locking.flock(descriptor, locking.LOCK_EX | locking.LOCK_NB)
-    except OSError:
-        return False
+            try:
+                locking.flock(descriptor, locking.LOCK_EX | locking.LOCK_NB)
+            except OSError as error:
+                if error.errno in _HELD:
+                    raise
+                locking.lockf(descriptor, locking.LOCK_EX | locking.LOCK_NB)  # as some network disks have it
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        raise
     return True
 
 

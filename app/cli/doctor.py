@@ -22,7 +22,16 @@ from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
 from engines import opening
 from engines.choice import EngineVerdict, Trial, load_trials, trial_key
-from engines.facts import ENGINES, ISA_ENV, HardwareFacts, forced_instruction_set, gather_facts, package_version
+from engines.container import memory_left
+from engines.facts import (
+    ENGINES,
+    ISA_ENV,
+    HardwareFacts,
+    forced_instruction_set,
+    gather_facts,
+    package_version,
+    usable,
+)
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -144,12 +153,11 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
 
 def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
     logical = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     return {
         "name": facts.cpu,
         "cores": facts.cores,
         "threads": logical,
-        "usable_threads": usable,
+        "usable_threads": usable(logical),
         "features": list(facts.features),
         "instructions": [
             f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
@@ -162,7 +170,7 @@ def _memory() -> dict[str, int]:
     import psutil
 
     memory = psutil.virtual_memory()
-    return {"total_mb": memory.total // MB, "available_mb": memory.available // MB}
+    return {"total_mb": memory.total // MB, "available_mb": min(memory.available, memory_left()) // MB}
 
 
 def _disk(folder: Path) -> dict[str, str | int]:

@@ -218,7 +218,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     until: float = float("-inf")
 
-    def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
+    def after_failure(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
         """Returns the state after one more failure. A longer wait that is already set still applies."""
         failures = self.failures + 1
         return Backoff(

@@ -83,7 +83,7 @@ class PeerRecords:
         record = self._records.get(peer, PeerRecord())
         return record.taken >= STANDING_ANSWERS and self._trust(peer) >= STANDING_TRUST
 
-    def judge(self, peer: str, taken: int, kept_out: int) -> None:
+    def record_use(self, peer: str, taken: int, kept_out: int) -> None:
         """Updates a peer's record after one of its groups, from how many of its right answers were accepted and
         rejected."""
         before = self._records.pop(peer, None)

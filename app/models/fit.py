@@ -18,7 +18,8 @@ import msgspec
 import psutil
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
-from engines.facts import container_memory_left, features, free_ram, has_native_bf16, has_nvidia_driver
+from engines.container import memory_left
+from engines.facts import features, free_ram, has_native_bf16, has_nvidia_driver
 from engines.files import DISK_SPARE, in_bytes
 from engines.models.folder import Shape
 
@@ -153,7 +154,7 @@ def assess_fit(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
 
 def memory_here() -> MemoryRoom:
     """Returns what an engine may use of this computer's main memory, ignoring the memory of graphics cards."""
-    share = free_ram() / max(1, min(psutil.virtual_memory().available, container_memory_left()))
+    share = free_ram() / max(1, min(psutil.virtual_memory().available, memory_left()))
     return MemoryRoom(free=free_ram(), most=int(psutil.virtual_memory().total * share))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from app.sapo.asking import Example, Messages, Way, messages
 from app.sapo.sets.checks import score_answer
-from app.sapo.sets.question_set import MAX_TRUTH, OWN_PREFIX, QuestionSet, examples, family
+from app.sapo.sets.question_set import MAX_TRUTH, OWNERS_PREFIX, QuestionSet, examples, family
 from app.sapo.sets.tables import clean_cell
 
 _MIN_TOKENS, _MAX_TOKENS = 8, 256
@@ -27,7 +27,7 @@ class Skill:
     def __init__(self, made: QuestionSet) -> None:
         self.made, self.name, self.slug = made, made.name, slug(made.name)
         self.family, self.labels, self.marked = made.family_name, made.labels, made.marked
-        self.origin = f"{OWN_PREFIX}{made.mark}"
+        self.origin = f"{OWNERS_PREFIX}{made.mark}"
         """What the rows aside and the order of the lesson are drawn from: it stays when rows are added."""
 
     @property

@@ -155,7 +155,7 @@ class MlxEngine:
         return self._network.learner
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._learner.score(self._adapter, sequences_S)
+        return self._learner.logprobs(self._adapter, sequences_S)
 
     def step(self, batch: Batch) -> StepStats:
         return self._learner.step(self._adapter, batch)

@@ -277,7 +277,7 @@ class Learner:
         adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
         return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
 
-    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
         pairs_S = [(one.prompt_T, one.completion_T) for one in sequences_S]
         check_tokens(pairs_S, self._network.shape.vocabulary)

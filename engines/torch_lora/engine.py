@@ -248,7 +248,7 @@ class TorchEngine(SharesBase):
         return network.plain_rollout() if plain else network.rollout([self._adapter])
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.learner.score(self._adapter, sequences_S)
+        return self._base.learner.logprobs(self._adapter, sequences_S)
 
     def step(self, batch: Batch) -> StepStats:
         return self._base.learner.step(self._adapter, batch)
@@ -291,11 +291,11 @@ class TorchSwarm(SharesBase):
         return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.learner.score(self._adapters_N[node], sequences_S)
+        return self._base.learner.logprobs(self._adapters_N[node], sequences_S)
 
     def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probs under the base model: a fresh adapter has no effect."""
-        return self._base.learner.score(self._base.new_adapter(0), sequences_S)
+        return self._base.learner.logprobs(self._base.new_adapter(0), sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:
         return self._base.learner.step(self._adapters_N[node], batch)

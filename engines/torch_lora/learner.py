@@ -84,7 +84,7 @@ class Learner:
         return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
 
     @torch.no_grad()
-    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
         network, pairs_S = self.network, [(one.prompt_T, one.completion_T) for one in sequences_S]
         check_tokens(pairs_S, network.vocabulary)

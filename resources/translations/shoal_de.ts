@@ -2363,8 +2363,8 @@
    <translation>Shoal braucht einen Ordner, in den nur du schreiben kannst. Ändere die Rechte von {home}, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
-   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
+   <source>Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
    <source>Open Shoal</source>
@@ -6091,8 +6091,8 @@ answer: a*b</translation>
    <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
   </message>
   <message>
-   <source>The data folder {home} can't be written ({strerror}):</source>
-   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+   <source>The data folder {home} can't be written, or its disk has no locks ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben, oder seine Platte kennt keine Sperren ({strerror}):</translation>
   </message>
   <message>
    <source>{home} is a link, and Shoal doesn't write through links:</source>
@@ -8123,6 +8123,14 @@ answer: a*b</translation>
    <translation>Wähle ein kleineres Modell, weniger oder kürzere Antworten.</translation>
   </message>
   <message>
+   <source>{name} is too old for this build of PyTorch, which needs compute capability {least}.{least2}:</source>
+   <translation>{name} ist zu alt für diesen Bau von PyTorch, der die Rechenfähigkeit {least}.{least2} braucht:</translation>
+  </message>
+  <message>
+   <source>the processor is used.</source>
+   <translation>Es rechnet der Prozessor.</translation>
+  </message>
+  <message>
    <source>The NVIDIA driver {driver} is too old for CUDA {cuda}:</source>
    <translation>Der NVIDIA-Treiber {driver} ist zu alt für CUDA {cuda}:</translation>
   </message>
@@ -8907,8 +8915,8 @@ answer: a*b</translation>
    <translation>Wähle auto, cuda, mps oder cpu.</translation>
   </message>
   <message>
-   <source>torch sees no {kind} device on this computer:</source>
-   <translation>torch sieht auf diesem Computer kein Gerät {kind}:</translation>
+   <source>torch sees no {kind} device that it can use on this computer:</source>
+   <translation>torch sieht auf diesem Computer kein Gerät der Art {kind}, das es nutzen kann:</translation>
   </message>
   <message>
    <source>There is no {wanted}:</source>

@@ -151,6 +151,39 @@ def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Pat
         pass
 
 
+NO_LOCKS = """
+import errno, fcntl, os, sys
+def refused(*args):
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+fcntl.flock = refused
+if "both" in sys.argv:
+    fcntl.lockf = refused
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has one kind of lock")
+def test_a_disk_with_one_kind_of_lock_uses_it_and_one_without_is_named(tmp_path: Path) -> None:
+    lock, first = tmp_path / "lock", NO_LOCKS + HOLDS
+    holder = subprocess.Popen(
+        [sys.executable, "-c", first, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        late = subprocess.run(
+            [sys.executable, "-c", first, str(lock)], capture_output=True, text=True, input=""
+        )
+        assert f"LockHeldError: {lock}" in late.stderr or str(holder.pid) in late.stderr, late.stderr
+    finally:
+        holder.kill()
+        holder.wait()
+    opens = NO_LOCKS + (
+        "from pathlib import Path\nfrom app.node.data.home import lock_data_folder\n"
+        "with lock_data_folder(Path(sys.argv[1])):\n    print('held')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", opens, str(tmp_path), "both"], capture_output=True, text=True)
+    assert "NodeError" in done.stderr and "no locks" in done.stderr and "BusyError" not in done.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
 def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
     """HOME/lock as a link emptied another file of the owner's at every start."""

@@ -83,7 +83,7 @@ PLACES: dict[Finds, set[str]] = {
     makes_text_safe: {"app/common/text.py"},
     waits_longer_each_time: {"app/common/rate.py"},
     downloads: {"app/common/fetch.py"},
-    fills_a_bucket: {"app/common/rate.py"},
+    fills_a_bucket: {"app/common/rate.py", "app/relay/limits.py"},  # which charges a key and an address at once
 }
 """What is looked for, and the only files that may have it."""
 

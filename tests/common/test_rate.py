@@ -67,14 +67,14 @@ def test_bounds(failures: int, chance: float, told: int | None) -> None:
 def test_pace() -> None:
     fresh = Backoff()
     assert fresh.wait_s(now=100.0) == 0.0
-    once = fresh.failed(100.0, 0.0)
-    twice = once.failed(100.0, 0.0)
+    once = fresh.after_failure(100.0, 0.0)
+    twice = once.after_failure(100.0, 0.0)
     assert (once.wait_s(100.0), twice.wait_s(100.0), twice.wait_s(100.75)) == (0.5, 1.0, 0.25)
     assert twice.wait_s(500.0) == 0.0
-    told = fresh.failed(100.0, 0.0, 10_000)
-    assert told.failed(101.0, 0.0).wait_s(101.0) == 9.0
-    assert told.worked().wait_s(101.0) == 9.0
-    assert told.worked().failed(200.0, 0.0).wait_s(200.0) == 0.5
+    told = fresh.after_failure(100.0, 0.0, 10_000)
+    assert told.after_failure(101.0, 0.0).wait_s(101.0) == 9.0
+    assert told.after_success().wait_s(101.0) == 9.0
+    assert told.after_success().after_failure(200.0, 0.0).wait_s(200.0) == 0.5
 
 
 @given(st.integers(-3, 10**9), st.floats(0.01, 10), st.floats(10, 600), st.floats(1, 8))

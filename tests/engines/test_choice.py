@@ -120,6 +120,14 @@ def test_an_old_driver_sends_the_model_to_the_processor_and_says_what_to_do() ->
     assert "no CUDA, so H100 isn't used" in choose(plain, TINY, nothing_wrong).reason
 
 
+def test_a_card_older_than_pytorchs_build_is_left_alone_with_the_reason() -> None:
+    pascal = msgspec.structs.replace(H100, name="GTX 1060", capability=(6, 1))
+    chosen = choose(msgspec.structs.replace(NVIDIA, cards=(pascal,)), TINY, nothing_wrong)
+    assert chosen.way == "torch-cpu" and "GTX 1060 is too old" in chosen.reason
+    older = msgspec.structs.replace(NVIDIA, cards=(pascal,), cuda="12.6")
+    assert choose(older, TINY, nothing_wrong).way == "torch-cuda"
+
+
 @pytest.mark.parametrize(("torch", "llamacpp", "way"), [(90.0, 120.0, "llamacpp"), (120.0, 90.0, "torch-cpu")])
 @pytest.mark.parametrize("size", [TINY, HALF_BILLION])
 def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: ModelSize) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engines import facts
 from engines.contract import EngineError
 from engines.models import folder
 from engines.models.folder import read_architecture
@@ -97,17 +96,25 @@ def test_device_and_threads(tiny: Path) -> None:
         refused(tiny, "sees no cuda device", device="cuda")
 
 
-def test_the_container_s_limit_counts(tmp_path: Path) -> None:
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("400\n")
-    assert facts.container_memory_left(tmp_path) == 600
-    (tmp_path / "memory.max").write_text("max\n")
-    assert facts.container_memory_left(tmp_path) == facts.container_memory_left(tmp_path / "none") == 2**62
+def test_a_card_that_runs_no_kernel_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_kernel(*sizes: int, device: str) -> torch.Tensor:
+        raise torch.AcceleratorError(
+            "CUDA error: no kernel image is available for execution on the device", 209
+        )
+
+    device.cuda_computes.cache_clear()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "ones", no_kernel)
+    try:
+        assert device.choose_device("auto").type == "cpu"
+        with pytest.raises(EngineError, match="that it can use"):
+            device.choose_device("cuda")
+    finally:
+        device.cuda_computes.cache_clear()
 
 
 def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device.psutil, "cpu_count", lambda logical: 8)
-    monkeypatch.delattr(device.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(device, "cores", lambda: 8)
     assert device.default_threads(494_000_000) == 7
     assert device.default_threads(1_800_000) == 1
 

@@ -150,7 +150,7 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
             played = asyncio.run(play_round(tools(link, node, sandbox, recipe, pools[node]), states[node]))
             states[node] = played.state
             for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True):
-                pools[node].records.judge(group.key, *right)
+                pools[node].records.record_use(group.key, *right)
     return swarm.batches
 
 

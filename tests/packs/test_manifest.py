@@ -95,12 +95,12 @@ HOSTILE_WHEELS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("changed", HOSTILE, ids=str)
+@pytest.mark.parametrize("changed", HOSTILE)
 def test_nothing_hostile_passes_even_when_signed(files: dict[str, bytes], changed: dict[str, Any]) -> None:
     assert "can't be understood" in refused(plain(files, **changed))
 
 
-@pytest.mark.parametrize("changed", HOSTILE_WHEELS, ids=str)
+@pytest.mark.parametrize("changed", HOSTILE_WHEELS)
 def test_no_hostile_wheel_passes(files: dict[str, bytes], changed: dict[str, Any]) -> None:
     content = plain(files)
     content["wheels"][0].update(changed)

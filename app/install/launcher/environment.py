@@ -6,6 +6,7 @@ removed before its replacement exists, and the stamp is deleted only if somethin
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -31,7 +32,16 @@ else:
     import fcntl
 
     def _take(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in HELD:
+                raise
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as some network disks have it
+
+
+HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+"""What the system says of a lock that another process holds; any other error is the disk's."""
 
 
 @contextlib.contextmanager
@@ -41,7 +51,7 @@ def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> I
     at once.
 
     Handing the descriptor to a child process (POSIX) keeps the lock until that child has ended too, so a pip
-    that outlives a killed launcher is waited for. Raises SetupError when the file cannot be made.
+    that outlives a killed launcher is waited for. Raises SetupError when the file cannot be made or locked.
     """
     try:
         options = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -57,7 +67,12 @@ def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> I
             try:
                 _take(descriptor)
                 break
-            except OSError:
+            except OSError as error:
+                if error.errno not in HELD:
+                    raise SetupError(
+                        f"The disk that holds {path.parent} has no locks ({error.strerror}): two set-ups "
+                        "could spoil each other; copy Shoal to another disk and start it there."
+                    ) from error
                 if not told:
                     waiting()
                 told = True

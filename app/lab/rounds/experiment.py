@@ -211,7 +211,7 @@ class Experiment:
         steps = len(taught.batches)
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
-            self.records[node].judge(str(answered.node), taken, kept_out)
+            self.records[node].record_use(str(answered.node), taken, kept_out)
         self.hostile.count(weighed, peer_P)
         return TrainingResult(
             own=sum(answered.training_group.informative for answered in own_P),

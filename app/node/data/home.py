@@ -55,15 +55,18 @@ def prepare_data_folder(chosen: Path | None) -> Path:
 
 def check_owner(home: Path) -> None:
     """Raises NodeError, with the command that repairs it, if root would work in another user's folder, or if an
-    earlier start as root left files that this user cannot read or write (they would look damaged)."""
+    earlier start as root left files that this user cannot read or write (they would look damaged). Looks at
+    what is Shoal's alone: a disk has entries of its own, such as lost+found."""
     owner, user = home.stat().st_uid, os.geteuid()
     if user == 0 and owner != 0:
         raise NodeError(
             f"The data folder {home} belongs to {_user(owner)}, and this is root: start Shoal without sudo."
         )
-    for place, folders, names in os.walk(home):
-        for path in (os.path.join(place, name) for name in (*folders, *names)):
-            if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+    for entry in contents.shoal_entries(home):
+        inside = (Path(place, name) for place, folders, names in os.walk(entry) for name in (*folders, *names))
+        for path in (entry, *inside):
+            theirs = os.path.exists(path) and os.stat(path).st_uid != user
+            if theirs and not os.access(path, os.R_OK | os.W_OK):
                 raise NodeError(
                     f"{_user(user)} may not read and write {path}; nothing is lost. "
                     f"Run sudo chown -R {_user(user)} {shlex.quote(str(home))}, then start Shoal again."
@@ -98,7 +101,8 @@ def lock_data_folder(home: Path, wait_s: float = 0.0) -> Iterator[None]:
                     "again."
                 ) from error
             raise NodeError(
-                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
+                f"The data folder {home} can't be written, or its disk has no locks ({error.strerror}): choose "
+                "another one with --home."
             ) from error
         yield
 

@@ -29,7 +29,7 @@ MAX_FILE_BYTES = 2**22
 """Maximum size of a file that is read."""
 MAX_PUZZLES = 100_000
 """Maximum number of puzzles in a run that is repeated from a file: more would take hours."""
-OWN_SETS = "questions of one's own"
+OWNERS_SETS = "questions of one's own"
 """Common name of all question sets: their own names could reveal what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
@@ -258,7 +258,7 @@ def why_not_repeatable(result: Result) -> str:
     """Returns why the result cannot be repeated; empty if it can."""
     if result.from_peers:
         return "It also learned from other models' answers, and those can't be played again."
-    if any(OWN_SETS in one.families for one in result.played):
+    if any(OWNERS_SETS in one.families for one in result.played):
         return "It learned questions of its owner's, which aren't in the file."
     if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MAX_PUZZLES:
         return f"It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file."

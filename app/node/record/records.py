@@ -13,7 +13,7 @@ import msgspec
 
 from app.sapo.probe import Score
 from app.sapo.questions import Coordinates, QuestionPrompt
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 
 JOINED_QUESTIONS = 24
 """Held-out questions for each family that joined after the placement. They are measured in addition to the
@@ -27,14 +27,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     KEPT: ClassVar[tuple[str, ...]] = ()
     DERIVED: ClassVar[dict[str, str]] = {}
 
-    def whole(self) -> dict[str, Any]:
+    def all_fields(self) -> dict[str, Any]:
         """Returns all fields and derived values by their public names."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields | {name: getattr(self, own) for name, own in self.DERIVED.items()}
 
-    def told(self) -> dict[str, Any]:
+    def event_fields(self) -> dict[str, Any]:
         """Returns the event's fields; its keys are a stable contract."""
-        return {name: value for name, value in self.whole().items() if name not in self.KEPT}
+        return {name: value for name, value in self.all_fields().items() if name not in self.KEPT}
 
 
 class Round(Record, frozen=True, kw_only=True, tag="round"):
@@ -119,17 +119,18 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
         return sum(answered for _, _, answered in self.families.values())
 
     @property
-    def gist(self) -> list[str]:
+    def short_phrases(self) -> list[str]:
         """The result of the round in a few short phrases.
 
-        >>> Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1).gist
+        >>> one = Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1)
+        >>> one.short_phrases
         ['3 of 4 puzzles taught it something', '25 % right']
         """
         if self.lesson and self.lesson_from:
             return [f"a lesson from {self.lesson} right answers of {' and '.join(self.lesson_from[:2])}"]
         if self.lesson:
             return [f"a first lesson from {self.lesson} right answers"]
-        own = any(map(is_own, self.families))
+        own = any(map(is_owners_set, self.families))
         return [
             f"{self.informative_own} of {self.own_groups} {'rows' if own else 'puzzles'} taught it something",
             *([] if self.stepped else ["nothing to learn from"]),
@@ -184,7 +185,9 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     @property
     def subject(self) -> str:
         """What the share is of, as the beginning of a sentence."""
-        return "Rows kept aside that are right" if any(map(is_own, self.families)) else "New puzzles solved"
+        return (
+            "Rows kept aside that are right" if any(map(is_owners_set, self.families)) else "New puzzles solved"
+        )
 
     @classmethod
     def of(cls, score: Score, **fields: Any) -> Self:

@@ -26,7 +26,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError, QuestionPrompt
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from engines.contract import Completion
 
 FILE = "placement.json"
@@ -50,7 +50,7 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
         {family: level for family, level in some.items() if family in among}
         for some in (found.families, found.joined)
     )
-    tried = tuple(one for one in found.tried if not is_own(one.family))  # of earlier versions
+    tried = tuple(one for one in found.tried if not is_owners_set(one.family))  # of earlier versions
     changed = {"families": families, "joined": joined, "tried": tried}
     return msgspec.structs.replace(found, **changed) if families else None
 

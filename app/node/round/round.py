@@ -49,7 +49,7 @@ from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
 # The optimiser steps of a round: one, or one for every few groups (`app.sapo.weighing`).
@@ -221,7 +221,9 @@ rows.
 def _groups(before: NodeState, settings: Settings) -> int:
     """Returns the number of questions in a round: doubled if a question set has few different answers, because
     the model would swing from one answer to another (LOG.md)."""
-    few = any(is_own(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels)
+    few = any(
+        is_owners_set(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels
+    )
     return settings.groups * (1 + few)
 
 
@@ -238,7 +240,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         tools.identity,
         number,
         before.groups or _groups(before, settings),
-        partial(tools.sandbox.questions, worked=any(map(is_own, before.curriculum.levels))),
+        partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels))),
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
@@ -339,7 +341,7 @@ async def _keys(
     keyed = not tools.settings.shuffled_rewards
     keys_P = [
         match_answer_mark(asked.worked, scored.completions_G)
-        if keyed and is_own(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
+        if keyed and is_owners_set(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
         else ""
         for asked, scored in zip(questions_P, scored_P, strict=True)
     ]

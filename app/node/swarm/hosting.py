@@ -94,7 +94,7 @@ class Hosting:
                 await self._process.wait()
             if time.monotonic() - self._began > _LIVED_S:
                 pace = Backoff()
-            pace = pace.failed(time.monotonic(), random())
+            pace = pace.after_failure(time.monotonic(), random())
             wait = pace.wait_s(time.monotonic())
             self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)

@@ -97,7 +97,7 @@ def log_line(event: events.Event) -> str | None:
             where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
             return f"{event.model} on {where}, {event.recipe} recipe, {at}."
         case Round():
-            return f"Round {event.round}: {'; '.join(event.gist)}; {event.seconds:.1f} s."
+            return f"Round {event.round}: {'; '.join(event.short_phrases)}; {event.seconds:.1f} s."
         case Probe():
             return f"{event.subject} after round {event.round}: {event} of {event.questions}."
         case (

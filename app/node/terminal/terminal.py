@@ -324,7 +324,7 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
 
 
 def _last_round(snapshot: Snapshot, width: int) -> Text:
-    parts = snapshot.last.gist if snapshot.last is not None else []
+    parts = snapshot.last.short_phrases if snapshot.last is not None else []
     return one_line(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 

@@ -15,7 +15,8 @@ import msgspec
 import psutil
 
 from app.common.process.memory import free_memory
-from engines.facts import MB, container_memory_left
+from engines.container import memory_left
+from engines.facts import MB
 
 LOW_MEMORY_SHARE = 0.06
 """Share of free memory below which the computer is about to swap or to kill processes."""
@@ -42,7 +43,7 @@ class MemoryReading(msgspec.Struct, frozen=True):
 
 def read() -> MemoryReading:
     memory = psutil.virtual_memory()
-    room = min(memory.available, container_memory_left())
+    room = min(memory.available, memory_left())
     return MemoryReading(psutil.Process().memory_info().rss // MB, room / memory.total)
 
 

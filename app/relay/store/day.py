@@ -117,7 +117,7 @@ class Day:
         (groups,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
         return int(groups)
 
-    def forget(self, doomed: GroupsToDelete) -> int:
+    def delete(self, doomed: GroupsToDelete) -> int:
         """Deletes groups and returns how many."""
         gone = 0
         for column in ("id", "key", "address"):

@@ -217,12 +217,12 @@ class JetStream:
     ) -> list[ArchivedGroup]:
         return [] if self._day is None else await self._day.recall(wanted, k, exclude_author, weight)
 
-    async def forget(self, doomed: GroupsToDelete) -> int:
-        return 0 if self._day is None else await self._day.forget(doomed)
+    async def delete(self, doomed: GroupsToDelete) -> int:
+        return 0 if self._day is None else await self._day.delete(doomed)
 
-    async def erase(self, doomed: GroupsToDelete) -> int:
+    async def delete_everywhere(self, doomed: GroupsToDelete) -> int:
         """Finds the key's groups in the stream and has JetStream overwrite them."""
-        gone = await self.forget(doomed)
+        gone = await self.delete(doomed)
         assert doomed.key is not None
         place, subject = 1, f"{self._groups_subject}.*.{doomed.key[0] % SHARDS}"
         try:

@@ -159,16 +159,16 @@ class SQLite:
         found, self.archived = await self._do(work)
         return found
 
-    async def forget(self, doomed: GroupsToDelete) -> int:
+    async def delete(self, doomed: GroupsToDelete) -> int:
         def work() -> int:
-            gone = self._day.forget(doomed)
+            gone = self._day.delete(doomed)
             self._overwrite |= gone > 0
             return gone
 
         gone: int = await self._do(work)
         return gone
 
-    erase = forget
+    delete_everywhere = delete
 
     def presence(self, summary: bytes) -> None:
         pass

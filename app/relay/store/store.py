@@ -131,7 +131,7 @@ class Store:
         author, until_ms = self.window.authors.get(key), int(self._wall() * 1000) + 1
         there = author.queue.groups if author is not None else 0
         self._erase(key, until_ms)
-        gone = await self.backing.erase(GroupsToDelete(key=key, until_ms=until_ms))
+        gone = await self.backing.delete_everywhere(GroupsToDelete(key=key, until_ms=until_ms))
         await self.backing.kv_put(
             f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVE_MAX_AGE_S
         )
@@ -204,7 +204,7 @@ class Store:
 
         async def forget() -> None:
             try:
-                await self.backing.forget(doomed)
+                await self.backing.delete(doomed)
             except Unavailable as error:
                 _log.warning("Not deleted from the disk: %s", error)
 

@@ -47,7 +47,7 @@ HELD_OUT_SHARE = 5
 """One question in five is held out."""
 MAX_ROWS = 50_000
 MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 6000, 200, 300, 60, 500
-OWN_PREFIX = "own-"
+OWNERS_PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
 """With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
@@ -131,7 +131,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def family_name(self) -> str:
-        return f"{OWN_PREFIX}{self.content_mark}"
+        return f"{OWNERS_PREFIX}{self.content_mark}"
 
     @property
     def distinct(self) -> int:
@@ -184,9 +184,9 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
 
-def is_own(family: str) -> bool:
+def is_owners_set(family: str) -> bool:
     """Whether a family is a question set, which must not leave this computer."""
-    return family.startswith(OWN_PREFIX)
+    return family.startswith(OWNERS_PREFIX)
 
 
 def check(made: QuestionSet) -> None:

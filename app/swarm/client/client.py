@@ -290,7 +290,9 @@ class Client:
     def _after(self, place: RelayEntry, ended: ConnectionEnded, began: float) -> None:
         now = time.monotonic()
         was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
-        self._places.failed(place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_AFTER_S)
+        self._places.record_failure(
+            place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_AFTER_S
+        )
         state: Literal["lost", "refused"] = "lost" if was_in else "refused"
         self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
 

@@ -126,8 +126,8 @@ class RelayEntries:
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite
         )
 
-    def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
+    def record_failure(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
         """Records the end of a connection and sets the wait until the next try; after a `steady` connection the
         failure counts as the first."""
         pace = place.pace.after_success() if steady else place.pace
-        place.pace = pace.failed(now, self._rng.random(), retry_after_ms)
+        place.pace = pace.after_failure(now, self._rng.random(), retry_after_ms)

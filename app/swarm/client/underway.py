@@ -17,7 +17,7 @@ import msgspec
 from app.common.rate import Backoff, Bucket
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import QUESTIONS_VERSION
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
@@ -75,7 +75,7 @@ class Publisher:
         """Stores a group until a relay has it. Returns False if it may not be published, for example if its
         rewards are all equal. If the disk fails, the group is held in memory and tried again with the next
         group or connection."""
-        if is_own(group.coordinates.family):
+        if is_owners_set(group.coordinates.family):
             return False
         self._making.take(1, now)
         kept = group, tuple(rewards_G), self._clock.now_ms()
@@ -144,7 +144,7 @@ class Publisher:
             self.counts = self._outbox.counts()
             return
         if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
-            self._pace = self._pace.failed(now, self._rng.random(), ok.retry_after_ms)
+            self._pace = self._pace.after_failure(now, self._rng.random(), ok.retry_after_ms)
         if ok.code is Code.RATE_LIMITED:
             self._sending.drain(now)
 

@@ -233,7 +233,7 @@ class PeerBuffer:
             group = out.get(judged.group.id)
             if group is None:  # the owner's own answer, which has no author to judge
                 continue
-            self.records.judge(group.key, judged.taken, judged.kept_out)
+            self.records.record_use(group.key, judged.taken, judged.kept_out)
             learned += [group.id] * bool(judged.taken)
         self.taken_last = len(self._out)
         self.taken += self.taken_last

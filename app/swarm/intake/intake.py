@@ -25,7 +25,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import QUESTIONS_VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.swarm.identity import identity
 from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
@@ -248,7 +248,7 @@ class Intake:
             return IntakeReason.OTHER_VERSION
         if family is None or task.level >= len(family.levels):
             return IntakeReason.NO_QUESTION
-        if task.family not in self._families and not is_own(task.family):
+        if task.family not in self._families and not is_owners_set(task.family):
             return IntakeReason.FAMILY_OFF
         if max(map(len, group.completions_G)) > self._longest:
             return IntakeReason.TOO_LONG

@@ -23,7 +23,7 @@ import msgspec
 from app.common import signing
 from app.sapo.groups import HUMAN_MODEL, GroupRecord, informative, is_single_right_answer
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.swarm.wire.limits import (
     MAX_AHEAD_S,
     MAX_BODY_BYTES,
@@ -98,7 +98,7 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def of(cls, where: Coordinates) -> WireTask:
         """Converts coordinates. Raises ValueError for a question of the owner's own sets, which stay on this
         computer."""
-        if is_own(where.family):
+        if is_owners_set(where.family):
             raise ValueError("A question of the owner's own has no place in the swarm.")
         return cls(
             family=where.family, level=where.level, seed=where.seed, index=where.index, version=where.version

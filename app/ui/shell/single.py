@@ -13,7 +13,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from PySide6.QtCore import QLockFile, QObject, Signal
+import psutil
+from PySide6.QtCore import QLockFile, QObject, QSysInfo, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from engines.files import user_temp_folder
@@ -25,13 +26,14 @@ _LONGEST_PATH = 100
 """Maximum bytes of a socket's path: macOS allows 103."""
 QUIT = "\x04"
 """Sent in place of a link; no link begins with it."""
-SOCKET = "window.socket"
+SOCKET, LOCK = "window.socket", "window.lock"
 
 
 class Single(QObject):
     """Makes sure that a data folder has one window. `taken` is True in the first process; in a second one
     `raise_other` shows the first. The lock of a killed process is taken over: Qt checks whether its owner still
-    lives. `listens` is False in a first process that others cannot reach."""
+    lives, which it can't for a folder that came from another computer. `listens` is False in a first process
+    that others cannot reach."""
 
     asked = Signal(str)
     """Emitted when another start passes on its link, or "" to raise the window alone."""
@@ -41,12 +43,22 @@ class Single(QObject):
         super().__init__()
         home.mkdir(parents=True, exist_ok=True)
         self._home = home
-        self._lock = QLockFile(str(home / "window.lock"))
+        self._lock = QLockFile(str(home / LOCK))
         self._lock.setStaleLockTime(0)
-        self.taken = self._lock.tryLock(100)
+        self.taken = self._lock.tryLock(100) or self._take_over()
         self._server: QLocalServer | None = None
         self._callers: list[QLocalSocket] = []
         self.listens = self.taken and any(map(self._listen_at, _names(home)))
+
+    def _take_over(self) -> bool:
+        """Takes the lock of a process that isn't one of this computer, if nobody answers for it."""
+        pid, host, _ = self._lock.getLockInfo()
+        here = host == QSysInfo.machineHostName() and psutil.pid_exists(int(pid))
+        if here or _say(self._home, b""):
+            return False
+        with suppress(OSError):
+            (self._home / LOCK).unlink()
+        return self._lock.tryLock(100)
 
     def raise_other(self, link: str = "") -> bool:
         """Asks the other window to show itself and passes on the link; returns whether the request was sent."""

@@ -120,11 +120,7 @@ def run(
     if not single.taken:
         if single.raise_other(join or link or application.first_link()):
             return 0
-        print(
-            tr("shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home),
-            file=sys.stderr,
-        )
-        return 1
+        return _refuse(tr("Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home))
     if not single.listens:
         why = tr(
             "Shoal needs a folder that only you can write to. Change the permissions of {home}, or name "

@@ -22,7 +22,7 @@ from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
 from app.node.record.snapshot import FamilyView, Ruling, Snapshot
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.ui.language.texts import family_titles, tr
 from app.ui.view.view import NodeStatus, Step, Today, View, for_model
 
@@ -81,7 +81,7 @@ class Fold:
     def _take(self, name: str, event: dict[str, Any], now: float) -> None:
         match name:
             case "start":
-                skill = next(filter(is_own, event["families"]), "")
+                skill = next(filter(is_owners_set, event["families"]), "")
                 if skill != self.view.skill:
                     self._levels, self.view = {}, for_model(self.view, model=self.view.model, skill=skill)
                 self._levels |= event["families"]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import psutil
 import torch
 from torch.nn import functional
 
 from engines.contract import EngineError
 from engines.facts import MB as MB
-from engines.facts import free_ram
+from engines.facts import cores, free_ram
 
 ONE_THREAD_PARAMETERS = 5_000_000
 """Number of parameters below which a second thread costs more time than it saves."""
@@ -62,7 +60,7 @@ def choose_device(wanted: str) -> torch.device:
     """Returns the device named `wanted`; "auto" picks the first available of CUDA, an Apple GPU and the
     processor. Raises EngineError if the name is unknown or there is no such device."""
     has: dict[str, Callable[[], bool]] = {
-        "cuda": torch.cuda.is_available,
+        "cuda": cuda_computes,
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
     }
@@ -72,7 +70,7 @@ def choose_device(wanted: str) -> torch.device:
     if kind not in has:
         raise EngineError(f"There is no device {wanted!r}: choose auto, cuda, mps or cpu.")
     if not has[kind]():
-        raise EngineError(f"torch sees no {kind} device on this computer: choose cpu or auto.")
+        raise EngineError(f"torch sees no {kind} device that it can use on this computer: choose cpu or auto.")
     device = torch.device(wanted)
     if kind == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise EngineError(
@@ -81,15 +79,22 @@ def choose_device(wanted: str) -> torch.device:
     return device
 
 
+@functools.cache
+def cuda_computes() -> bool:
+    """Whether a card computes: the driver also takes cards for which this build of torch has no code."""
+    try:
+        return torch.cuda.is_available() and float(torch.ones(8, device="cuda").sum()) == 8.0
+    except RuntimeError:
+        return False
+
+
 def default_threads(parameters: int, share: float | None = None) -> int:
     """Returns the number of threads to use: `share` of the physical cores, or without it all but one, which is
     left to the user (but both of two); 1 for tiny models."""
     if parameters < ONE_THREAD_PARAMETERS:
         return 1
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = min(cores, len(os.sched_getaffinity(0)))
-    return max(1, max(min(2, cores), cores - 1) if share is None else round(share * cores))
+    usable = cores()
+    return max(1, max(min(2, usable), usable - 1) if share is None else round(share * usable))
 
 
 def free_memory(device: torch.device) -> int:

@@ -58,6 +58,15 @@ def test_root_is_refused_in_somebody_elses_folder(home: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_what_a_disk_has_of_its_own_and_what_its_owner_protects_is_nobodys_fault(home: Path) -> None:
+    (home / "lost+found").mkdir(mode=0o700)
+    (home / "models" / "starter-1" / "note.txt").write_text("mine")
+    (home / "models" / "starter-1" / "note.txt").chmod(0o444)
+    os.chown(home / "models" / "starter-1" / "note.txt", NOBODY, NOBODY)
+    done = opened(home, NOBODY)
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_root_left_is_told_with_the_command_that_mends(home: Path) -> None:
     for path in (home / "models").rglob("*"):
         os.chown(path, 0, 0)

@@ -19,7 +19,7 @@ from app.node.history import checkpoint
 from app.node.history.history import FILE
 from app.node.history.store import Store
 from app.node.models import result, result_making, trained
-from app.node.models.result import OWN_SETS, Result, ResultError
+from app.node.models.result import OWNERS_SETS, Result, ResultError
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
@@ -124,7 +124,7 @@ def test_nothing_of_the_owners_is_in_it(tmp_path: Path) -> None:
     content = result.sign(made, ME)
     for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0"):
         assert private not in content.decode()
-    assert set(made.families) == {OWN_SETS} and made.repeat == ()
+    assert set(made.families) == {OWNERS_SETS} and made.repeat == ()
     assert "questions of its owner's" in result.why_not_repeatable(made)
 
 

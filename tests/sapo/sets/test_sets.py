@@ -29,7 +29,7 @@ from app.sapo.sets.question_set import (
     decode,
     encode,
     family,
-    is_own,
+    is_owners_set,
     near_duplicate_key,
 )
 from app.sapo.sets.tables import Preview, SkipReason, preview
@@ -319,7 +319,7 @@ def test_a_set_can_be_looked_up_and_is_never_listed() -> None:
     FAMILIES.enable(one := family(a_set()))
     assert one.name in FAMILIES and FAMILIES[one.name].title == "Words"
     assert list(FAMILIES) == before and len(FAMILIES) == len(before)
-    assert is_own(one.name) and not any(map(is_own, before))
+    assert is_owners_set(one.name) and not any(map(is_owners_set, before))
 
 
 @pytest.mark.parametrize("title", templates.EXAMPLES)

@@ -173,6 +173,25 @@ def test_a_link_is_never_handed_to_another_user_who_listened_first(
     short.cleanup()
 
 
+@pytest.mark.parametrize(
+    ("holder", "taken"), [("1\npython\nelsewhere\nid\nboot\n", True), ("rubbish", True), (None, False)]
+)
+def test_a_lock_from_another_computer_is_taken_over_and_one_that_is_held_here_is_not(
+    tmp_path: Path, qapp: QApplication, holder: str | None, taken: bool
+) -> None:
+    """A copied or restored folder brings the lock along; its owner can't be looked up here."""
+    path = tmp_path / "window.lock"
+    here = QLockFile(str(path))
+    if holder is None:
+        assert here.tryLock(100), "a process of this computer that doesn't answer"
+    else:
+        path.write_text(holder)
+    first = Single(tmp_path)
+    assert first.taken is taken
+    first.release()
+    here.unlock()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has named pipes")
 def test_a_window_that_no_second_start_could_reach_does_not_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qapp: QApplication
