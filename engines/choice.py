@@ -317,11 +317,6 @@ def _pair(version: str) -> tuple[int, int]:
     return _number(major), _number(minor)
 
 
-# The findings of measured trials, remembered in the data folder: HOME/trials.json.
-#
-# A result holds for one model on one computer with one set of packages; anything else is another key. The file
-# can be deleted at any time, and one that cannot be read counts as none.
-
 TRIALS_FILE = "trials.json"
 _KEPT = 50
 """Maximum results kept; the oldest are dropped."""
@@ -365,7 +360,8 @@ def trial_key(fingerprint: str, facts: HardwareFacts) -> str:
 
 
 def load_trials(home: Path, key: str) -> dict[str, Trial]:
-    """Returns the stored trials by engine; empty if nothing was measured."""
+    """Returns the stored trials by engine; empty if nothing was measured, or the file was deleted or is
+    damaged."""
     kept = _read(home).get(key)
     return kept.trials if kept else {}
 

@@ -21,8 +21,6 @@ from engines.container import cpu_quota, memory_left
 from engines.contract import EngineError
 from engines.remedy import repair_phrase
 
-# The engines by name: one folder and one line each. Loads no library.
-
 
 class EngineEntry(NamedTuple):
     title: str
@@ -41,8 +39,6 @@ ENGINES = {
     "mlx": EngineEntry("MLX", "engines.mlx_lora", "mlx", ("mlx", "mlx-lm")),
 }
 
-
-# How much of this computer's memory an engine may take. No model library is needed to ask.
 
 MB = 2**20
 

@@ -15,9 +15,6 @@ from app.swarm.invite.private import PrivateSwarm, check_token
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import AccessMode, Auth, Hello
 
-# Who may sign in at a relay: everybody, who did some work, who was invited, who is on a list, or who knows the
-# six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature).
-
 WORK_BITS = 20
 """Bits of work for `--access pow` without a number: about a second of one core."""
 MAX_WORK_BITS = 28
@@ -32,7 +29,8 @@ class AccessSetupError(Exception):
 
 
 class Access(Protocol):
-    """A rule that decides who may sign in."""
+    """A rule that decides who may sign in. Work may be required with any of them (`hello.pow_bits`, which is
+    checked with the signature)."""
 
     @property
     def mode(self) -> AccessMode:

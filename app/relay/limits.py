@@ -19,8 +19,6 @@ from app.common.rate import Buckets, Rate
 from app.relay.origin import LOOPBACK, Origins, counted_address, wider_network
 from app.relay.store.window import Clock
 
-# Quotas: how much one key, and all keys at one address, may do.
-
 PER_KEY: Mapping[str, Rate] = {
     "publish": Rate(30, 60),
     "sample": Rate(12, 12),
@@ -95,8 +93,6 @@ class QuotaBuckets:
             least = min(least, bucket.left(source, now) / share)
         return least
 
-
-# Connections: sockets, counted before a word is spoken.
 
 SOCKETS_PER_ADDRESS = 64
 MAX_SOCKETS = 20_000

@@ -14,11 +14,6 @@ import msgspec
 
 from app.relay.store.window import Clock
 
-# Presence: who is connected, what they play and with models of which size.
-#
-# Counts only, and exact: a set of keys is small beside their connections. Names of models come from peers and
-# are sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
-
 ACTIVE_S = 600.0
 """Seconds after its last group of a family for which a key counts as playing that family."""
 MAX_FAMILIES_PER_KEY = 64
@@ -73,7 +68,9 @@ class _Peer:
 
 
 class Presence:
-    """The signed-in connections of one relay. The cost of an event does not depend on their number."""
+    """The signed-in connections of one relay: who is there, and what they play with models of which size.
+    Names of models come from peers and are sorted into a few classes, so that nobody fills a page or a metric
+    with names of their own. The cost of an event does not depend on their number."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -171,11 +168,6 @@ class Presence:
             del self._families[family]
 
 
-# Who is in the whole swarm, from what its relays tell each other every few seconds.
-#
-# A key may be connected to two relays, so their counts cannot be added. Up to 2,000 keys a relay names a print
-# of each, and the union is exact; a larger one tells how many it has, which are added.
-
 SUMMARY_EVERY_S = 5.0
 RELAY_GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are no longer counted."""
@@ -217,7 +209,9 @@ _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
 class OtherRelays:
-    """The latest presence summary of each other relay."""
+    """The latest presence summary of each other relay. A key may be connected to two relays, so their counts
+    cannot be added: a relay with up to MAX_LISTED keys lists a hash of each, and the union of these is exact; a
+    larger one tells only its count, which is added."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

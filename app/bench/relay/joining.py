@@ -23,11 +23,6 @@ from app.swarm.wire.limits import BATCH_FRAME
 from app.swarm.wire.protocol import NONCE_BYTES, OPENING_HEADER, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
 from app.swarm.wire.signin import sign_in
 
-# Groups to publish: real questions, true rewards, signed before the clock starts.
-#
-# They are honest, so that a relay which scores a share of them again finds nothing: a bench of refusals would
-# be cheap and measure nothing.
-
 SWARM = "bench"
 FAMILIES = ("gcd", "lcm", "chain_sum", "count_bits")
 """Families that are fast to generate: the benchmark measures transport."""
@@ -52,7 +47,8 @@ def key_of(number: int) -> bytes:
 
 def publish_frames(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
     """Yields `rounds` encoded `pub` messages with signed groups. Message i is by key first_key + i % keys; the
-    sequence numbers of each key start at `first_seq`."""
+    sequence numbers of each key start at `first_seq`. The groups are honest, with real questions and true
+    rewards, so that a relay which scores a share of them again refuses none."""
     rng = Random(first_seq)
     now_ms = int(time.time() * 1000)
     for round in range(rounds):

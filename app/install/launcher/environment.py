@@ -21,8 +21,6 @@ from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
 
-# One set-up at a time: a lock on a file that the system releases when its holder dies, however it dies.
-
 if sys.platform == "win32":
     import msvcrt
 

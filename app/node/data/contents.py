@@ -154,12 +154,6 @@ def remove(home: Path) -> list[Path]:
     return [*shoal_entries(home), *foreign_entries(home)]
 
 
-# The owner's limit on the size of the data folder: what is deleted first if it is exceeded.
-#
-# In this order: the texts of old answers in the histories, logs, files that can be made again. Never
-# checkpoints, curves, rounds, settings or downloaded models; a limit below those is reported, and nothing more
-# is deleted.
-
 GB = 10**9
 """Bytes per gigabyte; the owner's disk limit is set in GB."""
 ROUNDS_WITH_ANSWERS = 20
@@ -183,8 +177,10 @@ def folder_size(home: Path) -> int:
 
 
 def delete_old_data(home: Path, cap: int) -> ThinningResult:
-    """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted.
-    Skips files in use while a node runs: a history that is being written, and the newest file of the cache."""
+    """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted:
+    first the texts of old answers, then logs, then files that can be made again. Never checkpoints, curves,
+    rounds, settings or downloaded models; a limit below those is reported. Skips files in use while a node
+    runs: a history that is being written, and the newest file of the cache."""
     before = now = folder_size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
         if now <= cap:

@@ -163,15 +163,13 @@ def model_mark(model: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-# Nobody else can read the data folder: it and its folders have mode 0700, its files 0600, on systems with
-# modes. On Windows the platform's own place already belongs to its user; a folder that --home names keeps its
-# rights. New files get these modes from `app.common.home.MASK`; here the folders of an older Shoal are closed.
-
 _OTHERS = 0o077
 
 
 def make_private(home: Path) -> None:
-    """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
+    """Creates the data folder if missing and closes it to others: folders get mode 0700, files 0600, where the
+    system has modes. On Windows the usual place belongs to its user already; a folder that --home names keeps
+    its rights there. Raises OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         restrict_to_owner(home)
@@ -212,13 +210,10 @@ def _shut(path: Path) -> None:
             path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~_OTHERS)
 
 
-# A version that keeps something differently raises FORMAT and reads what older ones wrote. One that is older
-# than the folder changes nothing in it, and says so.
-
 FORMAT_FILE = "format.json"
 FORMAT = 3
 """Increases with the format of the history, the checkpoints, the outbox or any other file of the data
-folder."""
+folder. Every version reads what older ones wrote, and changes nothing in a folder of a newer one."""
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):

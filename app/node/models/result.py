@@ -222,9 +222,6 @@ def read(path: Path) -> VerifiedResult:
     return verify(content)
 
 
-# Played again: with which options of `./shoal run`, why not, and whether two results agree.
-
-
 def options_to_repeat(one: RunSegment, model: str, seed: int | None) -> list[str]:
     """Returns the options of `./shoal run` that repeat these rounds."""
     said: dict[str, object] = {

@@ -22,9 +22,6 @@ from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
 
-# Whether everyday language is kept while puzzles are learned: how likely the model finds forty replies that
-# were written for this, and are never trained on.
-
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 MAX_TOKENS = 256
 """Maximum tokens; longer replies are skipped. With a word-level tokenizer the longest takes about 50."""

@@ -52,8 +52,6 @@ from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.sets.question_set import is_owners_set
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
-# The optimiser steps of a round: one, or one for every few groups (`app.sapo.weighing`).
-
 
 @dataclass(frozen=True)
 class StepsTaken:

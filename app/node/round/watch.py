@@ -122,9 +122,6 @@ def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyView, ..
     )
 
 
-# Tells what happens in a node: to views by the snapshot, to the history, and to all who hear its events.
-
-
 class EventFanout:
     """Sends events to listeners and to the history. `keep` adds a row to the history; `round_` returns the last
     saved round."""

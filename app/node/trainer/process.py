@@ -33,8 +33,6 @@ from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
 from engines.sound import explaining_model_errors
 
-# Peers' text as tokens of this node's own model: the tokenizer is in this process.
-
 PROMPT_TOKENS = 1024
 """Maximum prompt tokens; groups with a longer prompt are left out. The longest prompt of the families has about
 300."""

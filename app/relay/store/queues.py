@@ -106,9 +106,6 @@ class GroupQueue:
         return (slot.group for slot in self.slots if slot.group is not None)
 
 
-# The authors in a window: rosters of their keys, by family too, and what each key has there.
-
-
 class Roster:
     """A set of keys that can be drawn by position; adding and removing are O(1). Removing a key moves the last
     one to its position."""

@@ -20,11 +20,6 @@ from app.swarm.wire.body import SwarmId
 from app.swarm.wire.protocol import RelayId
 from app.swarm.wire.signin import is_relay_id
 
-# Relays that this home has met: the id and the swarm behind each address, in a small file.
-#
-# An id follows from the relay's key, so anyone who takes over an address later has another id; nothing is
-# signed for that one.
-
 MAX_RELAYS = 64
 """Maximum addresses remembered; above that the oldest is forgotten."""
 _LARGEST = 64 * 1024
@@ -43,8 +38,9 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """The relay id and swarm known for each address. An unreadable file counts as missing: the relays are then
-    learned again."""
+    """The relay id and swarm known for each address, in a small file. An id follows from the relay's key, so
+    whoever takes over an address later has another id, and nothing is signed for that one. An unreadable file
+    counts as missing: the relays are then learned again."""
 
     __slots__ = ("_path", "_relays")
 

@@ -174,8 +174,6 @@ def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
         seen.popitem(last=False)
 
 
-# The reports of a node to a relay about the groups it read: which were bad, and by receipts which taught it.
-
 REPORT_EVERY_S = 6.0
 """Minimum seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
 _REPORTS, _LESSONS = 256, 64

@@ -33,15 +33,6 @@ from app.swarm.wire.frames import decode_envelope
 from app.swarm.wire.limits import MAX_COMPLETION_CHARS, STALE_AFTER_S, Quotas, Refused, allowance
 from app.swarm.wire.shared_sets import SharedSet, is_shared_set_family
 
-# Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
-# group.
-#
-# A group is known by a sketch of its text: of all its runs of eight characters, hashed with a secret of this
-# process, the 128 smallest. The share of one sketch that is in the other estimates how much of one text is in
-# the other (Broder, "On the resemblance and containment of documents", 1997). Honest answers to questions of
-# one family may share three quarters where a model works by a fixed pattern, so only nine tenths and more
-# count.
-
 SHINGLE_CHARS = 8
 SKETCH_HASHES = 128
 COPY_SHARE = 0.9
@@ -57,7 +48,12 @@ Sketch: TypeAlias = "array[int]"
 
 
 class SimilarityIndex:
-    """The sketches of the latest groups, a kilobyte each."""
+    """The sketches of the latest groups, a kilobyte each. They find one text under many keys, and copies.
+
+    A sketch is the SKETCH_HASHES smallest hashes of all runs of SHINGLE_CHARS characters, keyed with a secret
+    of this process. The share of one sketch that is in another estimates how much of one text is in the other
+    (Broder, "On the resemblance and containment of documents", 1997). Honest answers of a model that works by
+    a fixed pattern may share three quarters, so only COPY_SHARE and more count."""
 
     __slots__ = ("_latest", "_secret")
 

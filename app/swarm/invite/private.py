@@ -131,22 +131,18 @@ def _checked(number: int) -> int:
     return number << _CHECK_BITS | check
 
 
-# The content of `auth.invite` where a relay asks for an invite: a token.
-#
-# It is signed by the relay's operator; anyone who holds it may join until it ends, or only one key may:
-#
-#     t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
-#
-# The key of a private swarm is never sent: it makes the line itself, see `app.swarm.wire.noise`.
-
 ANY_KEY = "any"
 _ADMISSION_TOKEN = re.compile(r"t1\.([0-9]{1,12})\.([0-9a-f]{64}|any)\.([0-9a-f]{128})")
 _SIGNED = b"shoal-token-v1\0"
 
 
 def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANY_KEY) -> str:
-    """Signs an admission token for a swarm with its operator's 32-byte seed. `until_s`: expiry in Unix seconds;
-    `pk`: the only key (hex) that may use it. Raises ValueError for invalid arguments."""
+    """Signs an admission token, the content of `auth.invite`, for a swarm with its operator's 32-byte seed:
+
+        t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
+
+    `until_s`: expiry in Unix seconds; `pk`: the only key (hex) that may use it. The key of a private swarm is
+    never sent (see `app.swarm.wire.noise`). Raises ValueError for invalid arguments."""
     token = f"t1.{until_s}.{pk}.{signing.sign(operator, _token_bytes(swarm, str(until_s), pk)).hex()}"
     if not _ADMISSION_TOKEN.fullmatch(token):
         raise ValueError("A token ends at a whole Unix second, for a key of 64 hex digits or for any.")

@@ -35,15 +35,13 @@ from app.swarm.wire.limits import (
     Refused,
 )
 
-# JSON where every key stands once in its object. Readers differ in which of two they take, so a text with two
-# would be one thing to a relay and another to a node.
-
 encoded = msgspec.json.Encoder().encode
 
 
 def has_unique_keys(raw: bytes, read: Any) -> bool:
-    r"""True if no key occurs twice in `raw`, which was parsed as `read` and is not deeply nested. Parses again
-    only if our encoding of `read` differs from `raw`.
+    r"""True if no key occurs twice in `raw`. JSON readers differ in which of two equal keys they take, so a
+    relay and a node could read different texts. `raw` was parsed as `read` and is not deeply nested; it is
+    parsed again only if our encoding of `read` differs from it.
 
     >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
     >>> [has_unique_keys(raw, msgspec.json.decode(raw)) for raw in texts]

@@ -88,9 +88,6 @@ def allowance(per_min: float, burst: float) -> Bucket:
     return Bucket(RATE_SHARE * per_min, burst)
 
 
-# Why a message is not taken: one code for the wire, one flaw for the counters, one sentence for people.
-
-
 class Code(StrEnum):
     """The answer code of a message on the wire."""
 
