@@ -95,7 +95,7 @@ def flush(path: Path) -> None:
     """Forces a file, or the entries of a folder, to disk. Raises OSError."""
     windows = os.name == "nt"
     if windows and path.is_dir():
-        return  # it has no handle of a folder to flush, and keeps names by itself
+        return  # Windows has no folder handle to flush, and persists names by itself
     descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)

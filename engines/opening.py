@@ -43,7 +43,7 @@ def why_unavailable(name: str) -> str:
         package = _package(name)
         # The torch engine runs wherever its package loads.
         return str(package.why_unavailable()) if hasattr(package, "why_unavailable") else ""
-    except Exception as error:  # a library that is half there, or built for another processor, raises anything
+    except Exception as error:  # an incomplete library, or one for another processor, may raise anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
         return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair_phrase(name)}."
 

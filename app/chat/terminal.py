@@ -164,7 +164,7 @@ class _Talk:
                     growing.pop(reply.side, None)
                     said.append(reply)
                     if len(said) < len(expand_sides(self._sides)) and not reply.stopped:
-                        continue  # the other one stands beside it
+                        continue  # the other answer is shown beside it
                 if said:
                     self._console.print(answer_panels(said, self._console.width))
                     said.clear()

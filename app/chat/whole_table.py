@@ -172,7 +172,7 @@ class Labelling:
         if self._order.restart and lines:
             self._part.unlink()
             lines = []
-        if len(lines) < 2:  # none, or not even the first line is whole
+        if len(lines) < 2:  # missing, or its first line is incomplete
             self._append([head], "wb" if lines else "xb")
             return
         if (changed := _changed(lines[0], head, self._part.name)) is not None:
@@ -198,7 +198,7 @@ class Labelling:
     def _ask(self, engine: Engine, tell: Tell) -> None:
         skill, rows = self._known.skill, Counter(self._texts)
         waiting = [text for text, place in self._first.items() if text and place not in self._told]
-        waiting.sort(key=len, reverse=True)  # long ones first: what is too much is known at once
+        waiting.sort(key=len, reverse=True)  # longest first: memory runs short at once or never
         total, left = len(self._texts), sum(map(len, waiting))
         have, asked = total - sum(rows[text] for text in waiting), 0
         speed = TransferSpeed()
@@ -430,7 +430,7 @@ def _write_new(path: Path, content: bytes) -> None:
             os.link(fresh, path)
         except FileExistsError:
             raise TableError(f"{path} exists already and isn't overwritten. Name another file.") from None
-        except OSError:  # this disk has no links
+        except OSError:  # the disk does not support links
             fresh.rename(path)
     finally:
         fresh.unlink(missing_ok=True)

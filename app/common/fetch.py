@@ -217,7 +217,7 @@ async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, par
                 async with client.get(source, headers=headers) as response:
                     check_status(response, source)
                     if digest.bytes and not _begins_at(response, digest.bytes):
-                        file.truncate(0)  # a host that knows no ranges gives everything again
+                        file.truncate(0)  # a host without range requests sends everything again
                         digest = _Digest(piece)
                     async for chunk in response.content.iter_chunked(READ_BYTES):
                         if digest.bytes + len(chunk) > piece.size:

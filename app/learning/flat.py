@@ -71,7 +71,7 @@ def find_cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     if solved >= _RIGHT:
         return FlatCause.PASSING
     if mean([one.marked_share for one in last]) < _MARKED:
-        return FlatCause.FORMLESS  # before the next: what rambles on lacks the form first
+        return FlatCause.FORMLESS  # before the next: an answer that never ends lacks the form too
     if mean([one.finished_share for one in last]) < _ENDS:
         return FlatCause.UNFINISHED
     return FlatCause.FAILING if solved <= _WRONG else FlatCause.ALIKE

@@ -255,7 +255,7 @@ class _Download:
         )
         write_json(place / SOURCE, source)
         reference = place / "refs" / "main"
-        write(reference, commit.encode("ascii"))  # from here on it is found
+        write(reference, commit.encode("ascii"))  # from here on the shelf finds it
         self._shelf.tidy(self._id)
         self._tell(DownloadDone(model=self._id, commit=commit, path=str(folder), bytes=total))
         return folder

@@ -285,7 +285,7 @@ def _staged(to: Path) -> Iterator[Path]:
             for file in place.rglob("*"):
                 flush(file)
             if to.is_dir():
-                to.rmdir()  # empty, or it fails and nothing is lost
+                to.rmdir()  # only if empty, so nothing is lost
             place.rename(to)
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Says whether a model fits this computer, and how long a round usually takes on such a one.
+"""Says whether a model fits this computer, and how long a round usually takes here.
 
 `memory_and_fit` answers the first question from the model's shape and this computer's memory and disk. Its
 formulas are the engines' own memory accounting (engines.torch_lora: weights, the merged copy for sampling,

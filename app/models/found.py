@@ -228,7 +228,7 @@ def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
         size, shape = opened.weight_bytes, read_architecture(opened.config)
     except EngineError as error:
         if name or not any(folder.glob("*.safetensors")):
-            return None  # of a download that was cut short, say
+            return None  # for example after an interrupted download
         problem = str(error)
     return FoundModel(
         name=name or str(folder),

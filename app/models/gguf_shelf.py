@@ -139,7 +139,7 @@ class GgufShelf:
                 shutil.rmtree(making, ignore_errors=True)
         for old in self._made():
             if old.origin.path == str(path) and old.folder != folder:
-                discard(old.folder)  # made of what the file was before
+                discard(old.folder)  # converted from an earlier version of the file
         return folder
 
     def remove(self, name: str) -> int | None:
@@ -176,7 +176,7 @@ def _same(path: Path, origin: Origin) -> bool:
     try:
         found = path.stat()
     except OSError:
-        return True  # it is gone, or its disk is: what was made of it still learns
+        return True  # the file or its disk is gone: the converted model still works
     return (found.st_size, found.st_mtime_ns) == (origin.bytes, origin.modified_ns)
 
 

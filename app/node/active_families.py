@@ -132,7 +132,7 @@ class ActiveFamilies:
         candidates, before = self._healer.candidates or self.settings.families, self._placing
         if before is None and self._found is not None and not starting_families(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, in_progress=True)
-        if self._swarm is not None:  # what comes meanwhile waits for lessons
+        if self._swarm is not None:  # groups that arrive meanwhile wait for lessons
             self._swarm.practise_families(())
             self._swarm.want_for_lessons(tuple(candidates))
             if before is not None:

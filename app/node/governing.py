@@ -192,7 +192,9 @@ class Governor:
         self._decide_now()
 
     def _decide_now(self) -> None:
-        if self._facts is not None and self._decision is not None:  # else the first facts are still to come
+        if (
+            self._facts is not None and self._decision is not None
+        ):  # otherwise the first facts have not arrived yet
             self._decide(self._facts.gather())
 
     def _decide(self, facts: DesktopFacts) -> None:

@@ -273,14 +273,14 @@ class Node:
         except TrainerDied as death:
             await self._after(death)
         except DiskFullError:
-            await self._supervisor.end()  # what it had learned since the last checkpoint is learned again
+            await self._supervisor.end()  # it learns again what it learned after the last checkpoint
             await self._training.disk.wait()
         return done
 
     async def _pause(self) -> None:
         """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause needs
         no new sign-in and published groups are acknowledged, but no peer groups are fetched or checked."""
-        await asyncio.to_thread(self._sandbox.suspend)  # anyone who still asks there is refused
+        await asyncio.to_thread(self._sandbox.suspend)  # later requests there are refused
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.pause_fetching(True)

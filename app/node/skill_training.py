@@ -109,7 +109,7 @@ class SkillTraining:
         return self._beside(row), state
 
     def _beside(self, row: Probe) -> Probe:
-        """Returns a measurement with the share that counting letters gets right."""
+        """Returns the measurement with a baseline beside it: the share that letter n-grams get right."""
         assert self._counted is not None
         (right,) = self._counted
         return row if right is None else msgspec.structs.replace(row, letters=right / row.questions)

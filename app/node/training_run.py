@@ -217,7 +217,7 @@ class TrainingRun:
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
-        places = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
+        places = self._active.needs_placement(self._fresh)  # its result decides what is measured
         engine, _ = await asyncio.gather(opening, self._curve_questions(places))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         if self._skill is not None:
@@ -261,7 +261,7 @@ class TrainingRun:
         """Returns the everyday replies that must stay as likely as before training. A model that can chat
         measures them before its first step; that takes seconds, so it is done after a placement."""
         assert self.supervisor.engine is not None
-        if self._skill is not None:  # plain talk is the base model, which no skill changes
+        if self._skill is not None:  # a skill does not change plain talk, which is the base model's
             return ()
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
@@ -462,7 +462,7 @@ class TrainingRun:
     async def _probe_questions(self) -> list[QuestionPrompt]:
         settings, make = self._settings, self._sandbox.questions
         most = settings.probe_questions
-        if self._skill is not None:  # asked greedily, so none is asked twice
+        if self._skill is not None:  # greedy decoding: asking twice would give the same answer
             most = min(most, self._skill.skill.held_out or most)
         return self._questions or await asyncio.to_thread(probe_questions, self._active.probed, most, make)
 

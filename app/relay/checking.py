@@ -78,7 +78,7 @@ def rescore(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
     except (Refused, msgspec.MsgspecError):
         return CheckResult.FALSE
     try:
-        for _ in range(2):  # a lie is a lie the second time too, a stutter of the machine is not
+        for _ in range(2):  # a false claim fails again, a hiccup of the machine does not
             if score_group(sandbox, body.group()).rewards_G == body.rewards:
                 return CheckResult.HONEST
     except UnsoundQuestion:

@@ -204,7 +204,7 @@ class Bans:
     def _end_next(self) -> None:
         until, _, source = heappop(self._ends)
         ban = self._bans.get(source)
-        if ban is not None and ban.until == until:  # otherwise lifted, or replaced by another
+        if ban is not None and ban.until == until:  # otherwise it was lifted or replaced
             del self._bans[source]
 
 

@@ -196,7 +196,7 @@ def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
             sentence = f"This is a fault in Shoal ({type(error).__name__}: {said})."
         tell(messages.Refused(number=0, sentence=sentence, final=True))
     sys.stderr.flush()
-    os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
+    os._exit(code)  # not sys.exit, which would wait for the thread that reads standard input
 
 
 def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Callable[..., None]) -> None:

@@ -122,7 +122,7 @@ class ModelProcess:
             self._reading.cancel()
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()  # it writes nothing that could be lost
+                process.kill()  # it writes nothing, so nothing is lost
             await process.wait()
 
     async def _write(self, request: messages.Request, starting: bool = False) -> None:
@@ -130,7 +130,7 @@ class ModelProcess:
             if self._process is None and starting:
                 await self._begin()
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(ConnectionError):  # its end is told to all who wait
+            with contextlib.suppress(ConnectionError):  # all waiting requests learn that it ended
                 self._process.stdin.write(messages.to_line(request))
                 await self._process.stdin.drain()
 

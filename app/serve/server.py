@@ -135,14 +135,14 @@ class Server:
             found = RequestError(413, f"A request has at most {MAX_BODY >> 20} MB.")
         except web.HTTPException as error:
             found = RequestError(error.status, f"There is no {request.method} {request.path[:80]} here.")
-        except Exception:  # of one request: the others go on
+        except Exception:  # affects one request only
             traceback.print_exc()
             found = RequestError(500, "This is a fault in Shoal: ask in another way, and tell us.")
         response = web.Response(status=found.status, body=found.body(), content_type="application/json")
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if found.status == 429:
             response.headers["Retry-After"] = "1"
-        if found.status in (401, 403, 408, 413, 415):  # of what else it sends nothing is read
+        if found.status in (401, 403, 408, 413, 415):  # nothing else that it sends is read
             response.force_close()
         return response
 

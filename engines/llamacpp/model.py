@@ -173,7 +173,7 @@ class Context:
         params.n_ctx = self.cells * (sequences + 1)
         params.n_seq_max = sequences + 1
         params.n_batch = params.n_ubatch = self._batch = max(PROMPT_TOKENS, sequences)
-        params.n_outputs_max = sequences + 1  # else a vocabulary of logits is set aside for every prompt token
+        params.n_outputs_max = sequences + 1  # otherwise logits for every prompt token are allocated
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = False
         params.no_perf = True
@@ -257,7 +257,7 @@ class Context:
             self._outputs[:size] = 0
             self._outputs[size - 1] = first + size == len(prompt_T)
             self._decode(size)
-        logits = self._logits(1).copy()  # the next call writes over it
+        logits = self._logits(1).copy()  # the next call overwrites it
         for sequence in sequences:
             llama.llama_memory_seq_rm(self._memory, int(sequence), -1, -1)
             llama.llama_memory_seq_cp(self._memory, holder, int(sequence), -1, -1)

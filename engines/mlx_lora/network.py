@@ -37,7 +37,7 @@ def import_library(name: str) -> ModuleType:
             sys.modules[parent] = importlib.util.module_from_spec(spec)
         return importlib.import_module(f"mlx_lm.{name}")
     finally:
-        for parent in missing:  # anyone who imports mlx_lm itself later gets the whole of it
+        for parent in missing:  # a later import of mlx_lm itself loads all of it
             sys.modules.pop(parent, None)
 
 
@@ -109,7 +109,7 @@ class Network:
             self._merged = _build(self.shape, self._settings)
             self._merged.update(self.plain.parameters())
         if self._holds is None or self._holds[0] is not adapter or self._holds[1] != adapter.version:
-            self._holds = None  # so that a merge that fails half-way is made again
+            self._holds = None  # so that a merge that fails half-way is repeated
             for place, lora, (a, b) in zip(
                 adapter.places, self._lora, adapter.matrices(adapter.values), strict=True
             ):

@@ -192,7 +192,7 @@ def delete_old_data(home: Path, cap: int) -> ThinningResult:
 
 
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:
-    for rounds in home.glob("models/*/points"):  # earlier versions kept rounds to go back to
+    for rounds in home.glob("models/*/points"):  # earlier versions stored rounds for going back
         yield partial(discard, rounds)
     histories = (*home.glob("models/*/history.sqlite"), *home.glob("models/*/skills/*/history.sqlite"))
     for history in sorted(histories, key=_age):

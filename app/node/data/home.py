@@ -243,7 +243,7 @@ def stamp_format(home: Path) -> None:
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:
-        with contextlib.suppress(OSError):  # a full disk is told by the first safe point
+        with contextlib.suppress(OSError):  # the first checkpoint reports a full disk
             files.write_json(home / FORMAT_FILE, own)
 
 

@@ -69,7 +69,7 @@ def empty_old_folder() -> list[Path]:
             with lock_data_folder(found.leaving):
                 pass
         except NodeError:
-            return contents.shoal_entries(found.leaving)  # somebody started a node there meanwhile
+            return contents.shoal_entries(found.leaving)  # a node was started there meanwhile
     left = contents.remove(found.leaving)
     with suppress(OSError):
         place.remember_folder(None if found.to == place.platform_place() else place.MovedHome(found.to))

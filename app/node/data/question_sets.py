@@ -147,7 +147,7 @@ def store_offered_set(home: Path, content: str) -> bool:
     except SetError:
         return False
     if made.began or any(row.held_out is not None or row.amended for row in made.rows):
-        return False  # only its own owner says which rows are kept aside
+        return False  # only the owner who made the set chooses the held-out rows
     folder = home / FOLDER / OFFERED_FOLDER
     file = folder / f"{made.mark}.json"
     known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]

@@ -211,7 +211,7 @@ def _found(one: FoundModel, room: ComputerRoom) -> ModelEntry:
     )
     if one.shape is None:
         return shown
-    stored = one.shape.parameters  # in half precision, once it is taken over
+    stored = one.shape.parameters  # in half precision after conversion
     return _fitted(shown, room, one.shape, stored, ModelSettings().max_tokens, 2 * stored)
 
 

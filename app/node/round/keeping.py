@@ -205,7 +205,7 @@ def has_room(root: Path) -> bool:
     """Whether another checkpoint of the newest one's size (at least 1 MiB) fits on the disk. Writes that many
     bytes and removes them, because quotas and limits do not show in the number of free bytes. Blocks."""
     need = max((files.size_on_disk(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
-    content = os.urandom(_CHUNK)  # disks that compress would take zeros
+    content = os.urandom(_CHUNK)  # zeros take no room on a disk that compresses
     try:
         with raising_disk_full(root):
             trial = checkpoint.begin(root, 0)

@@ -34,7 +34,7 @@ class SnapshotWriter:
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """Records that a phase has begun, or that `done` of its `total` completions are done."""
         if phase is not self.snapshot.phase or total != self.snapshot.total:
-            self._phase_began, self._done_before = time.monotonic(), done  # a lesson may go on half-way
+            self._phase_began, self._done_before = time.monotonic(), done  # a lesson may resume half-way
         now = self.snapshot
         if phase is Phase.DRAWING:
             self._drawn = now.round
@@ -168,5 +168,5 @@ class EventFanout:
         self._hears(event)
 
     def _record(self, kind: str, sentence: str) -> None:
-        with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
+        with contextlib.suppress(sqlite3.Error):  # losing a sentence is better than losing a round
             self._keep(LogEntry(at=time.time(), round=self._round(), kind=kind, sentence=sentence))

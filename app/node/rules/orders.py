@@ -69,7 +69,7 @@ _SERVED_S = 2.0
 def mark_serving(home: Path) -> None:
     """Makes a node of this data folder give way for the next two seconds."""
     now = time.time()
-    with contextlib.suppress(OSError):  # learning then goes on beside it
+    with contextlib.suppress(OSError):  # a full disk: learning then continues meanwhile
         (home / SERVING_FILE).touch()
         os.utime(home / SERVING_FILE, (now, now))
 

@@ -176,7 +176,7 @@ def last_relay(home: Path) -> Invite | None:
     last = KnownRelays(home / RELAYS).last()
     if last is None or last[1].relay in own_relays(home):
         return None
-    with contextlib.suppress(ValueError):  # an address that this version does not take
+    with contextlib.suppress(ValueError):  # this version does not support the address
         return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay, room=last[1].room)
     return None
 

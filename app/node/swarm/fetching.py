@@ -173,7 +173,7 @@ class PeerFetcher:
         if batch is None:
             return None
         archived = None
-        if not batch.eligible:  # no one else is here
+        if not batch.eligible:  # there are no other nodes
             archived = await self._client.recall(k, self._levels())
         fetched = len((archived or batch).items)
         self._budget.take(_bytes(archived or batch), time.monotonic())
@@ -191,7 +191,7 @@ class PeerFetcher:
             return
         await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
-        if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
+        if 2 * came < LESSON_GROUPS:  # no other nodes, or their groups are too old or were sent before
             tasks = [WantedQuestions(family=family, level=level) for level in (0, 1) for family in families]
             archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX_GROUPS_PER_SAMPLE])
             if archived is not None:
@@ -226,7 +226,7 @@ class PeerFetcher:
         self.received += len(batch.items)
         fresh = 0
         for group in sifted.checked:
-            if archived:  # it is as old as it was left; here it is new
+            if archived:  # an archived group's age counts from its arrival here
                 group = msgspec.structs.replace(group, since_ms=self._client.now_ms)
             if self.buffer.add(group):
                 fresh += 1

@@ -120,7 +120,7 @@ class Hosting:
             except HostingError:
                 if last:
                     raise
-                # its predecessor may still be saying good-bye
+                # the relay before it may still be closing
                 await asyncio.sleep(1.0 if kept else 0.0)
                 if kept is None:
                     return await self._open(0)

@@ -175,7 +175,7 @@ class SwarmMember:
             self._fetcher.on_round_over([own for own in own_P if not is_owners_set(own.coordinates.family)])
             if self._client is not None and self._receipts():
                 self._client.thank(learned)
-            with contextlib.suppress(OSError):  # a figure, which the next round writes again
+            with contextlib.suppress(OSError):  # only a figure; the next round writes it again
                 self._thanked.save()
         self._refresh()
         self._tell_figures()
@@ -324,7 +324,7 @@ class SwarmMember:
 
     def _save_waiting(self) -> None:
         if self._swarm is not None:
-            with contextlib.suppress(OSError):  # they would come again some day
+            with contextlib.suppress(OSError):  # a relay could send them again later
                 files.write_json(self._folder / WAITING_FILE, self.buffer.save_waiting(self._swarm))
 
     @property

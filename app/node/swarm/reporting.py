@@ -85,7 +85,7 @@ class SwarmReporter:
     def linked(self, link: ConnectionStatus) -> None:
         """Reports a changed connection to a relay."""
         if link.state == "connected":
-            self._explained = ""  # the same trouble is news again
+            self._explained = ""  # the same problem is reported again
         self._tell(events.LinkChanged(**msgspec.structs.asdict(link)))
 
     def refresh(self, client: Client, fetcher: PeerFetcher) -> None:

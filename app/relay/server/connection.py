@@ -67,7 +67,7 @@ class RelayConnection:
             return True
         try:
             async with self._lock, asyncio.timeout(SEND_S):
-                # sealed in the order in which it goes out
+                # encrypted in the order in which it is sent
                 kind = WSMsgType.TEXT if self._seal is None else WSMsgType.BINARY
                 await self.socket.send_frame(frame if self._seal is None else self._seal.encrypt(frame), kind)
         except ConnectionError:
@@ -167,7 +167,7 @@ class RelayConnection:
             message = await receive_message(ws)
             heard += 1
             if heard % _TURN == 0:
-                await asyncio.sleep(0)  # what has come already is heard without waiting
+                await asyncio.sleep(0)  # reads what has arrived already without waiting
             if self._late is not None:
                 await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):

@@ -126,7 +126,7 @@ class Server:
             self.state.tally.ended["refused"] += 1
             return refused
         ws, connection = open_socket(), None
-        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to no one
+        answer: web.StreamResponse = web.Response(status=400)  # not delivered if the client has disconnected
         self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)

@@ -112,7 +112,7 @@ class Classroom:
                 pupil.failed.add(name)
             elif name not in pupil.solved:
                 pupil.solved.add(name)
-                if name in pupil.failed:  # else it could do it from the start
+                if name in pupil.failed:  # otherwise it could solve it from the start
                     self._discovered(key, pupil, name, now)
 
     def published(self, key: bytes, family: str) -> None:

@@ -59,7 +59,7 @@ class Publisher:
                 return Code.RATE_LIMITED, too_many_new_keys(wait).sentence, wait
         seen = state.store.sequences.look(author, body.key_seq)
         if seen != "new":
-            # also where another group bears the number: a shadowed key must not tell the cases apart
+            # also if another group has the number: a shadow-banned key must not see a difference
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
         if treatment == "shadowed":
@@ -94,7 +94,7 @@ class Publisher:
         if added == "duplicate":
             return Code.DUPLICATE, "", None
         state = self._state
-        if is_shared_set_family(record.family):  # no one but its holders can say anything about it
+        if is_shared_set_family(record.family):  # only members can check its groups
             return Code.ACCEPTED, "", None
         state.presence.published(self._key, record.family, model)
         if state.classroom is not None:

@@ -187,7 +187,7 @@ class SQLite:
         if self._thread.is_alive():
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
-            await asyncio.sleep(0)  # what the thread has handed over lands
+            await asyncio.sleep(0)  # lets the results of the thread arrive
         self._db.close()
 
     def _do(
@@ -257,7 +257,7 @@ class SQLite:
                 self._db.execute("UPDATE facts SET is_ = ? WHERE what = 'stored'", (total,))
         self._total = total
         if self._overwrite:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # erased bytes are in no file any more
             self._overwrite = False
         return results
 
@@ -313,7 +313,7 @@ class SQLite:
                 raise StoreError(
                     f"{self._path} was written by another version of Shoal: update it, or move it away."
                 )
-            # files of before have no archive in them
+            # older files have no archive
             columns = {row[1] for row in self._db.execute("PRAGMA table_info(groups)")}
             for column in ("who", "seed", "nth", "draw"):
                 if column not in columns:

@@ -135,7 +135,7 @@ class Store:
         await self.backing.kv_put(
             f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVE_MAX_AGE_S
         )
-        await asyncio.sleep(0.002)  # what arrives after the answer is younger than `until_ms`
+        await asyncio.sleep(0.002)  # groups that arrive after the answer are newer than `until_ms`
         return max(there, gone)
 
     def drop_source(self, *, key: bytes | None = None, address: str | None = None) -> None:
@@ -150,7 +150,7 @@ class Store:
         """Adds a group from the backing to the window: of a client of this relay or of another, or stored
         earlier."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
-            return "duplicate"  # another group bears the number
+            return "duplicate"  # another group has the number
         if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
             return "duplicate"
         age_s = max(0.0, self._wall() - record.arrived_ms / 1000)

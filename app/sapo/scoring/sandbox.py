@@ -229,7 +229,7 @@ class Sandbox:
             except _Lost as lost:
                 reason = str(lost)
             self._drop(child)
-        self._allow()  # what ended it may have been we
+        self._allow()  # this process may have ended it
         how = (
             remedy.repair_phrase()
             if remedy.installed()
@@ -404,5 +404,5 @@ def _read(stream: BinaryIO, replies: SimpleQueue[Reply | None]) -> None:
             while (body := read_frame(stream)) is not None:
                 replies.put(decode_reply(body))
     except (PipeError, msgspec.MsgspecError, OSError, ValueError):
-        pass  # a child that cannot be understood is as good as none
+        pass  # a child that sends invalid frames counts as dead
     replies.put(None)

@@ -173,7 +173,7 @@ class _Look:
     """What a column looks like in a sample of rows."""
 
     def __init__(self, grid: Grid, at: int) -> None:
-        step = max(1, len(grid.rows) // _SAMPLE)  # all over the file: it may be sorted
+        step = max(1, len(grid.rows) // _SAMPLE)  # from the whole file, because it may be sorted
         cells = [row[at].strip() for row in grid.rows[::step] if row[at].strip()]
         total = max(1, len(grid.rows[::step]))
         values = Counter(cell.casefold() for cell in cells)

@@ -65,7 +65,7 @@ def decoded(content: bytes, encoding: str | None = None) -> tuple[str, str]:
 
 def _known(name: str) -> str:
     try:
-        bytes(4).decode(name, "replace")  # refuses codecs that are none of text
+        bytes(4).decode(name, "replace")  # refuses codecs that are not for text
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         raise SetError(

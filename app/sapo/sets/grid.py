@@ -191,7 +191,7 @@ def _head_vote(cell: str, column: Sequence[str]) -> int:
     if numbers > 0.8:
         return 1
     values = Counter(one.casefold() for one in column)
-    if len(column) > 3 and len(values) <= len(column) / 2:  # labels, which come again
+    if len(column) > 3 and len(values) <= len(column) / 2:  # labels repeat, headings do not
         return -1 if cell.casefold() in values else 1
     asks = sum(one[-1] in "?？؟" for one in column) / len(column)
     if asks > 0.6:

@@ -123,7 +123,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         questions and ask them alike."""
         whole: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, name=""))
         if not self.instruction:
-            del whole["instruction"]  # as before there were any
+            del whole["instruction"]  # as before this field existed
         if not self.began:
             del whole["began"]
         del whole["columns"]
@@ -293,7 +293,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
     alone = [content for group in groups.values() if len(group) == 1 for content in group]
     shares = [group for group in groups.values() if len(group) > 1] + ([alone] if alone else [])
     taken = [len(group) // HELD_OUT_SHARE for group in shares]
-    while (missing := count - sum(taken)) > 0:  # first what has none, then the largest remainders
+    while (missing := count - sum(taken)) > 0:  # first answers without one, then the largest remainders
         order = sorted(
             range(len(shares)),
             key=lambda at: (taken[at] > 0, taken[at] - len(shares[at]) / HELD_OUT_SHARE, -len(shares[at])),

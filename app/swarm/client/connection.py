@@ -207,7 +207,7 @@ class Connection:
         self._ledger.record_sent(frame)
 
     async def close(self) -> None:
-        if not self._flooded:  # anyone who floods is not listened to until it says goodbye
+        if not self._flooded:  # a relay that floods is disconnected without waiting for its bye
             with contextlib.suppress(ConnectionEnded, TimeoutError):
                 async with asyncio.timeout(2 * CLOSE_S):
                     with self._network():

@@ -47,7 +47,7 @@ class KnownRelays:
     def __init__(self, path: Path) -> None:
         self._path = path
         found = files.read_json(path, _File, _LARGEST)
-        # an id of version 1 followed from nothing, and a relay that is updated has another
+        # a version 1 id did not depend on the key; an updated relay has another
         relays = found.relays.items() if found else ()
         self._relays: dict[str, KnownRelay] = {url: met for url, met in relays if is_relay_id(met.relay)}
 

@@ -143,7 +143,7 @@ class Publisher:
             self._pace = self._pace.after_success()
             self.counts = self._outbox.counts()
             return
-        if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
+        if self._pace.wait_s(now) == 0:  # sixteen refusals at once count as one failure
             self._pace = self._pace.after_failure(now, self._rng.random(), ok.retry_after_ms)
         if ok.code is Code.RATE_LIMITED:
             self._sending.drain(now)

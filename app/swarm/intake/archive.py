@@ -115,7 +115,7 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
     OSError."""
     kept: list[ArchivedGroup] = []
     if (path := home / FILE).exists():
-        with contextlib.suppress(ArchiveError):  # damaged: what comes takes its place
+        with contextlib.suppress(ArchiveError):  # damaged: the new content replaces it
             kept = read(path).lines
     return write(path, select_within_limits([*kept, *lines]))
 
@@ -152,7 +152,7 @@ def read_relay_archive(state: Path) -> Iterator[ArchivedGroup]:
     decoder = msgspec.json.Decoder(Envelope)
     with tempfile.TemporaryDirectory() as copies:
         try:
-            for part in state.glob(f"{RELAY_FILE}*"):  # a running relay keeps the file to itself
+            for part in state.glob(f"{RELAY_FILE}*"):  # a running relay locks the file
                 shutil.copy(part, copies)
             with closing(sqlite3.connect(Path(copies) / RELAY_FILE)) as db:
                 (swarm,) = db.execute("SELECT is_ FROM facts WHERE what = 'swarm'").fetchone()

@@ -57,9 +57,9 @@ class InviteError(ValueError):
 class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A relay to join. `url` is its websocket address; the other fields are None if not given.
 
-    `swarm` and `relay` are the ids that its `hello` must have. `token` is what it asks newcomers for: one that
-    its operator signed, or a private swarm's access key (`app.swarm.invite.private`), which is a secret and
-    never sent. Raises InviteError for an invalid field, so every Invite has a link."""
+    `swarm` and `relay` are the ids that its `hello` must have. `token` admits newcomers: either a
+    token that its operator signed, or a private swarm's access key (`app.swarm.invite.private`), which is a
+    secret and never sent. Raises InviteError for an invalid field, so every Invite has a link."""
 
     url: str
     swarm: str | None = None

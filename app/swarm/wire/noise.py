@@ -111,7 +111,7 @@ class _Handshake:
         try:
             self._mix_key(nacl.bindings.crypto_scalarmult(self._own, theirs))
         except (nacl.exceptions.CryptoError, RuntimeError) as error:
-            raise NoiseError("The other side's key is none.") from error
+            raise NoiseError("The other side's key is invalid.") from error
 
     def _seal(self, payload: bytes) -> bytes:
         sealed = self._cipher.encrypt(payload, self.hash)

@@ -334,7 +334,7 @@ class UnpackPlan:
         block, block_bytes = GGML_QUANT_SIZES[kind]
         row_bytes = shape[1] // block * block_bytes
         step = max(1, _NUMBERS // shape[1])
-        if tensor.heads:  # whole heads, for their rows change places
+        if tensor.heads:  # whole heads, because their rows are permuted
             step = shape[0] if len(tensor.shape) == 2 else 1
         source.seek(start)
         for first in range(0, shape[0], step):
@@ -375,6 +375,6 @@ def _numbers(raw: bytes, kind: GGMLQuantizationType) -> Array:
 def _stored(values: Array, kind: str) -> bytes:
     if kind == "F16":
         return values.clip(-_F16_MOST, _F16_MOST).astype(np.float16).tobytes()
-    if kind == "BF16":  # it was bf16: the upper half of each number is all of it
+    if kind == "BF16":  # it was bf16: the lower half of each number is zero
         return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
     return np.ascontiguousarray(values, np.float32).tobytes()

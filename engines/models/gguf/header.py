@@ -115,7 +115,7 @@ class _Reader:
                 values[key] = value
         infos = [self._tensor() for _ in range(tensors)]
         if len(keys) != entries or len({info[0] for info in infos}) != tensors:
-            self._refuse()  # which of two is meant, programs disagree on
+            self._refuse()  # programs disagree on which of the two is meant
         alignment = values.get("general.alignment", gguf.GGUF_DEFAULT_ALIGNMENT)
         if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1) or alignment > 2**20:
             self._refuse()
@@ -125,7 +125,7 @@ class _Reader:
         ends = 0
         for _, _, _, offset, length in sorted(infos, key=lambda info: info[3]):
             if offset < ends:
-                self._refuse()  # bytes that count twice make a large model of a small file
+                self._refuse()  # overlapping tensors would make a large model of a small file
             ends = offset + length
         return Header(
             values=values,

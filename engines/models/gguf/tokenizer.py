@@ -94,7 +94,7 @@ def read(folder: Folder, rows: int) -> Vocabulary:
         tokens=tokens,
         types=types,
         merges=merges,
-        ids={"bos": chat.end, **ids},  # without one llama.cpp takes token 11, whatever that is
+        ids={"bos": chat.end, **ids},  # without one llama.cpp uses token 11, whatever it is
         add_bos=bool(bare) and bare[0] == ids.get("bos"),
         add_eos=bool(bare) and bare[-1] == ids["eos"],
         template=chat.template,
