@@ -23,8 +23,8 @@ PATIENCE_S = 1.0
 """Maximum seconds to wait for a reader on Windows."""
 REMOVING_PREFIX = ".removing-"
 """Name prefix of folders that are being deleted."""
-_PAUSE_S = 0.02
-_LOCK_PAUSE_S = 0.1
+_PAUSE_S = 0.02  # between two attempts while a reader holds a file (Windows)
+_LOCK_PAUSE_S = 0.1  # between two attempts at a held lock
 Content = TypeVar("Content")
 
 

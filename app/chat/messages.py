@@ -24,7 +24,7 @@ DEFAULT_PUZZLES = 20
 MAX_PUZZLES = 100
 PUZZLES_AT_ONCE = 5
 """Puzzles answered together: more would be faster, fewer would show results sooner."""
-_CHANCE = 0.05
+_CHANCE = 0.05  # the usual five percent
 
 
 class RaceScore(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,10 +35,10 @@ MAX_TOKENS = 1024
 TALK_TEMPERATURE = 0.8
 """Sampling temperature in a conversation. Puzzles are sampled at 1, as in training; in a conversation a model
 of 135 M parameters then picks odd words, and at 0.6 it repeats itself."""
-_TALK_TOKENS = 256
+_TALK_TOKENS = 256  # a paragraph; puzzles need fewer
 _TURNS = 8
 """Maximum number of past questions and answers kept as context."""
-_PUZZLES = 64
+_PUZZLES = 64  # puzzles that wait for an answer; the oldest is forgotten
 OpenEngine = Callable[[Path, int | None], Engine]
 """Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 Tell = Callable[[Side, str], bool]

@@ -179,7 +179,7 @@ or network."""
 JITTER_SHARE = 0.1
 """Maximum random part added to a relay's retry-after, so that its nodes do not all reconnect at the same
 moment."""
-_MAX_ASKED_S = 300.0
+_MAX_ASKED_S = 300.0  # a server that asks for more is treated as failed
 _GROWS = 64
 """Failures after which a wait stops growing, so that the power does not overflow."""
 

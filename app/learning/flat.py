@@ -20,9 +20,9 @@ TAUGHT_NOTHING_SHARE = 0.1
 """A run of rounds counts as having taught nothing if at most this share of its groups is informative."""
 MAX_TOKENS = 512
 MAX_GROUPS = 32
-_RIGHT, _WRONG = 0.9, 0.02
-_ENDS, _MARKED = 0.5, 0.25
-_TORN, _ERRORS = 0.05, 3.0
+_RIGHT, _WRONG = 0.9, 0.02  # nearly all right: too easy; nearly none: too hard
+_ENDS, _MARKED = 0.5, 0.25  # shares below which an answer counts as mostly unfinished or without its mark
+_TORN, _ERRORS = 0.05, 3.0  # a share, and standard errors: a fall beyond noise
 
 
 class FlatCause(Enum):

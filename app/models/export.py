@@ -41,7 +41,7 @@ _BESIDE = (
     "shoal.json",
 )
 _LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
-_SPARE = 16 * 2**20
+_SPARE = 16 * 2**20  # bytes for the small files beside the weights
 
 
 def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None] | None = None) -> None:
@@ -146,7 +146,7 @@ def _save(tensors: Mapping[str, Any], file: Path) -> None:
 
 MLX_ADAPTER = "adapters.safetensors"
 LORA_FILE, MODEL_FILE, MODELFILE = "adapter.gguf", "model.gguf", "Modelfile"
-_NOTHING = 2**20
+_NOTHING = 2**20  # bytes; a link takes less
 
 
 @dataclass(frozen=True)

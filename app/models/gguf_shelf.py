@@ -28,7 +28,7 @@ FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1
 """Version of the conversion: folders of another version are converted again."""
-_READ = 2**22
+_READ = 2**22  # bytes read at a time
 _MAKING = ".making-"
 
 

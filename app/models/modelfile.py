@@ -17,7 +17,7 @@ from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
 """Marks from Unicode's private use area, which no real text contains."""
-_MAX_CONTEXT = 8192
+_MAX_CONTEXT = 8192  # tokens; Ollama sets memory aside for all of them
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,11 @@ from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
 
 ORDERS_FILE = "orders.json"
-PERIOD_S = 1.0
-_LOOKS = 4
+PERIOD_S = 1.0  # seconds between two decisions
+_LOOKS = 4  # looks at running programs in each period
 FIRST_ORDERS_S = 5.0
 """Seconds that a node waits for its window's first orders before it lowers its priority."""
-THINNING_S = 1800.0
+THINNING_S = 1800.0  # seconds; a folder grows slowly
 POWER_S = 5.0
 """Seconds between two readings of the power."""
 
@@ -284,7 +284,7 @@ def to_ruling(decision: Decision, idle_need_s: float, dial: str, watts: float = 
     )
 
 
-_LONGEST = 65_536
+_LONGEST = 65_536  # bytes of a facts file
 
 
 class FactsFile:

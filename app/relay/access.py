@@ -19,7 +19,7 @@ WORK_BITS = 20
 """Bits of work for `--access pow` without a number: about a second of one core."""
 MAX_WORK_BITS = 28
 """Maximum bits of work, about four minutes: more would lock out slow computers rather than attackers."""
-_LONGEST_LIST = 8 * 2**20
+_LONGEST_LIST = 8 * 2**20  # bytes: 100,000 keys
 
 _log = logging.getLogger(__name__)
 

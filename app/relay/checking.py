@@ -36,7 +36,7 @@ MAX_WAITING_PER_KEY = 16
 CHECKS_PER_S = 20.0
 """Maximum checks per second. A check of eight answers costs this process 0.2 ms and the sandbox as much
 (measured): at most 0.4 % of a core each, regardless of the number of new keys."""
-CHECKS_AT_ONCE = 4
+CHECKS_AT_ONCE = 4  # checks between two pauses, so that the sandbox is not started for each
 JUDGE_LIMIT_S = 1.0
 """Time limit for scoring one answer, four times that of a node: a busy machine must not make an honest claim
 look false."""
@@ -44,7 +44,7 @@ RETRY_SANDBOX_S = 60.0
 """Seconds until a sandbox that failed to start is tried again."""
 CLOSE_IDLE_SANDBOX_S = 600.0
 """Seconds without work after which the sandbox is closed: it takes 90 MB."""
-_KNOWN = 8192
+_KNOWN = 8192  # ids of groups found honest: no second check of a reported one
 
 _log = logging.getLogger(__name__)
 _envelopes = msgspec.json.Decoder(Envelope)

@@ -94,7 +94,7 @@ class QuotaBuckets:
         return least
 
 
-SOCKETS_PER_ADDRESS = 64
+SOCKETS_PER_ADDRESS = 64  # a school behind one address
 MAX_SOCKETS = 20_000
 SPARE_FILES = 256
 """File descriptors reserved for everything except client sockets."""

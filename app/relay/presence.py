@@ -168,14 +168,14 @@ class Presence:
             del self._families[family]
 
 
-SUMMARY_EVERY_S = 5.0
+SUMMARY_EVERY_S = 5.0  # a third of RELAY_GONE_S: two may get lost
 RELAY_GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are no longer counted."""
 MAX_LISTED = 2_000
 """Maximum keys that a relay lists individually in its summary."""
-MAX_RELAYS = 1_000
-_PRINT = 8
-_KEPT_S = 1.0
+MAX_RELAYS = 1_000  # bounds memory, whatever the backplane says
+_PRINT = 8  # bytes of a key's hash
+_KEPT_S = 1.0  # the count is cached this long
 
 
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -252,7 +252,7 @@ def encode_summary(keys: Collection[bytes]) -> bytes:
     return msgspec.msgpack.encode(PresenceSummary.of(keys))
 
 
-HOUR_MIN = 60
+HOUR_MIN = 60  # buckets of a minute
 
 
 class GroupsPerHour:

@@ -25,7 +25,7 @@ import msgspec
 from app.relay.store.window import Clock
 
 DAY_S = 86_400.0
-ASSUMED_ERROR_SHARE = 0.1
+ASSUMED_ERROR_SHARE = 0.1  # of a key that nothing is known of
 PROBATION_GROUPS, MIN_PROBATION_S = 50, 20 * 3600.0
 """Number of honest groups that end probation, and the minimum seconds between the first and the latest of them:
 less than a day, so that a node that runs every evening is known on the second."""
@@ -34,7 +34,7 @@ KEPT_S = 30 * DAY_S
 PROBATION_WEIGHT, MIN_WEIGHT = 0.2, 0.05
 SPOT_CHECK_SHARE = 0.05
 """Share of the groups of a known key that is scored again."""
-FALSE_CLAIMS_BEFORE_BAN, BAN_S = 3, DAY_S
+FALSE_CLAIMS_BEFORE_BAN, BAN_S = 3, DAY_S  # false claims within a day, and the length of the ban they bring
 
 Treatment = Literal["welcome", "shadowed", "blocked"]
 """The treatment of a key. `shadowed`: its groups are answered as accepted but given to nobody."""

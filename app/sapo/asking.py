@@ -192,7 +192,7 @@ def _numbers(line: str) -> int:
     return int(_NUMBER.fullmatch(line.strip()) is not None)
 
 
-_WIDEST_CELL = 4
+_WIDEST_CELL = 4  # characters: grids have numbers and short marks
 _NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
 
 

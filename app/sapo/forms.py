@@ -23,9 +23,9 @@ MIN_GROUPS = 16.0
 that solves almost nothing has little to lose and gains most from peers."""
 DECAY = 0.9
 """Factor on the trend's sums in each round."""
-SURE_ERRORS = 2.0
-_PASSES = 60
-_NOTHING = 1e-12
+SURE_ERRORS = 2.0  # standard errors: about 95 %
+_PASSES = 60  # projections converge in far fewer
+_NOTHING = 1e-12  # a length that rounding makes of zero
 MIN_PUSH_KEPT = 0.1
 """A right answer counts as rejected if less than this share of its push is left after projection."""
 

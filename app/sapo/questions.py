@@ -18,8 +18,8 @@ from app.sapo.families import FAMILIES, LEVELS
 QUESTIONS_VERSION = f"{library.LIBRARY_VERSION}/{LEVELS}"
 """Version of the questions: the library's, and that of our ladder of levels."""
 
-MAX_SEED = 2**53 - 1
-MAX_INDEX = 2**20 - 1
+MAX_SEED = 2**53 - 1  # the largest integer that JSON readers keep exactly
+MAX_INDEX = 2**20 - 1  # bounds a peer's request
 
 INDEX_STRIDE = 7919
 """Step of the index in `draw`. Not 1, because item i of seed s is item 0 of seed s + i, and that seed may

@@ -25,7 +25,7 @@ from app.serve.messages import BASE_SIDE, Began, Ended, Piece, Start, TokenChoic
 
 MAX_ANSWERS = 64
 """Maximum answers to one request, over all its prompts."""
-MAX_TOP_LOGPROBS = 20
+MAX_TOP_LOGPROBS = 20  # OpenAI's own limit
 
 
 class UsualSampling(NamedTuple):

@@ -56,7 +56,7 @@ _PREFLIGHT = {
     "Access-Control-Allow-Private-Network": "true",
     "Access-Control-Max-Age": "600",
 }
-MAX_CONNECTIONS = 256
+MAX_CONNECTIONS = 256  # more than programs of one computer open
 _OUTBOUND = 64 * 1024
 """Socket send buffer in bytes, for data that a client has not read yet."""
 _LINGER_S = 1.0

@@ -225,7 +225,7 @@ def _logp(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> tuple[m
     return logits, mx.take_along_axis(logits, tokens_C[:, None], axis=-1)[:, 0] - lse, lse
 
 
-CLIP_NORM = 1.0
+CLIP_NORM = 1.0  # the usual norm; a bad batch must not break an adapter
 
 MAX_TOKENS = {"cpu": 2048, "gpu": 8192}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its

@@ -28,7 +28,7 @@ from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted
 from engines.torch_lora.network.network import Network
 from engines.torch_lora.sampler import memory_recovery
 
-CLIP_NORM = 1.0
+CLIP_NORM = 1.0  # the usual norm; a bad batch must not break an adapter
 
 MAX_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its

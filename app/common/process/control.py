@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-NICE = 10
+NICE = 10  # half way to the lowest priority: other programs come first, and some work is still done
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 

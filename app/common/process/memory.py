@@ -30,7 +30,7 @@ def trim_heap() -> None:
             ask(0)
 
 
-_PROCESS_MEMORY, _ACTIVE_PROCESSES = 0x100, 0x8
+_PROCESS_MEMORY, _ACTIVE_PROCESSES = 0x100, 0x8  # JOB_OBJECT_LIMIT flags of the Windows API
 _EXTENDED = 9
 """JobObjectExtendedLimitInformation (winnt.h)."""
 

@@ -121,7 +121,7 @@ PRIVATE_WORDS = "SHOAL_PRIVATE"
 """Environment variable with the six words of a private swarm."""
 FROM_STDIN = "-"
 """Command-line placeholder for a secret that is read from the next line of standard input."""
-_LONGEST = 4096
+_LONGEST = 4096  # bytes; no secret is longer
 
 
 def read_stdin_line(descriptor: int = 0) -> str:

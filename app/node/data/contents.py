@@ -158,8 +158,8 @@ GB = 10**9
 """Bytes per gigabyte; the owner's disk limit is set in GB."""
 ROUNDS_WITH_ANSWERS = 20
 """Number of latest rounds that keep their answers, which the window shows."""
-LOG_BYTES_KEPT = 64 * 1024
-_PATIENCE_S = 2.0
+LOG_BYTES_KEPT = 64 * 1024  # the last few hundred lines
+_PATIENCE_S = 2.0  # a node's transaction takes milliseconds
 
 
 class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):

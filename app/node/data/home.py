@@ -31,8 +31,8 @@ from app.install.updates import installed
 from app.node.data import contents
 from app.node.record.errors import BusyError, NodeError, raising_disk_full
 
-IDENTITY_BYTES = 32
-_MARKED_BYTES = 2**20
+IDENTITY_BYTES = 32  # the width of the seeds that are derived from it
+_MARKED_BYTES = 2**20  # of a file's beginning and end: hashing whole models takes long
 SKILL_FILE = "skill.json"
 SKILLS = "skills"
 """Folder of the skills in a model's folder; each has checkpoints and a history of its own."""
@@ -163,7 +163,7 @@ def model_mark(model: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-_OTHERS = 0o077
+_OTHERS = 0o077  # the rights of the group and of others
 
 
 def make_private(home: Path) -> None:

@@ -19,8 +19,8 @@ from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED_MARK = ".shoal-unfinished"
 """Name of a file in a new folder until everything is copied; while it exists the folder is not used."""
-_SPARE_BYTES = 64 * 2**20
-_CHUNK = 2**20
+_SPARE_BYTES = 64 * 2**20  # what a node writes meanwhile
+_CHUNK = 2**20  # bytes copied at a time
 
 Tell = Callable[[int, int], None]
 """Progress callback: bytes done and total bytes; copying and reading back both count."""

@@ -27,12 +27,12 @@ BEST_FOLDER = "best"
 """Folder of the best-measured checkpoint, beside the folder of the checkpoints."""
 LESSON_FOLDER = "lesson"
 """Folder of the peer lesson in progress (app.node.round.lesson_progress), beside the other two."""
-CHECKPOINTS_KEPT = 2
+CHECKPOINTS_KEPT = 2  # the newest, and one before it in case that is damaged
 FORMAT = 1
 _UNFINISHED = ".writing-"
 _NAME = re.compile(r"round-(\d{6,})")
-_STATE_BYTES = 2**20
-_CHUNK = 2**20
+_STATE_BYTES = 2**20  # a state has some 10 kB
+_CHUNK = 2**20  # bytes hashed at a time
 
 
 class FileMark(msgspec.Struct, frozen=True, kw_only=True):

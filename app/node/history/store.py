@@ -22,11 +22,11 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
 FORMAT = 4
-TEXTS_KEPT_ROUNDS = 200
+TEXTS_KEPT_ROUNDS = 200  # the window shows the latest rounds only
 GROUPS_KEPT_ROUNDS = 2000
 """Number of rounds whose groups are kept. Older ones first lose their completions, then their groups; the
 rounds themselves stay."""
-EVENTS_KEPT = 5000
+EVENTS_KEPT = 5000  # bounds the size of the history
 
 _SCHEMA = """
 CREATE TABLE runs (

@@ -25,8 +25,8 @@ from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from engines import remedy
 
-READ_ATTEMPTS = 6
-_PAUSE_S = 0.2
+READ_ATTEMPTS = 6  # a second in all, while a node replaces the files
+_PAUSE_S = 0.2  # between two attempts
 
 
 class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):

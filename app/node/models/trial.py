@@ -33,7 +33,7 @@ INFORMATIVE_SHARE = 0.5
 ROUND_OVERHEAD_S = 0.3
 """Seconds of a round for drawing, scoring and saving (measured with the starter on two cores)."""
 
-_FIRST_TOKENS = 8
+_FIRST_TOKENS = 8  # enough to start threads and compile
 _MAX_PROMPTS = 64
 _MAX_ROWS = 512
 

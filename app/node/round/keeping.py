@@ -154,7 +154,7 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
 
 DISK_CHECK_S = 5.0
 """Seconds between two checks for free space."""
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes written at a time
 Written = TypeVar("Written")
 
 

@@ -17,7 +17,7 @@ from app.node.record.state import NodeState, SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
 
-_ANSWERS = 8
+_ANSWERS = 8  # as many as fit a view
 
 
 class SnapshotWriter:

@@ -21,10 +21,10 @@ first."""
 STOP_AFTER_LOAD_S = 2.0
 """Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
 within five seconds."""
-STALLED_LIMIT = 0.10
-_EASED = 0.8
-_COOLER_C = 10.0
-_FREER = 3.0
+STALLED_LIMIT = 0.10  # share of the time that programs wait for memory
+_EASED = 0.8  # hysteresis: a stopped node starts again below this share of a limit
+_COOLER_C = 10.0  # the same for temperatures, in degrees
+_FREER = 3.0  # the same for free memory: this many times its limit
 
 
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 ANY_TIME, NEVER = "any", "never"
-DAY_MIN = 24 * 60
-_QUARTER_S = 15 * 60
+DAY_MIN = 24 * 60  # minutes of a day
+_QUARTER_S = 15 * 60  # every time zone changes by whole quarters of an hour
 _AHEAD_S = 49 * 3600
 """Seconds ahead in which the next change is searched: two days, one of which may lack the hour."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
@@ -71,7 +71,7 @@ def format_span(span: HourSpan) -> str:
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
-MAX_NAME_LENGTH, MAX_NAMES = 80, 50
+MAX_NAME_LENGTH, MAX_NAMES = 80, 50  # characters of a program's name, and names in a list
 MAX_TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]

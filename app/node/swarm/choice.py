@@ -28,7 +28,7 @@ from app.swarm.invite.private import PrivateSwarm, private_invite
 if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay
 
-REACH_S = 2.0
+REACH_S = 2.0  # a relay that is there answers sooner
 RELAYS = "relays.json"
 
 

@@ -36,7 +36,7 @@ OPENING_S = 90.0
 _CLOSING_S = 1.0
 _LIVED_S = 60.0
 """A relay that ran for this many seconds had started properly, so the backoff between restarts is reset."""
-_TRIES = 4
+_TRIES = 4  # the usual port three times, then any free one
 
 Say = Callable[[str], None]
 

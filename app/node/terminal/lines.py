@@ -26,7 +26,7 @@ from app.node.record.snapshot import Snapshot
 _LARGE = ("answers", "swarm")
 _READ = ("curve", "families", "last")
 """Fields that a window gets from the history and the records instead."""
-_PIECE = 4096
+_PIECE = 4096  # bytes read at a time
 
 
 class SnapshotLines:

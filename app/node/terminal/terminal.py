@@ -29,7 +29,7 @@ _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
 """Minimum columns of the table of families, and the columns of its figures and borders."""
 _CURVE_WIDTH = 53
 """Minimum columns of the curve; additional columns first go to the families until their names fit."""
-_NOTE_S = 60
+_NOTE_S = 60  # long enough to be read
 _NARROW = 64
 """Below this many columns only the curve is shown, without the table of families."""
 _FIXED_LINES = 8

@@ -24,7 +24,7 @@ LOW_MEMORY_SHARE = 0.06
 TREND_STEPS = 24
 """Number of steps over which growth is judged."""
 
-GROWTH_SHARE = 0.25
+GROWTH_SHARE = 0.25  # of what the trainer held at first, over a trend; less is fragmentation
 GROWTH_MB = 256
 """A process keeps growing if over this window it grew by more than this share and this many MB, in most of the
 steps."""

@@ -24,9 +24,9 @@ MAX_ORDER_BYTES = 8 * 1024
 """Maximum size of a signed command in bytes."""
 ORDER_VALID_S = 60
 """A command is valid from this many seconds before its time to as many after it."""
-LONGEST_BAN_S = 10 * 365 * 86_400
+LONGEST_BAN_S = 10 * 365 * 86_400  # ten years
 _DOMAIN = b"shoal-operator-v1\0"
-_ORDERS = 10_000
+_ORDERS = 10_000  # nonces remembered for ORDER_VALID_S; further orders are refused
 
 Words = Annotated[str, msgspec.Meta(max_length=200)]
 Target = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]

@@ -27,8 +27,8 @@ from app.swarm.wire.protocol import SOCKET_PATH
 
 FIGURES_CACHED_S = 1.0
 """Seconds for which the page's figures are cached, independent of the number of visitors."""
-READ_S = 5.0
-TOP_PUBLISHERS = 10
+READ_S = 5.0  # an order is one small request
+TOP_PUBLISHERS = 10  # lines of a terminal's answer
 
 
 class AdminRoutes:

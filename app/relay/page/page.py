@@ -17,8 +17,8 @@ import msgspec
 from app.common.text import exact_duration
 from app.sapo.families import FAMILIES
 
-REFRESH_S = 10
-MAX_ROWS, MAX_NODES = 12, 24
+REFRESH_S = 10  # seconds; figures change as slowly
+MAX_ROWS, MAX_NODES = 12, 24  # families and nodes that fit a screen
 
 _STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()

@@ -27,10 +27,10 @@ MAX_SHOWN = 12
 """Maximum discoveries on the page; the CSV export contains all."""
 _ARROWS = 90
 """Maximum arcs drawn, those with most groups; the list of students contains all figures."""
-_RING = 46.0
+_RING = 46.0  # percent of the picture
 _NAMED = 24
 """Maximum number of models whose names fit around the ring."""
-_SPARK = (120.0, 26.0)
+_SPARK = (120.0, 26.0)  # width and height in pixels
 
 _STYLE = "".join(
     line.strip()

@@ -26,10 +26,10 @@ from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
 """Frames of one connection that are read in a row before other tasks may run."""
-HEARTBEAT_S = 30.0
+HEARTBEAT_S = 30.0  # routers forget a silent connection after a minute or more
 SEND_S = 20.0
 """Seconds after which a send that the client does not read ends the connection."""
-CLOSING_S = 5.0
+CLOSING_S = 5.0  # a client that does not answer a close is cut off
 _BUFFERED = 60 * 1024
 """Bytes in the transport's buffer above which `send_now` declines; asyncio pauses writers from 64 KB on."""
 

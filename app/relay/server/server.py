@@ -33,8 +33,8 @@ from app.swarm.wire.protocol import (
     VERSIONS,
 )
 
-STATS_EVERY_S = 10.0
-CONNECTIONS_PER_ADDRESS = 32
+STATS_EVERY_S = 10.0  # figures for nodes; nobody reads them faster
+CONNECTIONS_PER_ADDRESS = 32  # before a sign-in: a class that joins together
 FEWEST_STRANGERS = 16
 """Minimum number of connections without a sign-in that a relay of any size allows in total."""
 RECONNECT_WITHIN_MS = 10_000

@@ -35,7 +35,7 @@ from app.swarm.wire.protocol import (
     Sample,
 )
 
-CONNECTIONS_PER_KEY = 2
+CONNECTIONS_PER_KEY = 2  # an old connection may still be closing when its node reconnects
 RETRY_NOT_INVITED_S = 60.0
 """Seconds after which a node that may not sign in may ask again: the operator may have allowed it meanwhile."""
 RETRY_WHEN_FULL_S, RETRY_BYTES_S = 30.0, 5.0

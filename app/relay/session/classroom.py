@@ -14,7 +14,7 @@ from app.relay.origin import LOOPBACK
 from app.sapo.families import FAMILIES
 from app.swarm.wire.protocol import ClassProgress
 
-MAX_PUPILS = 200
+MAX_PUPILS = 200  # several school classes
 AWAY_S = 120.0
 """Seconds of silence after which a student may be removed from a full class, so that short-lived keys do not
 block it."""
@@ -23,8 +23,8 @@ KEYS_PER_COMPUTER, KEYS_PER_NETWORK = 8, 64
 an address on the internet, which may be a whole school."""
 MAX_MEASUREMENTS = 500
 """Maximum measurements kept per student."""
-MAX_DISCOVERIES = 300
-MAX_AUTHOR_READER_PAIRS = 20_000
+MAX_DISCOVERIES = 300  # the latest; the page shows fewer
+MAX_AUTHOR_READER_PAIRS = 20_000  # half of all pairs of a full class
 
 
 class ClassMeasurement(msgspec.Struct, frozen=True):

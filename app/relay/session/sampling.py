@@ -272,7 +272,7 @@ class Sampler:
         return given
 
 
-_LONGEST_WAIT_S = 24 * 3600.0
+_LONGEST_WAIT_S = 24 * 3600.0  # a client takes no longer wait
 
 
 class BatchHeader(msgspec.Struct, tag_field="t", tag="batch", gc=False):

@@ -55,7 +55,7 @@ CLASS_KEYS = Rate(60, 60)
 """Rate of new keys per address in a class: a whole school joins within minutes."""
 WRITE_EVERY_S = 60.0
 """Seconds between saves of the standings, which are also saved at the end: a kill loses a minute of them."""
-STANDINGS_PER_WRITE = 64
+STANDINGS_PER_WRITE = 64  # a few milliseconds of disk at a time
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {
     "report": Rate(12, 12),
@@ -67,7 +67,7 @@ _TALK = {
     "erase": Rate(1, 2),
 }
 _ORDER = Rate(60, 30)
-_KNOWN_KEYS = 50_000
+_KNOWN_KEYS = 50_000  # keys that signed in before; the oldest are forgotten
 
 
 class RelayState:

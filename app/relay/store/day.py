@@ -43,7 +43,7 @@ CREATE INDEX IF NOT EXISTS by_time ON groups (arrived_ms);
 CREATE INDEX IF NOT EXISTS by_question ON groups (family, level, seed, nth) WHERE who IS NOT NULL;
 CREATE INDEX IF NOT EXISTS by_author ON groups (family, level, who, draw) WHERE who IS NOT NULL
 """
-_BITS = 62
+_BITS = 62  # SQLite's integers have 63 bits and a sign
 
 _envelopes = msgspec.json.Decoder(Envelope)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Literal
 
-SEQUENCE_WINDOW = 1024
+SEQUENCE_WINDOW = 1024  # numbers that may arrive out of order: more than an outbox has in flight
 _MASK = (1 << (SEQUENCE_WINDOW + 1)) - 1
 
 Seen = Literal["new", "used", "behind"]

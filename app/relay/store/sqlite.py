@@ -47,7 +47,7 @@ MAX_VALUES = 150_000
 values."""
 MAX_JOBS = 512
 """Maximum jobs in one transaction."""
-PRUNE_EVERY_S = 60.0
+PRUNE_EVERY_S = 60.0  # the archive keeps a day
 RETRY_S = 1.0
 """Seconds until the disk is tried again after a failed write."""
 

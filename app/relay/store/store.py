@@ -29,7 +29,7 @@ from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S
 from app.swarm.wire.protocol import WantedQuestions
 
-_DROPPED = 50_000
+_DROPPED = 50_000  # ids that must not come back from another relay
 _ERASED = 10_000
 """Maximum dropped ids and erased keys that are remembered."""
 

@@ -45,7 +45,7 @@ LOAD_CPU, JUDGE_CPU = 10, 1
 """CPU seconds for one question, and for one answer. The parent's wall-clock limits are reached first; these end
 a child that hangs after its parent is gone."""
 
-KEPT_QUESTIONS = 256
+KEPT_QUESTIONS = 256  # a few rounds' worth: an answer is scored more than once
 
 
 def main() -> None:

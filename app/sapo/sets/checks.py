@@ -49,7 +49,7 @@ DESCRIPTIONS: Mapping[Check, str] = {
 }
 """Explains each check to users."""
 
-MAX_LABELS, MAX_LABEL = 12, 40
+MAX_LABELS, MAX_LABEL = 12, 40  # more, or longer ones, are answers and not labels
 _ROWS_A_LABEL = 3
 """The check is guessed to be a choice if each different answer occurs at least this often on average."""
 

@@ -30,7 +30,7 @@ _TOGETHER = (("instruction", "input"), ("context", "question"), ("passage", "que
 """Columns that make one text."""
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ _]?)?([a-f1-6])")
 _CHOSEN = ("correct", "answer", "key", "solution", "correct answer", "correct_answer", "label", "target")
-_SAMPLE = 2000
+_SAMPLE = 2000  # rows looked at, spread over the file
 _SHOWN, _SHORT = 5, 40
 
 

@@ -25,7 +25,7 @@ from app.sapo.sets.question_set import SetError
 
 MAX_GRID_ROWS = 200_000
 """Rows that are looked at."""
-MAX_COLUMNS = 200
+MAX_COLUMNS = 200  # more than a person can choose from
 _DELIMITERS = ",;\t|"
 _LOOKED_AT, _SAMPLE = 40, 400
 """First rows from which the delimiter and the heading are guessed."""

@@ -34,7 +34,7 @@ from app.sapo.sets.question_set import (
     recognised,
 )
 
-_MAX_SKIPPED = 1000
+_MAX_SKIPPED = 1000  # reasons kept to show
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
 
 

@@ -14,7 +14,7 @@ import python_calamine
 from app.sapo.sets.question_set import SetError
 
 ZIP_AND_OLE_MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_MAX_UNPACKED = 256 * 2**20
+_MAX_UNPACKED = 256 * 2**20  # bytes: zip bombs are refused
 _MAX_CELLS = 5_000_000
 """Cells of a sheet's rectangle, which calamine allocates, empty ones included."""
 _PARTS = (".xml", ".rels", "mimetype")

@@ -43,14 +43,14 @@ OPEN_S = 20.0
 """Seconds that opening may take: DNS, TCP, proxy, TLS and the websocket handshake."""
 HEARTBEAT_S = 12.0
 SEND_S = 15.0
-CLOSE_S = 2.0
+CLOSE_S = 2.0  # a goodbye is not worth a longer wait
 MAX_FAULTS = 32
 """Number of unparsable frames after which the node leaves a relay."""
 FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 """Rate limit for a relay: each frame costs 1, plus 1 for every FRAME_BYTES of its size. A busy node receives a
 hundredth of it."""
 FLOOD_WAIT_MS = 60_000
-LONGEST_WAIT_MS = 24 * 3600 * 1000
+LONGEST_WAIT_MS = 24 * 3600 * 1000  # a day; a relay that asks for more is tried again anyway
 _HEADERS = {"User-Agent": "shoal"}
 
 

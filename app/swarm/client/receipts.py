@@ -176,7 +176,7 @@ def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
 
 REPORT_EVERY_S = 6.0
 """Minimum seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
-_REPORTS, _LESSONS = 256, 64
+_REPORTS, _LESSONS = 256, 64  # reports and lesson receipts that wait for a relay
 
 Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 

@@ -51,7 +51,7 @@ def node_name(key: bytes) -> str:
     return f"{MANNERS[number % len(MANNERS)]}-{ANIMALS[animal]}-{digits:04}"
 
 
-WORDS = 24
+WORDS = 24  # BIP-39's number for 256 bits
 
 _MAX_OPERATIONS, _MAX_MEMORY = 16, 2**30
 """Maximum argon2id cost (passes, bytes) accepted from a file."""

@@ -40,7 +40,7 @@ COPY_SHARE = 0.9
 FIRST_HASHES, FIRST_ALIKE = 24, 0.6
 """The smallest hashes of a sketch are compared first (number, fraction): most groups already differ in
 those."""
-REMEMBERED_TEXTS = 1024
+REMEMBERED_TEXTS = 1024  # a megabyte of sketches
 MIN_COMPARED_CHARS = 240
 """A group with fewer characters is too short to be compared with answers to other questions."""
 
@@ -99,7 +99,7 @@ REMEMBERED_PEERS = 2048
 MAX_STRIKES = 3
 """Number of deliberately bad groups after which an author is ignored, unless at least four times as many were
 good."""
-DISTRUST_MS = 3600 * 1000
+DISTRUST_MS = 3600 * 1000  # an hour
 _SHARE = Quotas()
 """Limits per author: equal to what one key may publish at a relay."""
 

@@ -31,7 +31,7 @@ OLD_SUBPROTOCOL = "sapo.v1"
 update."""
 OPENING_HEADER = "Shoal-Open"
 """Request header of the websocket with the client's nonce, or its first Noise message, in hex."""
-NONCE_BYTES = 32
+NONCE_BYTES = 32  # no two sessions ever share one
 SOCKET_PATH = "/v1/ws"
 INFO_PATH = "/v1/info"
 VERSIONS = ("1.1",)

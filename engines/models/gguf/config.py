@@ -240,7 +240,7 @@ READABLE = {
 """Number formats that the gguf package can decode and that are tested against llama.cpp."""
 _NUMBERS = 2**21
 """Maximum weights decoded at a time."""
-_F16_MOST = 65504.0
+_F16_MOST = 65504.0  # the largest float16
 _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 

@@ -57,7 +57,7 @@ _SOURCES = (
 VERSION = 1
 """Version of the conversion: cached files of another version are converted again."""
 _SPARE = 64 * 2**20
-_F16_MOST = 65504.0
+_F16_MOST = 65504.0  # the largest float16
 _ROWS = 8192
 """Rows of a matrix converted at a time: a whole embedding is a gigabyte in fp32."""
 

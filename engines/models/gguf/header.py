@@ -18,7 +18,7 @@ import gguf
 from engines.contract import EngineError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
+_STRING, _ARRAY = 8, 9  # GGUF's numbers of these value types
 TOKENS_KEY = "tokenizer.ggml.tokens"
 _MAX_STRING = 2**20
 """Maximum bytes of a string: the longest chat template has some 20,000."""
@@ -30,7 +30,7 @@ _MAX_BYTES = 2**28
 """Maximum bytes of the whole header."""
 _MAX_NUMBERS = 2**40
 """Maximum numbers in one tensor."""
-_MAX_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4  # ggml's limit
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
