@@ -15,7 +15,7 @@ from app.chat.learned import Checkpoints
 from app.chat.messages import MAX_TEXT, Side, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, draw_several, looks_like_puzzle
 from app.chat.skills import ask_skill, load_skill
-from app.common.files import unwritable
+from app.common.files import unwritable_sentence
 from app.common.text import safe_text
 from app.models.shelf import locate
 from app.node.models.skills import find_skill
@@ -110,7 +110,7 @@ class Chat:
         except (EngineError, QuestionError, SandboxError, ChatError, AnswerError, NodeError) as error:
             yield messages.ChatFailed(number=number, sentence=str(error))
         except OSError as error:
-            yield messages.ChatFailed(number=number, sentence=unwritable(error, self._home))
+            yield messages.ChatFailed(number=number, sentence=unwritable_sentence(error, self._home))
         else:
             yield messages.ChatDone(number=number)
 

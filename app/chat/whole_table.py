@@ -22,7 +22,7 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
-from app.sapo.sets.columns import QUESTION_NAMES, joined, position
+from app.sapo.sets.columns import QUESTION_NAMES, column_position, join_cells
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
@@ -138,7 +138,7 @@ class Labelling:
         self._content, self.grid = read_table(order.source, known.made.columns, order.heading, order.encoding)
         self._digest = sha256(self._content).hexdigest()
         self._text = text_columns(self.grid, order.text, known.made.columns)
-        self._texts = [joined(self.grid.columns, self._text, row) for row in self.grid.rows]
+        self._texts = [join_cells(self.grid.columns, self._text, row) for row in self.grid.rows]
         self._first: dict[str, int] = {}
         for place, text in enumerate(self._texts):
             self._first.setdefault(text, place)
@@ -154,7 +154,7 @@ class Labelling:
             self._ask(engine, tell)
             done = self._write()
         except OSError as error:
-            raise TableError(files.unwritable(error, self._order.to, "name another file")) from error
+            raise TableError(files.unwritable_sentence(error, self._order.to, "name another file")) from error
         tell(done)
         return done
 
@@ -353,7 +353,7 @@ def text_columns(grid: Grid, wanted: Sequence[str], usual: Sequence[str]) -> lis
         raise TableError("The table has no row to label. Check the file, or say --heading no.")
     if wanted:
         try:
-            return [position(grid, name) for name in wanted]
+            return [column_position(grid, name) for name in wanted]
         except SetError as error:
             raise TableError(str(error)) from error
     own = [name.strip().casefold() for name in usual]

@@ -151,14 +151,14 @@ def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     from app.chat.asking_about import ask_about
     from app.chat.skills import open_skill
     from app.chat.whole_table import read_table, text_columns
-    from app.sapo.sets.columns import joined
+    from app.sapo.sets.columns import join_cells
 
     if args.least_sure < 1:
         raise WrongUsage("--least-sure is a number of rows, 1 or more.")
     heading = None if args.heading is None else args.heading == "yes"
     _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
     places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
-    texts = [joined(grid.columns, places, row) for row in grid.rows]
+    texts = [join_cells(grid.columns, places, row) for row in grid.rows]
     for one in ask_about(open_skill(known, data, _opener(args)), known.skill, texts, args.least_sure):
         if args.json:
             json_line(one)

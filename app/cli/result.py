@@ -91,7 +91,7 @@ def _write(args: argparse.Namespace) -> int:
     try:
         files.write(to, content)
     except OSError as error:
-        raise result.ResultError(files.unwritable(error, to.parent, "choose another --out")) from error
+        raise result.ResultError(files.unwritable_sentence(error, to.parent, "choose another --out")) from error
     if args.json:
         told = {"event": "result", "file": str(to), "name": found.name}
         print(json.dumps(told | {"rounds": made.rounds, "pass_at_1": made.last.pass_at_1}), flush=True)

@@ -42,10 +42,10 @@ def safe_line(text: str, most: int = MAX_SHOWN) -> str:
     return safe_text(" ".join(normalize("NFC", text).split()), most)
 
 
-def coarse(seconds: float) -> tuple[str, str]:
+def number_and_unit(seconds: float) -> tuple[str, str]:
     """Returns a duration as a rounded number and its unit: s, min, h or days.
 
-    >>> coarse(40.2), coarse(95), coarse(7300), coarse(200_000)
+    >>> number_and_unit(40.2), number_and_unit(95), number_and_unit(7300), number_and_unit(200_000)
     (('40', 's'), ('2', 'min'), ('2', 'h'), ('2', 'days'))
     """
     for unit, length, most in (("s", 1, 90), ("min", 60, 5400), ("h", 3600, 48 * 3600)):
@@ -60,7 +60,7 @@ def rounded_duration(seconds: float) -> str:
     >>> rounded_duration(40.2), rounded_duration(95)
     ('40 s', '2 min')
     """
-    return " ".join(coarse(seconds))
+    return " ".join(number_and_unit(seconds))
 
 
 def exact_duration(seconds: float) -> str:

@@ -86,7 +86,7 @@ class Attacker:
     ) -> list[PublishedGroup]:
         """Returns its groups of a round; `lately` are the (question, group) pairs that others published in the
         round before."""
-        rng = Random(seeds.hashed("foe", self.identity, round))
+        rng = Random(seeds.hashed_seed("foe", self.identity, round))
         if self.kind in SEARCHING:
             return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":

@@ -110,7 +110,7 @@ def learn(
     end the adapter is written to `save`. `levels`: the families asked, and where each begins. All randomness
     comes from `identity`. Raises EngineError and QuestionError."""
     own = read_settings(model)
-    adapter = seeds.hashed("adapter", identity)
+    adapter = seeds.hashed_seed("adapter", identity)
     engine = open_engine("torch", model, rank=own.rank, seed=adapter, threads=threads)
     state, steps = fresh_state(levels).curriculum, 0
     with Sandbox() as sandbox:
@@ -126,7 +126,7 @@ def learn(
                     steps += 1
                 state = update_curriculum(state, scored_P)
             if number % PROBED == 0 or number == rounds:
-                probing = seeds.hashed("probe sampling")
+                probing = seeds.hashed_seed("probe sampling")
                 _, scored_P = answered(engine, sandbox, asked_P, 1, own.max_tokens, probing)
                 solved = [scored.rewards_G[0] for scored in scored_P]
                 yield f"round {number}: {score(solved, [one.content for one in asked_P])} of new puzzles solved"

@@ -34,16 +34,24 @@ from app.sapo.weighing import (
     TrainGroup,
     WeighedGroups,
     Weights,
+    carries_weight,
     deal_minibatches,
     learning_rate,
     mean_logprob,
     running_logprob,
     weigh,
-    weighty,
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NO_GROUPS", "OwnTokens", "WeighedGroups", "WeighedRound", "weigh_round", "weighty", "with_tokens"]
+__all__ = [
+    "NO_GROUPS",
+    "OwnTokens",
+    "WeighedGroups",
+    "WeighedRound",
+    "carries_weight",
+    "weigh_round",
+    "with_tokens",
+]
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +147,7 @@ def weigh_round(
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
     if recipe.vigil:
-        mixed = any(map(weighty, weighed.peer))
+        mixed = any(map(carries_weight, weighed.peer))
         vigil = after_round(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import msgspec
 
-from app.learning.first_lesson import LEARNING_RATE, PER_STEP, imitate
-from app.sapo.seeds import hashed
+from app.learning.first_lesson import LEARNING_RATE, PER_STEP, imitation_batch
+from app.sapo.seeds import hashed_seed
 from engines.contract import Batch, TokenSequence
 
 T = TypeVar("T")
@@ -55,13 +55,13 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
         (LessonProgress(taught=800, lowest=0.3, since=0), False, True)
         """
         done = self.taught + taught
-        if self.lowest is None or loss < self.lowest or done <= rows * passes(rows):
+        if self.lowest is None or loss < self.lowest or done <= rows * planned_passes(rows):
             return LessonProgress(taught=done, lowest=loss)
         return LessonProgress(taught=done, lowest=self.lowest, since=self.since + 1)
 
     def over(self, rows: int) -> bool:
         """Whether the lesson is over, after a pass without a lower loss."""
-        return self.since >= parts(rows) or self.taught >= MAX_EXTENT * rows * passes(rows)
+        return self.since >= part_count(rows) or self.taught >= MAX_EXTENT * rows * planned_passes(rows)
 
 
 class Practice(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ def going_on(before: LessonProgress, over: bool, rows: int) -> LessonProgress:
     >>> going_on(begun, True, 40).taught, going_on(begun, False, 40).taught, going_on(begun, True, 40).over(40)
     (320, 120, False)
     """
-    planned = rows * (passes(rows) - PASSES_OVER_CHANGED)
+    planned = rows * (planned_passes(rows) - PASSES_OVER_CHANGED)
     return LessonProgress(taught=planned if over else min(before.taught, planned))
 
 
@@ -112,28 +112,28 @@ def repeated(amended: Sequence[T], part: int) -> list[T]:
     return (list(amended) * COPIES_OF_CHANGED)[:most]
 
 
-def passes(rows: int) -> int:
+def planned_passes(rows: int) -> int:
     """Returns the number of passes that are planned over a table with `rows` taught rows.
 
-    >>> [passes(rows) for rows in (8, 100, 200, 4000)]
+    >>> [planned_passes(rows) for rows in (8, 100, 200, 4000)]
     [10, 7, 4, 3]
     """
     return min(MAX_PASSES, max(MIN_PASSES, -(-WANTED_STEPS // max(1, -(-rows // PER_STEP)))))
 
 
-def split(rows: int, name: str) -> tuple[list[int], list[int]]:
+def split_rows(rows: int, name: str) -> tuple[list[int], list[int]]:
     """Returns the places of the rows that are taught, and of those aside: about a tenth, at least one.
 
-    >>> taught, aside = split(40, "mails")
+    >>> taught, aside = split_rows(40, "mails")
     >>> len(taught), len(aside), sorted(taught + aside) == list(range(40))
     (36, 4, True)
     """
-    ranked = sorted(range(rows), key=lambda row: hashed("aside", name, row))
+    ranked = sorted(range(rows), key=lambda row: hashed_seed("aside", name, row))
     aside = sorted(ranked[: min(MOST_ASIDE, max(1, rows // ASIDE_SHARE))])
     return sorted(set(range(rows)) - set(aside)), aside
 
 
-def parts(rows: int) -> int:
+def part_count(rows: int) -> int:
     """Returns the number of parts, each a round of its own, that one pass over `rows` rows has."""
     return -(-rows // ROWS_PER_PART)
 
@@ -146,8 +146,8 @@ def next_part(rows: int, taught: int, name: str) -> list[int]:
     ([150, 150, 150], 256)
     """
     turn, done = divmod(taught, rows)
-    size = -(-rows // parts(rows))
-    return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
+    size = -(-rows // part_count(rows))
+    return Random(hashed_seed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
 
 
 def part_batches(
@@ -160,9 +160,9 @@ def part_batches(
     >>> [round(batch.learning_rate, 6) for batch in part_batches([one] * 16, 16, 0)]
     [0.0005, 0.000475]
     """
-    planned = rows * passes(rows)
+    planned = rows * planned_passes(rows)
     return [
-        imitate(
+        imitation_batch(
             sequences_S[first : first + PER_STEP],
             LEARNING_RATE * max(LEAST_RATE, 1 - (taught + first) / planned),
             upper,

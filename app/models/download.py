@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.fetch import Piece, partial_path
-from app.common.files import read_json, size_on_disk, unwritable, write, write_json
+from app.common.files import read_json, size_on_disk, unwritable_sentence, write, write_json
 from app.common.job import Done, JobEvent, Reporter, Tell
 from app.common.rate import RetryLimit
 from app.common.text import in_bytes
@@ -26,7 +26,7 @@ from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, UnfinishedDownload
 from engines.contract import EngineError
 from engines.files import DISK_SPARE, folder_lock
-from engines.models.folder import FILE as SETTINGS
+from engines.models.folder import SETTINGS_FILE as SETTINGS
 from engines.models.folder import open_folder
 
 HANDOVER_S = 2.0
@@ -91,7 +91,7 @@ def download(
         try:
             return work.run(lambda: Hub(endpoint, token), packages if carried else None)
         except OSError as error:
-            raise work.stopped(unwritable(error, shelf.root, "move the data folder")) from error
+            raise work.stopped(unwritable_sentence(error, shelf.root, "move the data folder")) from error
         except EngineError as error:
             raise work.stopped(str(error)) from error
 

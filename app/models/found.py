@@ -189,7 +189,7 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
             return None
         size = path.stat().st_size
         with explaining_model_errors(path):
-            said = header.glimpse(path)
+            said = header.read_opening(path)
             config.family(said, path.name, pieces=2 if _FIRST.search(path.name) else 1)
             tokenizer.splitting_rule(said.values, path.name, whole=False)
             shape, problem = config.rough_shape(said, path.name), ""

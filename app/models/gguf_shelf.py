@@ -26,7 +26,7 @@ HUB_FOLDER = "hub"
 """Name of the folder with all models in the data folder; app.models.shelf describes its layout."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
-VERSION = 1
+CONVERSION_VERSION = 1
 """Version of the conversion: folders of another version are converted again."""
 _READ = 2**22  # bytes read at a time
 _MAKING = ".making-"
@@ -41,7 +41,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     modified_ns: int
     sha256: str
-    version: int = VERSION
+    version: int = CONVERSION_VERSION
 
 
 class ConvertedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class GgufShelf:
         for note in self.root.glob(f"[!.]*/{ORIGIN}"):
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 origin = msgspec.json.decode(note.read_bytes(), type=Origin)
-                if origin.version == VERSION and (note.parent / "config.json").is_file():
+                if origin.version == CONVERSION_VERSION and (note.parent / "config.json").is_file():
                     yield ConvertedModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:

@@ -60,7 +60,7 @@ class SkillTraining:
             return state, ""
         if (best := self._folder / checkpoint.BEST_FOLDER).is_dir():
             await link.load(best)
-        taught, _ = skill_lesson.split(len(self.skill.examples), self.skill.origin)
+        taught, _ = skill_lesson.split_rows(len(self.skill.examples), self.skill.origin)
         lesson = skill_lesson.going_on(state.lesson, state.taught, len(taught))
         changed = msgspec.structs.replace(
             state, way=self.skill.way, lesson=lesson, practice=Practice(), taught=False
@@ -93,7 +93,7 @@ class SkillTraining:
             return self._beside(row), state
         best = bool(state.round) and not state.lesson.since
         if state.taught:
-            practice = await skills.practised(tools, state, self.skill)
+            practice = await skills.after_practice(tools, state, self.skill)
             state, best = msgspec.structs.replace(state, practice=practice), not practice.since
             if best:
                 self._healer.copy_best(self._checkpoints)

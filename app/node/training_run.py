@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from app.learning.choosing import JudgedGroup
-from app.learning.round_weights import weighty
+from app.learning.round_weights import carries_weight
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
@@ -215,7 +215,9 @@ class TrainingRun:
     async def _ready(self) -> None:
         """Loads the model and the last checkpoint into a trainer that was just started."""
         self.watch.report(Phase.LOADING)
-        opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
+        opening = self._link.open(
+            self._model, self._settings.rank, seeds.hashed_seed("adapter", self._identity)
+        )
         self._active.read()
         places = self._active.needs_placement(self._fresh)  # its result decides what is measured
         engine, _ = await asyncio.gather(opening, self._curve_questions(places))  # both take seconds
@@ -311,7 +313,7 @@ class TrainingRun:
     async def _use_owner_answers(self, played: PlayedRound) -> None:
         """Marks the owner's answers as used: those that the round looked at, and those that were published."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
-        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
+        learned_P = [group for group, weights_GT in weights_P if carries_weight(weights_GT)]
         with raising_disk_full(self._home):
             sentences = self._answers.mark_used(learned_P)
         for sentence in sentences:

@@ -171,7 +171,7 @@ class Presence:
 SUMMARY_EVERY_S = 5.0  # a third of RELAY_GONE_S: two may get lost
 RELAY_GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are no longer counted."""
-MAX_LISTED = 2_000
+MAX_LISTED_KEYS = 2_000
 """Maximum keys that a relay lists individually in its summary."""
 MAX_RELAYS = 1_000  # bounds memory, whatever the backplane says
 _PRINT = 8  # bytes of a key's hash
@@ -181,7 +181,7 @@ _KEPT_S = 1.0  # the count is cached this long
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One relay's report of its connected keys: their hashes, or only their number if there are too many."""
 
-    prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED * _PRINT)] = b""
+    prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED_KEYS * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @classmethod
     def of(cls, keys: Collection[bytes]) -> PresenceSummary:
-        if len(keys) > MAX_LISTED:
+        if len(keys) > MAX_LISTED_KEYS:
             return cls(unnamed=len(keys))
         return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
 
@@ -210,8 +210,8 @@ _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 class OtherRelays:
     """The latest presence summary of each other relay. A key may be connected to two relays, so their counts
-    cannot be added: a relay with up to MAX_LISTED keys lists a hash of each, and the union of these is exact; a
-    larger one tells only its count, which is added."""
+    cannot be added: a relay with up to MAX_LISTED_KEYS keys lists a hash of each, and the union of these is
+    exact; a larger one tells only its count, which is added."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -7523,8 +7523,8 @@ answer: a*b</translation>
    <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
   </message>
   <message>
-   <source>enter its recovery words ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>enter its recovery words ({restore_hint}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>An access token for models may still be in the keyring, which refused ({name}):</source>
@@ -7543,8 +7543,8 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
   </message>
   <message>
-   <source>log in as before, or enter its recovery words ({restoring}).</source>
-   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>log in as before, or enter its recovery words ({restore_hint}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>This computer has no keyring.</source>
@@ -7563,8 +7563,8 @@ answer: a*b</translation>
    <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
   </message>
   <message>
-   <source>enter the recovery words of {name} ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
+   <source>enter the recovery words of {name} ({restore_hint}).</source>
+   <translation>Gib die Wiederherstellungswörter von {name} ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>Others on this computer could read your key in {path}; now only you can.</source>
@@ -7591,8 +7591,8 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet:</translation>
   </message>
   <message>
-   <source>enter the passphrase or the recovery words once ({restoring}).</source>
-   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restoring}).</translation>
+   <source>enter the passphrase or the recovery words once ({restore_hint}).</source>
+   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>So the key of {name} is in {path}, which only you can read.</source>
@@ -7627,8 +7627,8 @@ answer: a*b</translation>
    <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
   </message>
   <message>
-   <source>enter your recovery words ({restoring}).</source>
-   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>enter your recovery words ({restore_hint}).</source>
+   <translation>Gib deine Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>{name} isn't a file:</source>
@@ -8503,8 +8503,8 @@ answer: a*b</translation>
    <translation>config.json des Modells ist beschädigt ({said}):</translation>
   </message>
   <message>
-   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
-   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
+   <source>{SETTINGS_FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{SETTINGS_FILE} des Modells in {folder} ist falsch ({error}):</translation>
   </message>
   <message>
    <source>correct or delete it.</source>

@@ -27,7 +27,7 @@ def test_long_text_is_cut_and_says_so() -> None:
 @given(st.floats(0, 1e9))
 def test_a_span_is_near_what_it_says(seconds: float) -> None:
     length = {"s": 1, "min": 60, "h": 3600, "days": 86_400}
-    n, unit = text.coarse(seconds)
+    n, unit = text.number_and_unit(seconds)
     assert abs(int(n) * length[unit] - seconds) <= length[unit] / 2 + 1e-6 * seconds
     assert text.rounded_duration(seconds) == f"{n} {unit}"
 

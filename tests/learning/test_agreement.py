@@ -78,7 +78,10 @@ UNCHECKED = {"wrong work", "one in eight"}
 def author(number: int, place: tuple[str, int], way: str = "") -> list[GroupRecord]:
     """Groups of one key, each with a worked right answer, rewritten in a way, and a wrong one."""
     (family, level), found = place, []
-    rng, at = Random(seeds.hashed("teacher", number)), seeds.hashed("teacher", number, family) % 2**40 + 2**41
+    rng, at = (
+        Random(seeds.hashed_seed("teacher", number)),
+        seeds.hashed_seed("teacher", number, family) % 2**40 + 2**41,
+    )
     while len(found) < EACH:
         at += 1
         question = draw(family, level, at)

@@ -57,7 +57,7 @@ def test_training_never_meets_the_probe_even_on_a_small_level() -> None:
 
 def by_the_rule(state: curriculum.Curriculum, identity: bytes, round_: int, slot: int) -> Question:
     """What a slot asks: the first of its draws that is not held out."""
-    family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round_, slot)))
+    family, level = curriculum.draw(state, Random(seeds.hashed_seed("family", identity, round_, slot)))
     attempts = (seeds.training_seed(identity, round_, slot, attempt) for attempt in range(200))
     drawn = (draw(family, level, seed) for seed in attempts)
     return next(question for question in drawn if not question.held_out)

@@ -51,7 +51,7 @@ class Seeded(FakeSwarm):
         ]
 
     def answers(self, node: int, prompt: Messages, n: int) -> list[Completion]:
-        rng = Random(seeds.hashed("seeded", node, self.round, prompt[-1]["content"]))
+        rng = Random(seeds.hashed_seed("seeded", node, self.round, prompt[-1]["content"]))
         return [self._answer(node, prompt, rng) for _ in range(n)]
 
 

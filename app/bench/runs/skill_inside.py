@@ -32,7 +32,7 @@ from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Content
 from app.sapo.questions import QUESTIONS_VERSION, Coordinates, QuestionPrompt, draw, generate
-from app.sapo.seeds import hashed
+from app.sapo.seeds import hashed_seed
 from app.sapo.sets import question_set, tables
 from app.sapo.sets.question_set import HELD_OUT_SHARE, QuestionSet
 from app.skills import baseline
@@ -127,7 +127,7 @@ class Asking:
 
 def _held_out(made: QuestionSet, seed: int) -> frozenset[Content]:
     contents = {question_set.near_duplicate_key(row.question) for row in made.rows}
-    ranked = sorted(contents, key=lambda one: hashed("bench", seed, msgspec.json.encode(one)))
+    ranked = sorted(contents, key=lambda one: hashed_seed("bench", seed, msgspec.json.encode(one)))
     return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
 
 
@@ -214,7 +214,7 @@ async def learn(run: SkillRun, asking: Asking) -> None:
                 await link.load(best)
                 await ask(AFTER)
             if ended or (not lesson and state.round % PROBED == 0):
-                practice = await skills.practised(tools, state, skill)
+                practice = await skills.after_practice(tools, state, skill)
                 state = msgspec.structs.replace(state, practice=practice)
                 if not practice.since:
                     await link.save(best)

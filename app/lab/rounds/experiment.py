@@ -174,7 +174,7 @@ class Experiment:
             if finished
         ]
         dealt = [kept_NP[node][p].scored.rewards_G[g] for node, p, g in places]
-        Random(seeds.hashed("shuffle", self.seed, number)).shuffle(dealt)
+        Random(seeds.hashed_seed("shuffle", self.seed, number)).shuffle(dealt)
         rewards = {
             (node, p): [0] * len(a.dealt_G) for node, kept_P in enumerate(kept_NP) for p, a in enumerate(kept_P)
         }

@@ -253,7 +253,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def about(base: BaseModel, trained: TrainedModel, skill: Skill | None = None) -> Mapping[str, Any]:
+def card_metadata(base: BaseModel, trained: TrainedModel, skill: Skill | None = None) -> Mapping[str, Any]:
     """Returns a short description and the licence as values for a GGUF header."""
     on = f"its owner's table {safe_line(skill.name)}" if skill else "generated puzzles"
     found = {

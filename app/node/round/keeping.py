@@ -16,7 +16,7 @@ import msgspec
 
 from app.common import files
 from app.learning.questions import tallies
-from app.learning.round_weights import weighty
+from app.learning.round_weights import carries_weight
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, raising_disk_full
@@ -73,7 +73,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
     trained_on = Counter(
         group.author
         for group, weights_GT in zip(played.mixed.groups_P, weighed.peer, strict=True)
-        if stats is not None and weighty(weights_GT)
+        if stats is not None and carries_weight(weights_GT)
     )
     return Round(
         round=played.state.round,
@@ -81,7 +81,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
         at=time.time(),
         seconds=played.seconds,
         informative_own=sum(
-            scored.informative or weighty(weights_GT)
+            scored.informative or carries_weight(weights_GT)
             for scored, weights_GT in zip(played.scored_P, weighed.own, strict=True)
         ),
         train_solved=share_of_true(reward for scored in played.scored_P for reward in scored.rewards_G),

@@ -26,7 +26,7 @@ from engines.contract import Completion
 UNTRAINED_STEP, FIRST_STEP = 4, 2
 """An untrained model is asked every fourth question, and all of them if it solves one. The point after lesson
 zero asks every second: the owner has waited for it since the start, and all would take a fifth of that wait."""
-_SEED = seeds.hashed("probe sampling")
+_SEED = seeds.hashed_seed("probe sampling")
 
 
 def is_probe_due(round: int, every: int) -> bool:

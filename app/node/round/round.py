@@ -256,7 +256,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     scored_P = verdicts_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
     if settings.shuffled_rewards:
         scored_P = [
-            shuffled(scored, seeds.hashed("shuffled", tools.identity, number, position))
+            shuffled(scored, seeds.hashed_seed("shuffled", tools.identity, number, position))
             for position, scored in enumerate(scored_P)
         ]
     checked = time.monotonic()

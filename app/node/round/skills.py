@@ -40,14 +40,14 @@ async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> Play
     aside. The state tells how far the lesson is, and whether it is over. Raises TrainerDied."""
     started, done = time.monotonic(), before.lesson.taught
     tools.report(Phase.LEARNING)
-    taught, aside = skill_lesson.split(len(skill.examples), skill.origin)
+    taught, aside = skill_lesson.split_rows(len(skill.examples), skill.origin)
     places = skill_lesson.next_part(len(taught), done, skill.origin)
     part = [skill.examples[taught[place]] for place in places]
     again = skill_lesson.repeated(skill.amended, len(part))
     readings = await _read(tools, before, skill, [*part, *again], logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     batches = skill_lesson.part_batches(sequences, len(taught), done, bool(skill.labels))
-    planned = -(-len(taught) * skill_lesson.passes(len(taught)) // PER_STEP)
+    planned = -(-len(taught) * skill_lesson.planned_passes(len(taught)) // PER_STEP)
 
     def tell(step: int, of: int) -> None:
         tools.report(Phase.LEARNING, done // PER_STEP + step, planned)
@@ -65,9 +65,9 @@ async def aside_loss(tools: RoundTools, state: NodeState, skill: Skill, aside: S
     return skill_lesson.mean_loss([one.logprobs_GT[0] for one in readings if one and one.logprobs_GT])
 
 
-async def practised(tools: RoundTools, state: NodeState, skill: Skill) -> Practice:
+async def after_practice(tools: RoundTools, state: NodeState, skill: Skill) -> Practice:
     """Returns what the rounds so far have brought on the rows aside. Raises TrainerDied."""
-    _, aside = skill_lesson.split(len(skill.examples), skill.origin)
+    _, aside = skill_lesson.split_rows(len(skill.examples), skill.origin)
     some = [skill.examples[row] for row in aside]
     loss = await aside_loss(tools, state, skill, aside)
     answers = await tools.link.answer(

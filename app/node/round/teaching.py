@@ -40,7 +40,7 @@ async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExampl
     """Plays the first lesson, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
     played = await _teach(
-        tools, before, answers, first_lesson.PASSES, partial(_take, tools, first_lesson.may_end)
+        tools, before, answers, first_lesson.PASSES, partial(_take, tools, first_lesson.learned_enough)
     )
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 

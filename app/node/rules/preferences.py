@@ -18,7 +18,7 @@ from app.node.rules.setting import (
     EVERY_DAY,
     Setting,
     parse_span,
-    refusal,
+    refusal_sentence,
 )
 
 FILE = "settings.json"
@@ -311,7 +311,7 @@ def check(key: str, value: object) -> None:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")
-    if wrong := refusal(setting, value):
+    if wrong := refusal_sentence(setting, value):
         raise PreferenceError(wrong)
 
 

@@ -108,10 +108,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a switch is shown on while its value is False, because its label says the opposite of its key."""
 
 
-def misfit(setting: Setting, value: object) -> str:
+def expected_value(setting: Setting, value: object) -> str:
     """Returns what a value of this setting must be, if `value` is not allowed; empty if it is.
 
-    >>> misfit(Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9), 12)
+    >>> one = Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9)
+    >>> expected_value(one, 12)
     'a whole number from 1 to 9'
     """
     match setting.kind:
@@ -134,9 +135,9 @@ def misfit(setting: Setting, value: object) -> str:
             return "" if fits else f"one line of at most {MAX_TEXT_LENGTH} characters"
 
 
-def refusal(setting: Setting, value: object) -> str:
+def refusal_sentence(setting: Setting, value: object) -> str:
     """Returns the sentence for a value that is not allowed; empty if it is allowed."""
-    wanted = misfit(setting, value)
+    wanted = expected_value(setting, value)
     return f"{setting.label} must be {wanted}." if wanted else ""
 
 

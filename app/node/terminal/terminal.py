@@ -80,7 +80,7 @@ class Terminal:
         state = (snapshot, int(now), self._console.size, self.explains)
         if state != self._drawn:
             self._drawn = state
-            draw = help_view if self.explains else picture
+            draw = help_view if self.explains else draw_view
             self._live.update(draw(snapshot, *self._console.size, now, self.keys), refresh=True)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ def help_view(snapshot: Snapshot, width: int, height: int, now: float, keys: boo
     )
 
 
-def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+def draw_view(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
     """Draws the whole view for a terminal of this size, at least 40 columns and 14 lines."""
     width, height = max(40, width), max(14, height)
     swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None

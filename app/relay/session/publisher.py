@@ -57,7 +57,7 @@ class Publisher:
             wait = state.register_key(author, self._address)
             if wait > 0:
                 return Code.RATE_LIMITED, too_many_new_keys(wait).sentence, wait
-        seen = state.store.sequences.look(author, body.key_seq)
+        seen = state.store.sequences.check(author, body.key_seq)
         if seen != "new":
             # also if another group has the number: a shadow-banned key must not see a difference
             code = Code.DUPLICATE if seen == "used" else Code.STALE

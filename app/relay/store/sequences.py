@@ -40,13 +40,13 @@ class Sequences:
         self._keys = keys
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
-    def look(self, key: bytes, number: int) -> Seen:
+    def check(self, key: bytes, number: int) -> Seen:
         """Tests whether a number may still be used (`new`), without recording it. `behind`: too far below the
         highest to be known.
 
         >>> sequences = Sequences()
         >>> sequences.use(b"ann", 5000)
-        >>> [sequences.look(b"ann", number) for number in (5001, 5000, 4999, 3976, 3975)]
+        >>> [sequences.check(b"ann", number) for number in (5001, 5000, 4999, 3976, 3975)]
         ['new', 'used', 'new', 'new', 'behind']
         """
         highest, came = self._known.get(key, (0, 0))

@@ -149,7 +149,7 @@ class Store:
     def _take(self, record: CheckedGroup) -> Added:
         """Adds a group from the backing to the window: of a client of this relay or of another, or stored
         earlier."""
-        if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
+        if self.sequences.check(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group has the number
         if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
             return "duplicate"

@@ -22,7 +22,7 @@ import msgspec
 
 from app.sapo.asking import BRIEF, SHORT_MARK, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
-from app.sapo.seeds import hashed
+from app.sapo.seeds import hashed_seed
 from app.sapo.sets.checks import (
     Check,
     Rule,
@@ -255,7 +255,7 @@ def family(made: QuestionSet) -> Family:
     rule, held = made.rule, held_out(made)
 
     def content_hash(content: Content) -> int:
-        return hashed("content", made.family_name, msgspec.json.encode(content))
+        return hashed_seed("content", made.family_name, msgspec.json.encode(content))
 
     return Family(
         name=made.family_name,
@@ -283,7 +283,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
         return frozenset(near_duplicate_key(row.question, made.format) for row in made.rows if row.held_out)
     if not made.countable:
         return None
-    ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))
+    ranked = sorted(made._answers, key=lambda content: hashed_seed("held out", msgspec.json.encode(content)))
     count = min(len(ranked), max(1, round(len(ranked) / HELD_OUT_SHARE)))
     if made.format == 1:
         return frozenset(ranked[:count])
@@ -327,7 +327,7 @@ class _Questions:
         self.seed = 0
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
-        drawn = hashed("own", self.seed + index)
+        drawn = hashed_seed("own", self.seed + index)
         if self._made.templates:
             template = self._made.templates[drawn % len(self._made.templates)]
             made = template.drawn(Random(drawn))

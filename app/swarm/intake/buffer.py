@@ -245,7 +245,7 @@ class PeerBuffer:
     def _insert(self, group: GroupRecord) -> None:
         self._ready[group.id] = group
         self._by_author[group.key] += 1
-        self._bytes += size(group)
+        self._bytes += group_bytes(group)
         if self._by_author[group.key] > self._per_peer:
             self._displace(group.key)
         while len(self._ready) > self._most or self._bytes > self._most_bytes:
@@ -264,10 +264,10 @@ class PeerBuffer:
         own = sum(one.key == group.key for one in of_family)
         if len(of_family) > MAX_WAITING_PER_FAMILY or 2 * own > MAX_WAITING_PER_FAMILY:
             self._forget_oldest(of_family)
-        while len(self._waiting) > MAX_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
+        while len(self._waiting) > MAX_WAITING or sum(map(group_bytes, self._waiting.values())) > WAITING_BYTES:
             bytes_of = Counter[str]()
             for one in self._waiting.values():
-                bytes_of[one.coordinates.family] += size(one)
+                bytes_of[one.coordinates.family] += group_bytes(one)
             largest = max(bytes_of, key=bytes_of.__getitem__)
             self._forget_oldest([one for one in self._waiting.values() if one.coordinates.family == largest])
 
@@ -288,13 +288,13 @@ class PeerBuffer:
 
     def _remove(self, id: str) -> None:
         one = self._ready.pop(id)
-        self._bytes -= size(one)
+        self._bytes -= group_bytes(one)
         self._by_author[one.key] -= 1
         if not self._by_author[one.key]:
             del self._by_author[one.key]
 
 
-def size(group: GroupRecord) -> int:
+def group_bytes(group: GroupRecord) -> int:
     """Approximate bytes of memory that a group takes."""
     texts_G = group.completions_G
     return 2048 + sys.getsizeof(group.question) + sum(map(sys.getsizeof, texts_G))

@@ -27,7 +27,7 @@ from app.sapo.questions import QUESTIONS_VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
 from app.sapo.sets.question_set import is_owners_set
 from app.swarm.identity import identity
-from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
+from app.swarm.intake.reasons import IntakeReason, is_unsafe, reason_of_flaw
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import decode_envelope
 from app.swarm.wire.limits import MAX_COMPLETION_CHARS, STALE_AFTER_S, Quotas, Refused, allowance
@@ -198,7 +198,7 @@ class Intake:
                 envelope = one if isinstance(one, Envelope) else decode_envelope(one)
                 return self._check(envelope, now_ms, oldest_s or self._oldest_s, swarm or self._swarm)
             except Refused as refused:
-                return of_flaw(refused.flaw)
+                return reason_of_flaw(refused.flaw)
 
     def _check(self, envelope: Envelope, now_ms: int, oldest_s: int, swarm: str) -> GroupRecord | IntakeReason:
         """Raises Refused for what no author can be blamed for: shape, signature and age."""
@@ -248,7 +248,7 @@ class Intake:
             return IntakeReason.FAMILY_OFF
         if max(map(len, group.completions_G)) > self._longest:
             return IntakeReason.TOO_LONG
-        if any(map(unsafe, group.completions_G)):
+        if any(map(is_unsafe, group.completions_G)):
             return IntakeReason.UNSAFE
         try:
             return self._regenerated(envelope, body, group)

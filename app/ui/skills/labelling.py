@@ -23,7 +23,7 @@ from app.chat.whole_table import (
     text_columns,
 )
 from app.node.models.skills import KnownSkill, left_blank
-from app.sapo.sets.columns import joined
+from app.sapo.sets.columns import join_cells
 from app.sapo.sets.grid import Grid
 from app.sapo.sets.written import FILE_KINDS
 from app.ui.frame.frame import Actions
@@ -205,7 +205,7 @@ class LabelPanel(SkillPanel):
     def _show_first(self) -> None:
         assert self._grid is not None
         columns, places = self._grid.columns, self._places()
-        texts = [joined(columns, places, cells) for cells in self._grid.rows[:_FIRST]]
+        texts = [join_cells(columns, places, cells) for cells in self._grid.rows[:_FIRST]]
         for label, text in zip(self._first, [*texts, *[""] * _FIRST], strict=False):
             label.tell(" ".join(text.split()))
 

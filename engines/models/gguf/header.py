@@ -63,7 +63,7 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
     return header
 
 
-def glimpse(path: Path) -> Header:
+def read_opening(path: Path) -> Header:
     """Reads only the values before the vocabulary, and the number of tokens in it (under TOKENS_KEY): enough
     to list a file. Raises EngineError, and FileNotFoundError."""
     try:

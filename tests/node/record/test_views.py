@@ -17,7 +17,7 @@ from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView, curve_sentence, progress_line
 from app.node.terminal.chart import ChartKind, chart, top_of_axis
 from app.node.terminal.lines import log_line
-from app.node.terminal.terminal import Terminal, closing_sentence, picture
+from app.node.terminal.terminal import Terminal, closing_sentence, draw_view
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
@@ -70,7 +70,7 @@ def text(rows) -> list[str]:
 
 def drawn(snapshot: Snapshot, width: int, height: int, now: float = 100.0) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
-    console.print(picture(snapshot, width, height, now))
+    console.print(draw_view(snapshot, width, height, now))
     return console.file.getvalue().splitlines()
 
 

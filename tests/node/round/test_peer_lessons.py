@@ -299,7 +299,7 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
         language.RememberedTalk(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON_RETENTION.read)
     )
     tools = cast(RoundTools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
-    batches = [first_lesson.imitate([reply], 1e-3)] * (2 * RECOVERY_STEPS + 1)
+    batches = [first_lesson.imitation_batch([reply], 1e-3)] * (2 * RECOVERY_STEPS + 1)
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
     assert stepped.steps == len(batches) and done.count("read") == 3
     assert set(held[:RECOVERY_STEPS]) == {0.0} and 0 < held[RECOVERY_STEPS] < held[-1]

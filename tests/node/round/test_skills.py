@@ -43,8 +43,8 @@ def folder(bench: Bench, made: QuestionSet = ELEMENTS) -> Path:
 
 def test_a_skill_is_taught_in_parts_measured_as_it_is_asked_and_then_practised(bench: Bench) -> None:
     """The fake engine's losses never fall, so the lesson ends one pass after the planned ones."""
-    taught, aside = skill_lesson.split(len(Skill(ELEMENTS).examples), ELEMENTS.family_name)
-    passes = skill_lesson.passes(len(taught)) + 1
+    taught, aside = skill_lesson.split_rows(len(Skill(ELEMENTS).examples), ELEMENTS.family_name)
+    passes = skill_lesson.planned_passes(len(taught)) + 1
     seen = bench.run(rounds=passes + 2)
     lessons = [row.lesson for row in of(Round, seen)]
     assert lessons == [len(taught)] * passes + [0, 0] and len(taught) + len(aside) == 32
@@ -116,7 +116,7 @@ def test_a_skill_goes_on_with_rows_that_were_added_and_corrected(bench: Bench) -
     found = question_sets.amend(bench.home, "elements", [*changed, Row(question="Element 99?", answer="E99")])
     assert (found.new, found.corrected) == (1, 4)
     bench.skills = [Skill(found.made)]
-    taught, _ = skill_lesson.split(len(Skill(found.made).examples), ELEMENTS.family_name)
+    taught, _ = skill_lesson.split_rows(len(Skill(found.made).examples), ELEMENTS.family_name)
     killed = bench.run(lambda event: isinstance(event, events.CheckpointSaved) and event.round == 5, rounds=9)
     assert [row.lesson for row in of(Round, killed)][:1] == [len(taught)]
     seen = bench.run(lambda event: isinstance(event, Round) and not event.lesson, rounds=12)

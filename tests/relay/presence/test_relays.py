@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from app.relay.presence import (
-    MAX_LISTED,
+    MAX_LISTED_KEYS,
     RELAY_GONE_S,
     OtherRelays,
     PresenceSummary,
@@ -56,7 +56,7 @@ def test_relays_come_and_go() -> None:
         msgspec.msgpack.encode({"unnamed": -1}),
         msgspec.msgpack.encode({"prints": b"1234567"}),
         msgspec.msgpack.encode({"unnamed": 1, "more": 2}),
-        msgspec.msgpack.encode({"prints": b"12345678" * (MAX_LISTED + 1)}),
+        msgspec.msgpack.encode({"prints": b"12345678" * (MAX_LISTED_KEYS + 1)}),
     ],
 )
 def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:

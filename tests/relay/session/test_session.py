@@ -342,7 +342,7 @@ def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:
     assert say(session, published).code == Code.ACCEPTED
     kept = talk.state.window.find(bytes.fromhex(published.id))
     assert kept is not None and kept.key == public_key(ANN)
-    assert talk.state.store.sequences.look(public_key(ANN), 7) == "used"
+    assert talk.state.store.sequences.check(public_key(ANN), 7) == "used"
     assert public_key(BOB) not in talk.state.store.sequences
     assert talk.state.presence.counts().families == {"gcd": 1}  # played by whoever is here
     assert say(talk.session(ANN), talk.pub(ANN, key_seq=7)).code == Code.DUPLICATE

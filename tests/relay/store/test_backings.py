@@ -156,7 +156,7 @@ def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: Worl
             "gcd",
             1,
         )
-        assert state.store.sequences.look(ANN, 1) == "used"
+        assert state.store.sequences.check(ANN, 1) == "used"
         assert state.store.backing.stored == 1 and state.stats().stored == 1
 
     play(world, story)
@@ -194,7 +194,7 @@ def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
         assert await publish(state, group(1, size=state.window.largest)) == "too-large"
-        assert state.store.sequences.look(ANN, 1) == "new"
+        assert state.store.sequences.check(ANN, 1) == "new"
         again = await world.restarted(state)
         assert ids(again) == [] and again.store.backing.stored == 0
 
@@ -236,7 +236,7 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
         assert ids(again) == before == list(range(1, 31))
         assert again.store.backing.salt == salt and again.blind("net") == state.blind("net")
         assert again.store.backing.stored == again.stats().stored == 30
-        assert again.store.sequences.look(ANN, 30) == "used"
+        assert again.store.sequences.check(ANN, 30) == "used"
         kept = again.window.find((1).to_bytes(32, "big"))
         assert kept is not None and 90 < again.clock() - kept.arrived < 90 + PATIENCE
         assert await publish(again, group(7)) == "duplicate"
@@ -349,7 +349,7 @@ def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> No
         file._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
         with pytest.raises(Unavailable):
             await publish(state, group(2))
-        assert not file.ready and state.store.sequences.look(ANN, 2) == "new"
+        assert not file.ready and state.store.sequences.check(ANN, 2) == "new"
         file._db.execute("PRAGMA query_only=0")
         await until(lambda: file.ready)
         assert await publish(state, group(2)) == "accepted"
@@ -367,7 +367,7 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
         await until(lambda: len(one.window) == len(two.window) == 100)
         assert sorted(ids(one)) == sorted(ids(two)) == list(range(1, 101))
         assert one.store.backing.stored == two.store.backing.stored == 100
-        assert two.store.sequences.look(ANN, 1) == one.store.sequences.look(ANN, 2) == "used"
+        assert two.store.sequences.check(ANN, 1) == one.store.sequences.check(ANN, 2) == "used"
         # the same group by both relays at once, and two groups with one number
         both = await asyncio.gather(publish(one, group(200)), publish(two, group(200)))
         assert sorted(both) == ["accepted", "duplicate"]
@@ -456,7 +456,7 @@ def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypat
         server.kill()
         with pytest.raises(Unavailable) as error:
             await publish(one, group(2))
-        assert error.value.retry_after_s > 0 and one.store.sequences.look(ANN, 2) == "new"
+        assert error.value.retry_after_s > 0 and one.store.sequences.check(ANN, 2) == "new"
         await until(lambda: not one.store.backing.ready)
         assert ids(one) == [1]  # it still gives out what it has
         await asyncio.to_thread(server.start)
