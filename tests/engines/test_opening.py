@@ -81,7 +81,7 @@ def test_a_library_that_breaks_while_it_loads_is_a_reason(packages: dict[str, Mo
 def test_the_chosen_engine_falls_back_and_says_so(
     packages: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening.computer, "gather", lambda: PC)
+    monkeypatch.setattr(opening.computer, "gather_facts", lambda: PC)
     monkeypatch.setattr(opening, "count_parameters", lambda folder: 494_000_000)
     assert opening.open_engine("auto", STARTER).name == "llamacpp"
     packages["llamacpp"].open_engine = refuse("llama.cpp knows no such architecture.")
@@ -123,7 +123,7 @@ def test_a_remembered_trial_decides(
 ) -> None:
     import msgspec
 
-    monkeypatch.setattr(opening.computer, "gather", lambda: PC)
+    monkeypatch.setattr(opening.computer, "gather_facts", lambda: PC)
     monkeypatch.setenv("SHOAL_HOME", str(tmp_path))
     assert opening.open_engine("auto", STARTER).name == "torch"
     folder = opening.open_folder(STARTER)

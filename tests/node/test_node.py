@@ -32,7 +32,7 @@ from tests.node.bench import Bench, of, rows
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "backoff_s", lambda *_, **__: 0.0)
 
 
 def test_rounds_probes_and_safe_points(bench: Bench) -> None:

@@ -73,7 +73,7 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
     state = NodeState(
         round=last, curriculum=curriculum.start({"gcd": 1}), identity="abc", completions=128 * last
     )
-    checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.VERSION))
+    checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.QUESTIONS_VERSION))
     checkpoint.publish(unfinished, folder / "checkpoints", last)
     return result_making.make_result(trained.newest(home, STARTER, home / "copy"), STARTER)
 

@@ -47,7 +47,7 @@ AUTHORS = ("brisk-otter-0001", "calm-crane-0002")
 def _pupil(monkeypatch: pytest.MonkeyPatch) -> None:
     """It can add, behind examples at first; the one family that it is placed at leaves the others waiting."""
     monkeypatch.setenv("FAKE_TROUBLE", "needs examples")
-    monkeypatch.setattr(placing.placement, "MAX_FAMILIES", 1)
+    monkeypatch.setattr(placing.placement, "MAX_STARTING_FAMILIES", 1)
     monkeypatch.setattr(peer_lesson, "MIN_PEER_ANSWERS", 24)
 
 

@@ -182,7 +182,7 @@ def test_groups_of_a_lost_round_are_given_back_and_the_round_is_the_same(
     other, untroubled = Bench(tmp_path / "other"), Shelf(groups)
     other.run(rounds=3, external=2, swarm=untroubled)
 
-    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "backoff_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while {when} @{tmp_path / 'marker'}")
     shelf = Shelf(groups)
     seen = bench.run(rounds=3, external=2, swarm=shelf)

@@ -151,7 +151,7 @@ def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench
 def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing.placement, "MAX_FAMILIES", 1)
+    monkeypatch.setattr(placing.placement, "MAX_STARTING_FAMILIES", 1)
     families = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
     (placed,) = of(events.PlacementDone, seen)
