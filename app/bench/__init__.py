@@ -9,10 +9,6 @@ from app.bench.harness import ROOT, BenchError, Tell, read_json_lines, warn_if_b
 
 __all__ = ["BENCHMARKS", "ROOT", "BenchError", "Tell", "read_json_lines", "warn_if_busy"]
 
-TESTS = {name: f"tests.bench.{name}" for name in ("soak", "scale", "fuzz")}
-"""The module of each long-running test, by name. They are started like benchmarks, and only a source checkout
-has them."""
-
 BENCHMARKS = {
     "sampler": "app.bench.engine.sampler",
     "learner": "app.bench.engine.learner",
@@ -24,8 +20,7 @@ BENCHMARKS = {
     "poison": "app.bench.runs.poison",
     "spread": "app.bench.runs.spread",
     "skill": "app.bench.runs.skill",
-    **(TESTS if ROOT.joinpath("tests").is_dir() else {}),
 }
-"""Benchmark name to module, with TESTS if the tests are present. A module has SUMMARY, add_arguments(parser),
+"""Benchmark name to module. A module has SUMMARY, add_arguments(parser),
 run(args, tell) -> figures, where `tell` is called with lines of progress, and table(figures) -> lines of the
 result."""

@@ -1,87 +1,21 @@
-"""Messages between a chat process and its client, as typed JSON lines of limited size; and the score of a race.
+"""Messages between a chat process and its client, as typed JSON lines of limited size.
 
 Every request has a number, and its replies repeat it; the last of them is ChatDone or ChatFailed. ModelOpened
-comes before all replies and answers no request.
-
-A race asks the model as it came and as it is now the same new puzzles, one answer each. They are held out, so
-neither side ever trained on them, and both sides draw with the same seed: what differs is what was learned, and
-chance, as far as the error says."""
+comes before all replies and answers no request."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from app.sapo.questions import Coordinates
 from app.skills.answering import AskedAnswer
 from engines import remedy
 from engines.contract import EngineInfo
 
-DEFAULT_PUZZLES = 20
-MAX_PUZZLES = 100
-PUZZLES_AT_ONCE = 5
-"""Puzzles answered together: more would be faster, fewer would show results sooner."""
-_CHANCE = 0.05  # the usual five percent
-
-
-class RaceScore(msgspec.Struct, frozen=True, kw_only=True):
-    """Score of a race. `before` and `after` count puzzles solved by the base and by the trained model; `won`
-    were solved only by the trained model, `lost` only by the base model."""
-
-    puzzles: int = 0
-    before: int = 0
-    after: int = 0
-    won: int = 0
-    lost: int = 0
-
-    def plus(self, before: bool, after: bool) -> RaceScore:
-        """Returns the score with one more puzzle.
-
-        >>> RaceScore().plus(False, True).plus(True, True)
-        RaceScore(puzzles=2, before=1, after=2, won=1, lost=0)
-        """
-        return RaceScore(
-            puzzles=self.puzzles + 1,
-            before=self.before + before,
-            after=self.after + after,
-            won=self.won + (after and not before),
-            lost=self.lost + (before and not after),
-        )
-
-    @property
-    def lead(self) -> int:
-        """Number of puzzles that the trained model solves more than the base model."""
-        return self.after - self.before
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the lead, in puzzles: that of a sum of paired differences.
-
-        >>> round(RaceScore(puzzles=20, before=4, after=10, won=7, lost=1).standard_error, 2)
-        2.49
-        """
-        return math.sqrt(max(0.0, self.won + self.lost - self.lead**2 / max(1, self.puzzles)))
-
-    @property
-    def p_value(self) -> float:
-        """Probability that two equal models differ at least this much: the exact sign test, two-sided.
-
-        >>> RaceScore(won=6, lost=0).p_value, RaceScore(won=3, lost=3).p_value
-        (0.03125, 1.0)
-        """
-        apart, least = self.won + self.lost, min(self.won, self.lost)
-        tail = sum(math.comb(apart, k) for k in range(least + 1)) / 2**apart
-        return min(1.0, 2 * tail)
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether the difference is significant at the 5 % level."""
-        return self.p_value <= _CHANCE
-
-
+MAX_TOKENS = 1024
+"""Maximum tokens of one answer."""
 MAX_LINE = 2**18
 """Maximum bytes of one message."""
 MAX_TEXT = 8000
@@ -150,14 +84,6 @@ class Give(_Message, frozen=True):
     puzzle: int
     teach: bool
     share: bool
-
-
-class Race(_Message, frozen=True):
-    """Gives the same new puzzles to both sides, one answer each. The reply is one Lap per puzzle; a `seed`
-    makes puzzles and answers reproducible."""
-
-    puzzles: Annotated[int, msgspec.Meta(ge=1, le=MAX_PUZZLES)] = DEFAULT_PUZZLES
-    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**48)] | None = None
 
 
 class Forget(_Message, frozen=True):
@@ -236,27 +162,6 @@ class Solution(_Message, frozen=True):
     text: str
 
 
-class Try(msgspec.Struct, frozen=True, kw_only=True):
-    """One side's answer to a puzzle of a race, with its verdict."""
-
-    text: str
-    solved: bool
-
-
-class Lap(_Message, frozen=True):
-    """A puzzle of a race and both sides' answers. `place` counts from 0 to `puzzles` - 1; `learned` is the
-    round of the checkpoint that answered."""
-
-    place: int
-    puzzles: int
-    coordinates: Coordinates
-    title: str
-    text: str
-    before: Try
-    after: Try
-    learned: int
-
-
 class OnlyPuzzles(_Message, frozen=True):
     """The question was not a puzzle, and this model can answer nothing else."""
 
@@ -278,7 +183,7 @@ class ChatFailed(_Message, frozen=True, tag="failed"):
     final: bool = False
 
 
-Request = Ask | AskSkill | Draw | Solve | SubmitAnswer | Give | Race | Forget | StopRequest
+Request = Ask | AskSkill | Draw | Solve | SubmitAnswer | Give | Forget | StopRequest
 Reply = (
     ModelOpened
     | PuzzleDrawn
@@ -288,7 +193,6 @@ Reply = (
     | AnswerJudged
     | ExampleGiven
     | Solution
-    | Lap
     | OnlyPuzzles
     | ChatNote
     | ChatDone

@@ -4,7 +4,6 @@ answers as history."""
 from __future__ import annotations
 
 import json
-import random
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Checkpoints
-from app.chat.messages import MAX_TEXT, Side, expand_sides
-from app.chat.puzzles import AnswerScorer, Puzzle, draw, draw_several, looks_like_puzzle
+from app.chat.messages import MAX_TEXT, MAX_TOKENS, Side, expand_sides
+from app.chat.puzzles import AnswerScorer, Puzzle, draw, looks_like_puzzle
 from app.chat.skills import ask_skill, load_skill
 from app.common.files import unwritable_sentence
 from app.common.text import safe_text
@@ -30,23 +29,18 @@ from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
 from engines.models.folder import read_settings
 
-MAX_TOKENS = 1024
-"""Maximum tokens of one answer."""
 TALK_TEMPERATURE = 0.8
 """Sampling temperature in a conversation. Puzzles are sampled at 1, as in training; in a conversation a model
 of 135 M parameters then picks odd words, and at 0.6 it repeats itself."""
-_TALK_TOKENS = 256  # a paragraph; puzzles need fewer
+_TALK_TOKENS = 256
 _TURNS = 8
 """Maximum number of past questions and answers kept as context."""
-_PUZZLES = 64  # puzzles that wait for an answer; the oldest is forgotten
+_PUZZLES = 64
 OpenEngine = Callable[[Path, int | None], Engine]
 """Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 Tell = Callable[[Side, str], bool]
 """Called with a side's answer so far, safe to show; returns whether to continue."""
 Turns = list[dict[str, str]]
-
-
-NOTHING_TO_RACE = "There is nothing to race yet: let your model learn a few rounds first."
 
 
 class ChatError(Exception):
@@ -101,8 +95,6 @@ class Chat:
                 case messages.Give():
                     self._give(request)
                     yield messages.ExampleGiven(number=number)
-                case messages.Race():
-                    yield from self._race(request, tell)
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
@@ -205,38 +197,9 @@ class Chat:
         way = self._state.way if self._state is not None else asking.TAGGED
         return way, min(MAX_TOKENS, self._limit or way.token_limit(self._usual))
 
-    def _solves(self, puzzle: Puzzle, answer: _Answer | Completion) -> bool:
+    def _solves(self, puzzle: Puzzle, answer: _Answer) -> bool:
         right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
         return binary_rewards([float(right)], [answer.finished])[0] == 1
-
-    def _race(self, request: messages.Race, tell: Tell) -> Iterator[messages.Reply]:
-        """Runs a race in groups of AT_ONCE puzzles; both sides sample with the same seed."""
-        self._refresh()
-        if self._round is None:
-            raise ChatError(NOTHING_TO_RACE)
-        seed = secrets.randbits(48) if request.seed is None else request.seed
-        way, tokens = self._practice()
-        found = draw_several(self._levels(), request.puzzles, random.Random(seed))
-        for start in range(0, len(found), messages.PUZZLES_AT_ONCE):
-            some = found[start : start + messages.PUZZLES_AT_ONCE]
-            asked = [asking.messages(puzzle.text, way) for puzzle in some]
-            sides = [
-                self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)
-            ]
-            for at, (puzzle, (before,), (after,)) in enumerate(zip(some, *sides, strict=True), start):
-                yield messages.Lap(
-                    number=request.number,
-                    place=at,
-                    puzzles=len(found),
-                    coordinates=puzzle.question.coordinates,
-                    title=puzzle.title,
-                    text=safe_text(puzzle.text),
-                    before=messages.Try(text=safe_text(before.text), solved=self._solves(puzzle, before)),
-                    after=messages.Try(text=safe_text(after.text), solved=self._solves(puzzle, after)),
-                    learned=self._round,
-                )
-            if not tell("after", ""):
-                return
 
     def _judge(self, request: messages.SubmitAnswer) -> Iterator[messages.Reply]:
         """Scores a person's answer, and offers its text for training if it is correct, has working and the

@@ -1,6 +1,5 @@
-"""Chat, puzzles and race in a terminal: reads questions and shows the answers of both sides as they grow, side
-by side, or below each other if the terminal is narrow; asks a person puzzles, scored like a model's; and shows
-a race between base and trained model, one line per puzzle."""
+"""Chat and puzzles in a terminal: reads questions and shows the answers of both sides as they grow, side by
+side, or below each other if the terminal is narrow; and asks a person puzzles, scored like a model's."""
 
 from __future__ import annotations
 
@@ -11,9 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
-import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -21,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, RaceScore, Said, Side, Sides, expand_sides
+from app.chat.messages import MAX_TEXT, Said, Side, Sides, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw
-from app.chat.talking import Chat, ChatError
+from app.chat.talking import Chat
 from app.common.text import safe_text
 from app.models import catalogue
 from app.models.shelf import locate
@@ -59,10 +57,8 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
         talk = _Talk(chat, console, asks)
         for number in itertools.count(1):
             try:
-                line = _ask() if asks else source.readline(MAX_TEXT + 2)
-                if not line:
-                    return 0
-                if not talk.follow(number, line.strip()):
+                line = _typed(asks, source, MAX_TEXT, "\n› ")
+                if line is None or not talk.follow(number, line):
                     return 0
             except KeyboardInterrupt:
                 if not asks:
@@ -73,13 +69,16 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
     return 0
 
 
-def _ask() -> str:
-    """Reads a typed line with its line end; "" at the end of the input."""
+def _typed(asks: bool, source: TextIO, most: int, prompt: str = "› ") -> str | None:
+    """Reads a typed line; None at the end of the input."""
+    if not asks:
+        line = source.readline(most + 2)
+        return line.strip() if line else None
     try:
-        return input("\n› ") + "\n"
+        return input(prompt).strip()
     except EOFError:
         print()
-        return ""
+        return None
 
 
 class _Talk:
@@ -164,7 +163,7 @@ class _Talk:
                     growing.pop(reply.side, None)
                     said.append(reply)
                     if len(said) < len(expand_sides(self._sides)) and not reply.stopped:
-                        continue  # the other answer is shown beside it
+                        continue  # the other one stands beside it
                 if said:
                     self._console.print(answer_panels(said, self._console.width))
                     said.clear()
@@ -308,7 +307,7 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
             with spinner(console, "Making a puzzle"):
                 puzzle = draw(family, level, usual)
             _show(puzzle, console)
-            answer = _typed_answer(asks, source)
+            answer = _typed(asks, source, MAX_ANSWER)
             if answer is None or answer in _LEAVE:
                 break
             if answer in _SKIP:
@@ -348,51 +347,3 @@ def _typed_answer(asks: bool, source: TextIO) -> str | None:
         return input("› ").strip()
     except EOFError:
         return None
-
-
-def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, out: BinaryIO) -> int:
-    """Runs a race and prints each puzzle, then the score; without a console, writes JSON lines to `out`.
-    Returns the exit code. Raises ChatError."""
-    result = RaceScore()
-    if console is not None:
-        console.print(Text("  before  after", style="bright_black"))
-    for reply in chat.handle(messages.Race(number=1, puzzles=puzzles, seed=seed), lambda side, text: True):
-        match reply:
-            case messages.Lap():
-                result = result.plus(reply.before.solved, reply.after.solved)
-                if console is not None:
-                    console.print(_line(reply))
-                else:
-                    out.write(messages.to_line(reply))
-            case messages.ChatFailed():
-                raise ChatError(reply.sentence)
-    if console is not None:
-        console.print(Text(summary(result)))
-    else:
-        told = {
-            "type": "race",
-            **msgspec.to_builtins(result),
-            "error": result.standard_error,
-            "chance": result.p_value,
-        }
-        out.write(msgspec.json.encode(told) + b"\n")
-    out.flush()
-    return 0
-
-
-def summary(result: RaceScore) -> str:
-    """Returns the score of a race as a sentence.
-    >>> summary(RaceScore(puzzles=20, before=4, after=10, won=7, lost=1))
-    'After solves 10 of 20, before 4: 6 more ± 2.5. That could still be chance: 100 puzzles tell more.'
-    """
-    more = "more" if result.lead >= 0 else "fewer"
-    said = f"After solves {result.after} of {result.puzzles}, before {result.before}: "
-    said += f"{abs(result.lead)} {more} ± {result.standard_error:.1f}."
-    return said if result.is_significant else said + " That could still be chance: 100 puzzles tell more."
-
-
-def _line(lap: messages.Lap) -> Text:
-    def sign(solved: bool) -> tuple[str, str]:
-        return ("✓", "green") if solved else ("✗", "red")
-
-    return Text.assemble("    ", sign(lap.before.solved), "       ", sign(lap.after.solved), f"    {lap.title}")

@@ -108,18 +108,14 @@ def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
 def public_key(text: str) -> bytes:
     """Reads a public key given in hex, or as the file that `./shoal invite --new-key` wrote beside the secret
     one. Raises AccessSetupError."""
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        try:
-            text = Path(text).read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError, ValueError):
-            raise AccessSetupError(
-                "--invite-key takes 64 hex digits or the file that holds them: correct it."
-            ) from None
-        if not re.fullmatch(r"[0-9a-f]{64}", text):
-            raise AccessSetupError(
-                "The file of --invite-key holds no public key: name the one that ends in .pub."
-            )
-    return bytes.fromhex(text)
+    if re.fullmatch(r"[0-9a-f]{64}", text):
+        return bytes.fromhex(text)
+    try:
+        return _operator.read_key(Path(text))
+    except _operator.OperatorError as error:
+        raise AccessSetupError(
+            "--invite-key takes 64 hex digits or the file that holds them: correct it."
+        ) from error
 
 
 def ask_private() -> PrivateSwarm:

@@ -99,7 +99,7 @@ class LiveView(Protocol):
 
 
 class LiveTerminal:
-    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? explains the view."""
+    """The view in the terminal with its keys: p pauses and resumes, q stops safely."""
 
     def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
         self._node, self._governor = node, governor
@@ -130,10 +130,6 @@ class LiveTerminal:
             case "q" if self.stop is not None:
                 stop, self.stop = self.stop, None  # a second one would end it at once
                 stop()
-            case "?" | "h":
-                self._terminal.explains = not self._terminal.explains
-            case "\x1b":
-                self._terminal.explains = False
 
     def _pause(self) -> None:
         ruling = self._node.snapshot.ruling

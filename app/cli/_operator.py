@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 import secrets
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -19,6 +18,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._terminal import WrongUsage, json_line
 from app.common import files
 from app.common.text import bounded_integer, exact_duration, safe_line
 
@@ -33,11 +33,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 class OperatorError(Exception):
-    """The operator's command cannot be carried out; `code` is the exit code."""
-
-    def __init__(self, sentence: str, code: int = 1) -> None:
-        super().__init__(sentence)
-        self.code = code
+    """The operator's command cannot be carried out; one sentence says why."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +95,7 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
     keys = set()
     for text in args.operator:
         if not re.fullmatch(r"[0-9a-f]{64}", text):
-            raise OperatorError(f"An operator is named by a public key of 64 hex digits, not {text[:80]!r}.", 2)
+            raise WrongUsage(f"An operator is named by a public key of 64 hex digits, not {text[:80]!r}.")
         keys.add(bytes.fromhex(text))
     if args.state is not None:
         keys.add(signing.public_key(_load_or_make_key(args.state / KEY_FILE)))
@@ -126,7 +122,7 @@ def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
     try:
         trusted = proxies(args.trusted_proxy)
     except ValueError as error:
-        raise OperatorError(str(error), 2) from error
+        raise WrongUsage(str(error)) from error
     if args.metrics is not None:
         host, port = _place(args.metrics)
         try:
@@ -162,16 +158,10 @@ def write_relay_url(args: argparse.Namespace, rules: Rules, url: str) -> dict[st
 
 
 def send_command(args: argparse.Namespace) -> int:
-    """Sends one command to a running relay and prints the answer. Returns the exit code."""
-    try:
-        reply = _give(args)
-    except OperatorError as error:
-        print(f"shoal relay {args.order}: {error}", file=sys.stderr)
-        return error.code
+    """Sends one command to a running relay and prints the answer. Raises OperatorError and WrongUsage."""
+    reply = _give(args)
     if args.json:
-        import msgspec
-
-        print(msgspec.json.encode(reply).decode())
+        json_line(reply)
     else:
         print(_told(reply, args.order))
     return 0
@@ -208,7 +198,7 @@ def _act(args: argparse.Namespace) -> Act:
         try:
             operator.parse_source(args.target)
         except operator.Rejected as error:
-            raise OperatorError(str(error), 2) from error
+            raise WrongUsage(str(error)) from error
     match args.order:
         case "ban":
             return operator.BanOrder(
@@ -225,8 +215,8 @@ def _act(args: argparse.Namespace) -> Act:
 def _seed(args: argparse.Namespace) -> bytes:
     file = args.key or (args.state / KEY_FILE if args.state is not None else None)
     if file is None:
-        raise OperatorError("Say whose order it is: --state DIR with the relay's folder, or --key FILE.", 2)
-    return _read(file)
+        raise WrongUsage("Say whose order it is: --state DIR with the relay's folder, or --key FILE.")
+    return read_key(file)
 
 
 def _base(args: argparse.Namespace) -> str:
@@ -234,7 +224,7 @@ def _base(args: argparse.Namespace) -> str:
     url = args.at
     if url is None:
         if args.state is None:
-            raise OperatorError("Say which relay is meant: --state DIR with its folder, or --at URL.", 2)
+            raise WrongUsage("Say which relay is meant: --state DIR with its folder, or --at URL.")
         try:
             url = json.loads((args.state / PLACE_FILE).read_bytes())["url"]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -244,7 +234,7 @@ def _base(args: argparse.Namespace) -> str:
     parts = urllib.parse.urlsplit(url if "://" in url else f"http://{url}")
     scheme = {"ws": "http", "wss": "https", "http": "http", "https": "https"}.get(parts.scheme)
     if scheme is None or not parts.hostname:
-        raise OperatorError(f"{url[:80]!r} is no address of a relay, such as https://relay.example.", 2)
+        raise WrongUsage(f"{url[:80]!r} is no address of a relay, such as https://relay.example.")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(parts.hostname, parts.hostname)
     shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}" + (f":{parts.port}" if parts.port else "")
@@ -279,10 +269,11 @@ def _load_or_make_key(file: Path) -> bytes:
             files.write(file, secrets.token_bytes(32).hex().encode() + b"\n", private=True)
     except OSError as error:
         raise OperatorError(f"It cannot write in {file.parent}: {error.strerror or error}.") from error
-    return _read(file)
+    return read_key(file)
 
 
-def _read(file: Path) -> bytes:
+def read_key(file: Path) -> bytes:
+    """Reads a key of 64 hex digits from a file. Raises OperatorError."""
     try:
         text = file.read_text("ascii").strip()
     except (OSError, UnicodeError) as error:
@@ -345,5 +336,5 @@ def _period(text: str) -> int:
 def _place(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
-        raise OperatorError(f"{text[:80]!r} is no HOST:PORT, such as 127.0.0.1:9464.", 2)
+        raise WrongUsage(f"{text[:80]!r} is no HOST:PORT, such as 127.0.0.1:9464.")
     return host.strip("[]"), int(port)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
-import msgspec
-
+from app.cli._frame import share, tell
 from app.common.home import home
 from app.common.text import safe_line
 from engines import remedy
@@ -19,7 +17,7 @@ SUMMARY = "pass on what models found out as a file, and learn from such a file"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_options(parser)
+    share(parser, "home", "json")
     verbs = parser.add_subparsers(dest="do", metavar="WHAT")
     out = verbs.add_parser("export", help="write this model's answers, and those its own relay has, to a file")
     out.add_argument("file", type=Path, metavar="FILE")
@@ -32,41 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bring = verbs.add_parser("import", help="check such a file, and let this computer's model learn from it")
     bring.add_argument("file", type=Path, metavar="FILE")
     for verb in (out, bring, verbs.add_parser("forget", help="delete what was imported")):
-        _add_options(verb)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--home", type=Path, metavar="DIR", default=argparse.SUPPRESS, help="the data folder (also: SHOAL_HOME)"
-    )
-    parser.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object on standard output"
-    )
+        share(verb, "home", "json", again=True)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Raises ArchiveError, IdentityError, and OSError for a file that cannot be read or written."""
     from app.node.data.home import prepare_data_folder
-    from app.swarm.identity.identity import IdentityError
-    from app.swarm.intake import archive
 
-    place = prepare_data_folder(getattr(args, "home", None)) if args.do else home(getattr(args, "home", None))
-    try:
-        if args.do == "export":
-            figures, sentence = _export(args.file, args.state, place)
-        elif args.do == "import":
-            figures, sentence = _import(args.file, place)
-        else:
-            figures, sentence = _show(place) if args.do is None else _forget(place)
-    except (archive.ArchiveError, IdentityError) as error:
-        print(f"shoal archive: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"shoal archive: {error.filename} can't be used ({error.strerror}).", file=sys.stderr)
-        return 1
-    if getattr(args, "json", False):
-        print(msgspec.json.encode(figures).decode())
+    place = prepare_data_folder(args.home) if args.do else home(args.home)
+    if args.do == "export":
+        figures, sentence = _export(args.file, args.state, place)
+    elif args.do == "import":
+        figures, sentence = _import(args.file, place)
     else:
-        print(sentence)
+        figures, sentence = _show(place) if args.do is None else _forget(place)
+    tell(args, sentence, **figures)
     return 0
 
 

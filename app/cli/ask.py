@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._frame import opener, reading_home, share
 from app.cli._terminal import TerminalLine, WrongUsage, json_line, report_failure, stop_quietly
 from app.common.text import safe_line
-from engines import opening
 
 if TYPE_CHECKING:
     from app.chat.whole_table import RowsDone, TableFound
     from app.common.job import JobEvent
     from app.node.models.skills import KnownSkill
-    from engines.contract import Engine
 
 SUMMARY = "ask a skill that your model has learned"
 _MAX_TEXT = 2**20
@@ -52,33 +49,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--restart", action="store_true", help="don't continue what an earlier run began")
     parser.add_argument("--words", metavar="A,B,C,D,E", help=argparse.SUPPRESS)
     parser.add_argument("--model", metavar="NAME", help="the base model, if several have learned it")
-    parser.add_argument("--engine", choices=opening.ENGINE_CHOICES, default=opening.AUTO)
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
-    parser.add_argument("--attached", action="store_true", help="stop when standard input closes")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help='{"answer":..,"sure":..,"labels":{..},..}; with --file {"event":"progress","have":..} while it '
+    share(parser, "engine", "home", "attached")
+    share(
+        parser,
+        json='{"answer":..,"sure":..,"labels":{..},..}; with --file {"event":"progress","have":..} while it '
         'runs, then {"event":"labelled",..} or {"event":"refused","sentence":..}',
     )
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.common.home import home
     from app.models.catalogue import full_name
     from app.models.shelf import locate
     from app.node.models.skills import find_skill
     from app.node.record.errors import NodeError
-    from app.node.trainer import solo
     from engines.contract import EngineError
 
     if (args.question is None) == (args.file is None):
         raise WrongUsage("Give a TEXT, or a table with --file IN.")
     if args.file is not None and (args.out is None) == (args.least_sure is None):
         raise WrongUsage("--file needs the name of the new table, --out OUT, or --least-sure N.")
-    data = home(args.home)
-    os.environ["SHOAL_HOME"] = str(data)
-    solo.refuse_network()
+    data = reading_home(args)
     model = locate(full_name(args.model), data) if args.model else None
     if args.file is None:
         return _ask(args, find_skill(data, args.skill, model), data)
@@ -95,7 +85,7 @@ def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     text = args.question
     if text == "-":
         text = sys.stdin.buffer.read(_MAX_TEXT).decode("utf-8", "replace")
-    (said,) = ask_skill(open_skill(known, data, _opener(args)), known, [text])
+    (said,) = ask_skill(open_skill(known, data, opener(args)), known, [text])
     if args.json:
         json_line(said)
         return 0
@@ -103,8 +93,8 @@ def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
         print(said.work)
     print(said.answer)
     print(f"{100 * said.sure:.0f} % sure{_kept(said.right, said.of)}", file=sys.stderr)
-    for label, share in sorted(said.labels.items(), key=lambda one: -one[1]):
-        print(f"  {label}  {100 * share:.1f} %", file=sys.stderr)
+    for label, likely in sorted(said.labels.items(), key=lambda one: -one[1]):
+        print(f"  {label}  {100 * likely:.1f} %", file=sys.stderr)
     return 0
 
 
@@ -141,7 +131,7 @@ def _label(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
         else:
             line.say(str(getattr(event, "sentence", "")))
 
-    engine = open_skill(known, data, _opener(args))
+    engine = open_skill(known, data, opener(args))
     labelling.run(engine, load_skill(engine, data, known), tell)
     return 0
 
@@ -159,16 +149,12 @@ def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
     places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
     texts = [join_cells(grid.columns, places, row) for row in grid.rows]
-    for one in ask_about(open_skill(known, data, _opener(args)), known.skill, texts, args.least_sure):
+    for one in ask_about(open_skill(known, data, opener(args)), known.skill, texts, args.least_sure):
         if args.json:
             json_line(one)
         else:
             print(f"{100 * one.sure:3.0f} %  {safe_line(one.answer, 40):<16}  {safe_line(one.text, 90)}")
     return 0
-
-
-def _opener(args: argparse.Namespace) -> Callable[[Path, int | None], Engine]:
-    return lambda folder, rank: opening.open_engine(args.engine, folder, rank=rank)
 
 
 def _found(event: TableFound) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._frame import share
 from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
@@ -98,9 +99,7 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", type=Path, help="the data folder whose disk is looked at")
-    parser.add_argument("--model", default="starter", help="the model to choose an engine for (starter)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    share(parser, "home", "model", "json")
 
 
 def main(args: argparse.Namespace) -> int:

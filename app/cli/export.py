@@ -3,71 +3,48 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 from pathlib import Path
 
+from app.cli._frame import reading_home, share
 from app.cli._terminal import WrongUsage, json_line, report_failure, say
-from app.models.catalogue import STARTER
 from app.node.models.card import FORMATS
 
 SUMMARY = "take your model to other programs"
-PUZZLES_FORMAT = "verifiers"
-"""The format that exports the puzzles and their scorers instead of the model."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Writes the newest safe point of a model, or what it learned from a table, into the new folder OUT, "
         "with a card that says how to ask it. It only reads the data folder, also while a node is learning "
-        "there. Formats: "
-        + ". ".join(f"{name}: {one.files}" for name, one in FORMATS.items())
-        + f". {PUZZLES_FORMAT} writes no model, but all puzzles with their scorers as an environment for the "
-        "program of that name and for prime-rl."
+        "there. Formats: " + ". ".join(f"{name}: {one.files}" for name, one in FORMATS.items()) + "."
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
-    parser.add_argument("--format", choices=(*FORMATS, PUZZLES_FORMAT), required=True)
-    parser.add_argument(
-        "--model", default=STARTER, help="starter, the name of a downloaded model, or a folder (starter)"
-    )
+    parser.add_argument("--format", choices=tuple(FORMATS), required=True)
     parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
         "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
     )
     parser.add_argument(
         "--create", action="store_true", help="then hand it to Ollama, which must be running on this computer"
     )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="then answer ten new puzzles, or the rows kept aside of a table, with the GGUF in "
-        "llama-cpp-python and here, and compare",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
+    share(parser, "model", "home")
+    share(
+        parser,
+        json='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
         '{"event":"refused","sentence":..}',
     )
 
 
 def main(args: argparse.Namespace) -> int:
-    if (args.check or args.create) and args.format != "ollama":
-        raise WrongUsage("--check and --create need --format ollama.")
-    if args.format == PUZZLES_FORMAT:
-        return _puzzles(args)
-    from app.common.home import home
+    if args.create and args.format != "ollama":
+        raise WrongUsage("--create needs --format ollama.")
     from app.common.job import JobEvent, Progress
     from app.node.models import exporting
     from app.node.record.errors import NodeError
-    from app.node.trainer import solo
     from engines.contract import EngineError
 
-    data = home(args.home)
-    os.environ["SHOAL_HOME"] = str(data)
-    solo.refuse_network()
+    data = reading_home(args)
     wish = exporting.ExportRequest(
         model=args.model,
         format=args.format,
@@ -76,64 +53,19 @@ def main(args: argparse.Namespace) -> int:
         skill=args.skill or "",
     )
 
-    def tell(event: JobEvent) -> None:
+    def heard(event: JobEvent) -> None:
         if args.json:
             json_line(event)
         elif isinstance(event, Progress) and sys.stderr.isatty():
             print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
 
     with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
-        done = exporting.export(data, wish, tell)
+        done = exporting.export(data, wish, heard)
         if args.create:
             exporting.hand_to_ollama(done)
-    tell(done)
+    heard(done)
     if not args.json:
         say(_summary(done))
-    return _check(args, data, wish.to) if args.check else 0
-
-
-def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
-    """Compares the exported model's answers with the original's. Returns 1 if they differ, else 0."""
-    from app.chat.agreement import compare_answers, compare_skill
-    from app.models.shelf import locate
-    from app.node.models.skills import find_skill
-    from engines import opening
-    from engines.contract import Engine
-
-    def open_engine(model: Path, rank: int | None) -> Engine:
-        return opening.open_engine(opening.AUTO, model, rank=rank)
-
-    if args.skill:
-        named = None if args.model == STARTER else locate(args.model, home)
-        found = compare_skill(find_skill(home, args.skill, named), home, exported, open_engine)
-    else:
-        found = compare_answers(args.model, home, exported, open_engine)
-    kind = "rows kept aside" if args.skill else "new puzzles"
-    said = f"The exported model answers {found.equal} of {found.asked} {kind} exactly as it does here."
-    if not found.within_tolerance:
-        _, ours, theirs = found.different[0]
-        said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
-    if args.json:
-        told = {"event": "checked", "asked": found.asked, "equal": found.equal, "sentence": said}
-        print(json.dumps(told), flush=True)
-    else:
-        say(said)
-    return 0 if found.within_tolerance else 1
-
-
-def _puzzles(args: argparse.Namespace) -> int:
-    from app.lab import environment
-
-    to = args.out.expanduser().absolute()
-    try:
-        files = environment.write(to)
-    except (environment.EnvironmentFolderError, OSError) as error:
-        print(f"shoal export: {error}", file=sys.stderr)
-        return 1
-    if args.json:
-        print(json.dumps({"event": "exported", "format": PUZZLES_FORMAT, "folder": str(to), "files": files}))
-    else:
-        print(f"All puzzles with their scorers, as an environment for verifiers, in {to}: {files} files.")
     return 0
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from app.cli._terminal import WrongUsage
+from app.cli._frame import share
+from app.cli._terminal import WrongUsage, confirm
 from app.common.home import home
 from app.node.data.home import check_format, lock_data_folder, prepare_data_folder, stamp_format
-from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
 from app.swarm.identity.storage import (
     KeyStore,
@@ -42,34 +40,20 @@ DOES = {
 }
 _MAX = 4096
 """Maximum characters read of an answer."""
-_PAUSE_S = 0.1
 _COLUMNS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_options(parser, yes=False, json=False, home=None, wait=0.0)
+    share(parser, "yes", "json", "home", "wait")
     verbs = parser.add_subparsers(dest="do", metavar="WHAT")
     for name, does in DOES.items():
         other = ["words"] if name == "show" else []  # its name until 0.1
         verb = verbs.add_parser(name, aliases=other, help=does, description=f"{does[:1].upper()}{does[1:]}.")
-        _add_options(verb)
-
-
-def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
-    """Options that may come before or after the verb; the verb's own copies have no defaults, so that they
-    override nothing."""
-
-    def add(name: str, **options: Any) -> None:
-        parser.add_argument(f"--{name}", default=defaults.get(name, argparse.SUPPRESS), **options)
-
-    add("yes", action="store_true", help="do not ask")
-    add("json", action="store_true", help="name and place of the key as one JSON object")
-    add("home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
-    add("wait", type=float, help=argparse.SUPPRESS)  # for a node that ends
+        share(verb, "yes", "json", "home", "wait", again=True)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Runs the command; 1 if the user declined. Raises IdentityError and NodeError."""
+    """Runs the command; 1 if the user declined. Raises IdentityError, NodeError and UnansweredError."""
     if misuse := _misuse(args):
         raise WrongUsage(misuse)
     place = home(args.home)
@@ -129,7 +113,7 @@ def _show(found: PublicIdentity, as_json: bool) -> None:
 def _words(args: argparse.Namespace, place: Path) -> bool:
     identity = _opened(place)
     warning = f"Anyone who reads the recovery words of {identity.name} can be {identity.name}."
-    if not _agreed(args, warning, "show them"):
+    if not confirm(f"{warning} Show them?", args.yes):
         return False
     words = identity.words().split()
     if not sys.stdout.isatty():
@@ -142,12 +126,12 @@ def _words(args: argparse.Namespace, place: Path) -> bool:
 
 
 def _restore(args: argparse.Namespace, place: Path) -> bool:
-    with _alone(args, place):
+    with lock_data_folder(prepare_data_folder(place), args.wait):
         return _replace(args, place, _entered(place))
 
 
 def _new(args: argparse.Namespace, place: Path) -> bool:
-    with _alone(args, place):
+    with lock_data_folder(prepare_data_folder(place), args.wait):
         return _replace(args, place, Identity.new())
 
 
@@ -163,7 +147,7 @@ def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
             f"grow again. Only the recovery words of {before.name} bring it back: "
             f"{remedy.command('identity show')} shows them."
         )
-        if not _agreed(args, warning, f"become {identity.name}"):
+        if not confirm(f"{warning} Become {identity.name}?", args.yes):
             return False
     stamp_format(place)
     kept = asyncio.run(keep(identity, place))
@@ -203,32 +187,3 @@ def _entered(place: Path) -> Identity:
     if sealed and len(said.split()) != WORDS:
         return unseal(place, said.rstrip("\r\n"))
     return Identity.from_words(said)
-
-
-def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
-    """Asks for confirmation; True if the user agrees in the terminal or with --yes. Raises IdentityError if
-    nobody can be asked."""
-    if args.yes:
-        return True
-    if not sys.stdin.isatty():
-        raise IdentityError(f"{warning} No one can answer here: add --yes if you mean it.")
-    print(warning, file=sys.stderr)
-    print(f"Type yes to {deed}: ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline(_MAX).strip().casefold() == "yes"
-
-
-@contextmanager
-def _alone(args: argparse.Namespace, place: Path) -> Iterator[None]:
-    """Holds the data folder, waiting up to --wait for a node that ends. Raises IdentityError while one runs."""
-    deadline = time.monotonic() + args.wait
-    while True:
-        try:
-            with lock_data_folder(prepare_data_folder(place)):
-                yield
-                return
-        except BusyError as error:
-            if time.monotonic() > deadline:
-                raise IdentityError(
-                    "Shoal is running under this identity: quit it and try again. Nothing was changed."
-                ) from error
-            time.sleep(_PAUSE_S)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._operator import KEY_FILE
+from app.cli._operator import KEY_FILE, OperatorError, read_key
 from app.cli._terminal import WrongUsage
 from app.common import signing
 from app.common.text import bounded_integer
@@ -54,6 +54,8 @@ def main(args: argparse.Namespace) -> int:
     key = args.state / KEY_FILE if args.state is not None else args.key
     if key is None:
         raise WrongUsage("An invite is signed: name the relay's folder with --state, or a key with --key.")
+    if key.suffix == ".pub":
+        raise WrongUsage(f"{key} is the public half and no key that signs: name the file beside it.")
     try:
         relay = invite_from_text(args.address)
         swarm = args.swarm or relay.swarm
@@ -62,9 +64,9 @@ def main(args: argparse.Namespace) -> int:
                 "The address does not say which swarm it is of: give the relay's invite, or --swarm."
             )
         until = int(time.time()) + args.days * 86_400
-        token = mint(_read(key), swarm, until, args.who or ANY_KEY)
+        token = mint(read_key(key), swarm, until, args.who or ANY_KEY)
         print(msgspec.structs.replace(relay, swarm=swarm, token=token).link())
-    except InviteError as error:
+    except (InviteError, OperatorError) as error:
         raise WrongUsage(str(error)) from error
     return 0
 
@@ -83,16 +85,6 @@ def _new_key(path: Path) -> int:
         file=sys.stderr,
     )
     return 0
-
-
-def _read(path: Path) -> bytes:
-    try:
-        text = path.read_text("ascii").strip()
-    except UnicodeDecodeError:
-        text = ""
-    if path.suffix == ".pub" or not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise InviteError(f"{path} is no key that signs invites: --new-key FILE makes one.")
-    return bytes.fromhex(text)
 
 
 def _key(text: str) -> str:

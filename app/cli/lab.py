@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import WrongUsage
+from app.common.text import bounded_integer
 from app.lab.arms import FORM, RECIPES, Arm, ArmError, parse_arms
 from app.lab.attackers import KINDS
 from app.lab.journal import JournalError
@@ -34,11 +35,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     add("--solo", action="store_true", help="instead of a study: one node alone, by the shortest loop there is")
-    add("--nodes", type=int, default=8, help="nodes of the swarm (default: %(default)s)")
-    add("--rounds", type=int, default=100, help="rounds of each run (default: %(default)s)")
-    add("--seeds", type=int, default=3, help="runs of each arm, seeds 0, 1, ... (default: %(default)s)")
+    add("--nodes", type=bounded_integer(1), default=8, help="nodes of the swarm (default: %(default)s)")
+    add("--rounds", type=bounded_integer(1), default=100, help="rounds of each run (default: %(default)s)")
     add(
-        "--first-seed", type=int, default=0, help="where to begin instead of 0, to repeat a study independently"
+        "--seeds",
+        type=bounded_integer(1),
+        default=3,
+        help="runs of each arm (default: %(default)s)",
+    )
+    add(
+        "--first-seed",
+        type=bounded_integer(0),
+        default=0,
+        help="the first seed, 0: another repeats a study",
     )
     add("--model", default="starter", help="starter, a model's name or a folder (default: %(default)s)")
     add("--way", choices=sorted(WAYS), default="tagged", help="how questions are put (default: %(default)s)")
@@ -50,17 +59,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="after five steps; constant unless an arm has +fall (default: the model's)",
     )
-    add("--rank", type=int, help="rank of the adapters (default: the model's)")
-    add("--group", type=int, default=8, help="completions of a question (default: %(default)s)")
-    add("--max-tokens", type=int, help="longest completion (default: the model's)")
-    add("--probe-every", type=int, default=10, help="rounds between held-out probes (default: %(default)s)")
-    add("--probe-items", type=int, default=256, help="held-out questions (default: %(default)s)")
+    add("--rank", type=bounded_integer(1), help="rank of the adapters (default: the model's)")
+    add("--group", type=bounded_integer(2), default=8, help="completions of a question (default: %(default)s)")
+    add("--max-tokens", type=bounded_integer(1), help="longest completion (default: the model's)")
     add(
-        "--window", type=int, help="rounds that a group stays in the pool after its own (default: the recipe's)"
+        "--probe-every",
+        type=bounded_integer(1),
+        default=10,
+        help="rounds between probes (default: %(default)s)",
     )
-    add("--attempts", type=int, default=10, help="draws a round with dynamic sampling (default: %(default)s)")
+    add("--probe-items", type=bounded_integer(1), default=256, help="held-out questions (default: %(default)s)")
+    add(
+        "--window",
+        type=bounded_integer(0),
+        help="rounds that a group stays in the pool after its own",
+    )
+    add(
+        "--attempts",
+        type=bounded_integer(1),
+        default=10,
+        help="draws a round with +ds (default: %(default)s)",
+    )
     add("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    add("--threads", type=int, help="threads of a processor (default: its cores but one)")
+    add("--threads", type=bounded_integer(1), help="threads of a processor (default: its cores but one)")
     add("--json", action="store_true", help="the summary on standard output, nothing else there")
 
 
@@ -72,7 +93,6 @@ def main(args: argparse.Namespace) -> int:
     try:
         if args.out is None and not args.solo:
             raise WrongUsage("A study needs a folder: give --out.")
-        _check_numbers(args)
         arms = _arms(args)
         folder = locate(args.model, data_folder())
         plan = _plan(args, folder)
@@ -112,27 +132,6 @@ def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder:
         picture = "curves.png" if (args.out / "curves.png").exists() else "no picture (matplotlib is not here)"
         print(f"{args.out}: summary.json, curves.csv, {picture}, table.md", file=sys.stderr)
     return 0
-
-
-def _check_numbers(args: argparse.Namespace) -> None:
-    for name, least in {
-        "nodes": 1,
-        "rounds": 1,
-        "seeds": 1,
-        "first_seed": 0,
-        "group": 2,
-        "probe_every": 1,
-        "probe_items": 1,
-        "attempts": 1,
-        "rank": 1,
-        "max_tokens": 1,
-        "window": 0,
-        "threads": 1,
-    }.items():
-        value = getattr(args, name)
-        if value is not None and value < least:
-            option = name.replace("_", "-")
-            raise WrongUsage(f"--{option} must be at least {least}, not {value}.")
 
 
 def _arms(args: argparse.Namespace) -> list[Arm]:

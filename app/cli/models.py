@@ -16,6 +16,7 @@ import keyring.errors
 import msgspec
 
 from app.cli import _wheel
+from app.cli._frame import share, tell
 from app.cli._terminal import JobLines, WrongUsage, confirm, json_line, report_failure, say, stop_quietly
 from app.common.files import read_json
 from app.common.home import home as data_folder
@@ -31,7 +32,7 @@ from app.node.healing import family_titles
 from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
-from app.swarm.identity.keyrings import HUB_TOKEN, SERVICE, real_backend
+from app.swarm.identity.keyrings import HUB_TOKEN, SERVICE, forget_token, real_backend
 from engines import remedy
 from engines.contract import EngineError
 
@@ -48,17 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
     )
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
-    parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
-    parser.add_argument("--yes", action="store_true", help="remove, back, start-over: without asking")
     parser.add_argument(
         "--mirror", default="", metavar="URL", help="get: from here, not huggingface.co (also: HF_ENDPOINT)"
     )
     parser.add_argument("--revision", metavar="R", help="get: this version instead of the catalogue's")
     parser.add_argument("--forget", action="store_true", help="token: take it out of the keyring")
-    parser.add_argument("--wait", type=float, default=0.0, help=argparse.SUPPRESS)  # seconds for a node to end
     parser.add_argument("--attempts", type=int, default=8, help=argparse.SUPPRESS)
-    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+    share(parser, "home", "json", "yes", "wait", "attached")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -278,23 +275,21 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
         if over:
             trained.start_over(home, folder)
         round_ = 0 if over else trained.back_to_best(home, folder, folder.name.rpartition("-")[2])
-    if args.json:
-        json_line({"round": round_})
-    else:
-        print("It starts over with round 1." if over else f"Back to round {round_}.")
+    tell(args, "It starts over with round 1." if over else f"Back to round {round_}.", round=round_)
     return 0
 
 
 def _path(args: argparse.Namespace, home: Path) -> int:
     found = locate(args.model, home)
-    print(msgspec.json.encode({"path": str(found)}).decode() if args.json else found)
+    tell(args, str(found), path=str(found))
     return 0
 
 
 def _token(args: argparse.Namespace, home: Path) -> int:
     if args.forget:
-        gone = forget_token()
-        say("The token is forgotten." if gone else "There was no token.", sys.stderr)
+        if refused := forget_token():
+            raise TokenError(refused)
+        say("The token is forgotten.", sys.stderr)
         return 0
     ask = "Access token from huggingface.co (it is not shown): "
     text = getpass.getpass(ask) if sys.stdin.isatty() else sys.stdin.readline()
@@ -335,17 +330,3 @@ def save_token(token: str) -> None:
         raise TokenError(
             f"The keyring did not take the token ({error}): unlock it, or set HF_TOKEN instead."
         ) from error
-
-
-def forget_token() -> bool:
-    """Deletes the token from the keyring; False if there was none. Raises TokenError."""
-    backend = real_backend()
-    try:
-        if backend is None or not backend.get_password(SERVICE, HUB_TOKEN):
-            return False
-        backend.delete_password(SERVICE, HUB_TOKEN)
-    except (keyring.errors.KeyringError, OSError) as error:
-        raise TokenError(
-            f"The keyring did not give the token back ({error}): unlock it and try again."
-        ) from error
-    return True

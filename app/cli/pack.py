@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from app.cli._frame import share
 from app.cli._terminal import (
     JobLines,
     UnansweredError,
@@ -52,9 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older", action="store_true", help="install: also what is older than one that was here"
     )
-    parser.add_argument("--yes", action="store_true", help="remove: without asking")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
-    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+    share(parser, "yes", "json", "attached")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -72,7 +71,8 @@ def main(args: argparse.Namespace) -> int:
             return _check(root, tell)
         stop_quietly("pack", args.attached)
         if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
-            from app.desktop.windows import end_together, leave_bundle
+            from app.common.process.memory import end_together
+            from app.desktop.windows import leave_bundle
 
             end_together()
             leave_bundle(getattr(sys, "_MEIPASS", "") or sys.prefix)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from app.cli._frame import share
 from app.cli._terminal import WrongUsage
 from app.common.text import bounded_integer
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--family", metavar="F", help="one family of puzzles, for example gcd (any)")
     parser.add_argument("--level", type=bounded_integer(1), metavar="L", help="its level, from 1 (1)")
     parser.add_argument("--count", type=bounded_integer(1), metavar="N", help="stop after N answers")
-    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)  # it keeps nothing
+    share(parser, "home")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from app.cli._frame import share, tell
 from app.cli._terminal import WrongUsage, confirm, json_line
 from app.common.home import home as data_folder
 from app.node.data import question_sets
@@ -75,10 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--encoding", metavar="E", default="", help="add: the file's encoding; guessed")
     parser.add_argument("--dry-run", action="store_true", help="add: show what it would be, and keep nothing")
-    parser.add_argument("--yes", action="store_true", help="remove: without asking")
     parser.add_argument("--stop", action="store_true", help="share: no longer")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    share(parser, "yes", "home", "json")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -102,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
     if args.verb == "remove":
         return _remove(args, one)
     args.file.write_bytes(encode(one.made))
-    _tell(args, f"{one.made.name} is in {args.file}. Others add it with questions add.", file=str(args.file))
+    tell(args, f"{one.made.name} is in {args.file}. Others add it with questions add.", file=str(args.file))
     return 0
 
 
@@ -336,7 +335,7 @@ def _share(args: argparse.Namespace, one: KeptSet) -> int:
             f"In a private swarm, members who have the same file share answers to {one.made.name}. No one else "
             "can read them."
         )
-    _tell(args, sentence, shared=one.shares_answers)
+    tell(args, sentence, shared=one.shares_answers)
     return 0
 
 
@@ -345,15 +344,8 @@ def _remove(args: argparse.Namespace, one: KeptSet) -> int:
     if not confirm(sentence, args.yes):
         return 1
     question_sets.remove(data_folder(args.home), one)
-    _tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)
+    tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)
     return 0
-
-
-def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
-    if args.json:
-        json_line(said)
-    else:
-        print(sentence)
 
 
 def progress(home: Path) -> dict[str, Progress]:

@@ -91,7 +91,6 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.page import teacher
     from app.relay.server.serving import serve
     from app.relay.session.shared import RelayState
-    from app.relay.store.backing import StoreError
 
     try:
         joining = _joining.read_joining(args)
@@ -102,9 +101,6 @@ def main(args: argparse.Namespace) -> int:
         seed = _operator.relay_key(args)
     except (AccessSetupError, ValueError) as error:
         raise WrongUsage(str(error)) from error
-    except _operator.OperatorError as error:
-        print(f"shoal relay: {error}", file=sys.stderr)
-        return error.code
     if args.until_stdin_closes:
         when_input_closes(_end)
     host = args.host or (_joining.ANYWHERE if args.lan else HOST)
@@ -151,9 +147,6 @@ def main(args: argparse.Namespace) -> int:
     try:
         args.port = _port(host, args.port)
         asyncio.run(serve(host, args.port, open_state, opened, rules))
-    except StoreError as error:
-        print(f"shoal relay: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         port = PORT if args.port is None else args.port
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error

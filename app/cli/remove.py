@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import WrongUsage, say
+from app.cli._frame import share, tell
+from app.cli._terminal import WrongUsage, confirm, say
 from app.common.home import home
 from app.common.text import in_bytes
 from engines import remedy
@@ -20,9 +21,7 @@ SUMMARY = "delete everything that Shoal keeps on this computer"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--everything", action="store_true", help="say that it is meant")
     parser.add_argument("--list", action="store_true", help="tell what would go and what would stay")
-    parser.add_argument("--json", action="store_true", help="with --list: one JSON object on standard output")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+    share(parser, "json", "yes", "home")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -30,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
 
     if args.list:
         plan = removal.plan(home(args.home))
-        say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(removal_lines(plan)))
+        tell(args, "\n".join(removal_lines(plan)), **msgspec.to_builtins(plan))
         return 0
     if not args.everything:
         meant = remedy.command("remove --everything")
@@ -39,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
     plan = removal.plan(folder)
     for line in removal_lines(plan):
         say(line, sys.stderr)
-    if not args.yes and not _agreed():
+    if not confirm("Remove all this?", args.yes):
         print("shoal remove: Nothing was removed.", file=sys.stderr)
         return 1
     done = removal.remove(folder)
@@ -73,8 +72,3 @@ def removal_lines(plan: object) -> list[str]:
     lines.append(f"  the program itself, {plan.program}; to delete it: {plan.removal}")
     lines.append("  models and exports that you keep in other folders, and system packages")
     return lines
-
-
-def _agreed() -> bool:
-    print("Type yes to remove it: ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() == "yes"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.cli._frame import share, tell
 from app.cli._terminal import TerminalLine, say
 from engines import opening
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "a signed file of what your model learned"
 FILE = Path("shoal-result.json")
+_MODEL = "starter, the name of a model, or a folder (what learned last)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, default=FILE, metavar="FILE", help=f"the result ({FILE})")
     parser.add_argument("--skill", metavar="NAME", help="what was learned from this table, not from puzzles")
-    _add_options(parser, None)
+    share(parser, "home", json="one JSON object a line")
+    parser.add_argument("--model", help=_MODEL)
     verbs = parser.add_subparsers(dest="do", metavar="verify")
     verify = verbs.add_parser(
         "verify",
@@ -46,18 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--engine", choices=opening.ENGINE_CHOICES, help="play it with this one (the result's own)"
     )
-    _add_options(verify, argparse.SUPPRESS)
-
-
-def _add_options(parser: argparse.ArgumentParser, default: object) -> None:
-    """Adds the options that may stand before or after the verb."""
-    parser.add_argument(
-        "--model", default=default, help="starter, the name of a model, or a folder (what learned last)"
-    )
-    parser.add_argument(
-        "--home", type=Path, default=default, metavar="DIR", help="where all data lies (also: SHOAL_HOME)"
-    )
-    parser.add_argument("--json", action="store_true", default=default or False, help="one JSON object a line")
+    share(verify, "home", again=True, json="one JSON object a line", model=_MODEL)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -92,11 +84,8 @@ def _write(args: argparse.Namespace) -> int:
         files.write(to, content)
     except OSError as error:
         raise result.ResultError(files.unwritable_sentence(error, to.parent, "choose another --out")) from error
-    if args.json:
-        told = {"event": "result", "file": str(to), "name": found.name}
-        print(json.dumps(told | {"rounds": made.rounds, "pass_at_1": made.last.pass_at_1}), flush=True)
-    else:
-        say(f"{found.name} signed it: {to}\n{summary(made)}")
+    figures = {"file": str(to), "name": found.name, "rounds": made.rounds, "pass_at_1": made.last.pass_at_1}
+    tell(args, f"{found.name} signed it: {to}\n{summary(made)}", event="result", **figures)
     return 0
 
 
@@ -123,10 +112,7 @@ def _verify(args: argparse.Namespace) -> int:
     from app.node.models.result import as_dict, read
 
     found = read(args.file)
-    if args.json:
-        print(json.dumps({"event": "verified", **as_dict(found)}), flush=True)
-    else:
-        say("\n".join(_said(found, _own_key(args))))
+    tell(args, "\n".join(_said(found, _own_key(args))), event="verified", **as_dict(found))
     return _again(args, found) if args.again else 0
 
 
@@ -221,11 +207,8 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
             _play(words, new, then, line)
         now = result_making.make_result(trained.newest(new, model, Path(place) / "safe"), model)
         compared = result.compare(then, now)
-    if args.json:
-        told = {"event": "again", "agrees": compared.agrees, "equal": compared.equal, "points": compared.points}
-        print(json.dumps(told | {"apart": compared.apart, "allowed": compared.allowed}), flush=True)
-    else:
-        say("\n".join(_verdict(compared, then, now)))
+    figures = {name: getattr(compared, name) for name in ("agrees", "equal", "points", "apart", "allowed")}
+    tell(args, "\n".join(_verdict(compared, then, now)), event="again", **figures)
     return 0 if compared.agrees else 1
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._frame import share
 from app.cli._terminal import WrongUsage
 from app.common.home import home as data_folder
 from app.common.process.control import lower_priority
@@ -27,14 +28,13 @@ from app.node.record.errors import NodeError, UsageError
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.round.peers import NodeSwarm, default_external
+from app.node.rules.setting import PROBE_EVERY
 from app.node.terminal.lines import SnapshotLines, log_line
 from app.node.terminal.terminal import closing_sentence
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
 from app.skills.skill import Skill
-from engines import remedy
 from engines.models.folder import read_settings
-from engines.opening import AUTO, ENGINE_CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.choice import SwarmToJoin
@@ -44,7 +44,6 @@ SUMMARY = "learn without a window, with a view in this terminal"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    doctor = remedy.command("doctor").replace("%", "%%")
     parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
     parser.add_argument(
         "--relay",
@@ -62,22 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds", type=bounded_integer(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
     )
     parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=ENGINE_CHOICES,
-        default=AUTO,
-        help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
-    )
-    parser.add_argument(
         "--local", type=bounded_integer(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
         "--external", type=bounded_integer(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
     parser.add_argument(
         "--questions",
@@ -100,8 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--probe-every",
         type=bounded_integer(1),
         metavar="K",
-        default=10,
-        help="rounds between measurements (10); two come before the first",
+        default=PROBE_EVERY,
+        help=f"rounds between measurements ({PROBE_EVERY}); two come before the first",
     )
     parser.add_argument(
         "--probe-questions",
@@ -115,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
     )
     parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: FactsFile
-    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    share(parser, "model", "engine", "home", "json")
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
     )  # for a window: app.node.terminal.lines

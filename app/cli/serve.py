@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli._frame import share
 from app.common.text import bounded_integer
 from engines import opening
 
@@ -28,16 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "minutes. A node that learns in the same data folder pauses while it answers."
     )
     parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
-    )
-    parser.add_argument("--engine", choices=opening.ENGINE_CHOICES, default=opening.AUTO)
-    parser.add_argument(
         "--port",
         type=bounded_integer(0, 65535),
         metavar="P",
         help="11777, or the next free one; 0 is any free one",
     )
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
         "--allow",
         action="append",
@@ -47,12 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "called by another name of this computer, such as host.docker.internal; may be repeated",
     )
     parser.add_argument("--no-token", action="store_true", help="let every program on this computer in")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help='one JSON object a line: {"event":"serving","url":..,"token":..,"models":[..]}, then notes',
+    share(parser, "model", "engine", "home", "attached")
+    share(
+        parser,
+        json='one JSON object a line: {"event":"serving","url":..,"token":..,"models":[..]}, then notes',
     )
-    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
     parser.add_argument("--answers", action="store_true", help=argparse.SUPPRESS)  # app.serve.child
 
 

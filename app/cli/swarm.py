@@ -16,8 +16,11 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
+from app.cli._frame import share
 from app.common.process.control import detached_popen_kwargs, when_asked_to_stop
 from app.common.process.surroundings import child_environment, working_folder
+from app.common.text import bounded_integer
+from app.node.rules.setting import PROBE_EVERY
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
 _PASSED_ON = {
@@ -25,7 +28,7 @@ _PASSED_ON = {
     "local": "own questions a round",
     "external": "peers' groups a round",
     "recipe": "how groups become weights (default)",
-    "probe-every": "rounds between measurements (10)",
+    "probe-every": f"rounds between measurements ({PROBE_EVERY})",
     "rest": "rest F round lengths after each round (0)",
 }
 """Options passed to `./shoal run`, where each node checks them."""
@@ -33,10 +36,11 @@ _OPENING_S, _STOPPING_S, _LINE = 120.0, 15.0, 2**22
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nodes", type=_positive, metavar="N", default=3, help="how many nodes (3)")
-    parser.add_argument("--rounds", type=_positive, metavar="R", default=30, help="rounds of each node (30)")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="each node's data lies in a folder below it")
-    parser.add_argument("--json", action="store_true", help="the summary as JSON on the last line of output")
+    parser.add_argument("--nodes", type=bounded_integer(1, 10**6), metavar="N", default=3, help="nodes (3)")
+    parser.add_argument(
+        "--rounds", type=bounded_integer(1, 10**6), metavar="R", default=30, help="of each node (30)"
+    )
+    share(parser, "home", json="the summary as JSON on the last line of output")
     parser.add_argument(
         "--models", metavar="A,B", default="starter", help="models, used in turn (starter): names or folders"
     )
@@ -212,9 +216,3 @@ def _cancel(*tasks: asyncio.Future[Any]) -> None:
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
-    return int(text)

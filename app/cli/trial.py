@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from app.cli._frame import share, tell
 from app.common import home
 from app.common.text import rounded_duration
 from app.models.shelf import locate
@@ -32,17 +31,7 @@ _ENGINE_S = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=opening.ENGINE_CHOICES,
-        default=opening.AUTO,
-        help="measure this one alone; auto measures all that may be chosen here",
-    )
-    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder, which keeps the result")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    share(parser, "model", "home", "json", engine="measure this one alone; auto: all that may be chosen here")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -72,10 +61,7 @@ def main(args: argparse.Namespace) -> int:
     key = trials.trial_key(fingerprint(open_folder(model)), computer.gather_facts())
     trials.save_trials(data, key, measured)
     findings = find(args.engine, opening.choice(model, home=data), measured, failed)
-    if args.json:
-        print(json.dumps({"model": name, **findings}))
-    else:
-        _show(name, findings)
+    tell(args, "\n".join(_lines(name, findings)), model=name, **findings)
     return 0
 
 
@@ -121,12 +107,11 @@ def _figures(found: trials.Trial | None, names: Sequence[str]) -> dict[str, Any]
     return {name: getattr(found, name) if found is not None else None for name in names}
 
 
-def _show(model: str, findings: dict[str, Any]) -> None:
-    for row in findings["engines"]:
-        if row["rounds_per_hour"] is not None:
-            print(
-                f"{ENGINES[row['name']].title} on {row['device']} in {row['dtype']}: about "
-                f"{row['rounds_per_hour']:,.0f} rounds an hour (samples {row['sampler_tokens_per_s']:,.0f} and "
-                f"learns {row['learner_tokens_per_s']:,.0f} tokens a second), {row['memory_mb']:,} MB"
-            )
-    print(f"{model} runs with {findings['engine']}: {findings['reason']}")
+def _lines(model: str, findings: dict[str, Any]) -> list[str]:
+    return [
+        f"{ENGINES[row['name']].title} on {row['device']} in {row['dtype']}: about "
+        f"{row['rounds_per_hour']:,.0f} rounds an hour (samples {row['sampler_tokens_per_s']:,.0f} and "
+        f"learns {row['learner_tokens_per_s']:,.0f} tokens a second), {row['memory_mb']:,} MB"
+        for row in findings["engines"]
+        if row["rounds_per_hour"] is not None
+    ] + [f"{model} runs with {findings['engine']}: {findings['reason']}"]

@@ -6,10 +6,10 @@ The window runs it as a process of its own with --json, and shows its output.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import msgspec
 
+from app.cli._frame import share
 from app.cli._terminal import json_line, report_failure, stop_quietly
 from app.common.home import home
 from app.install import InstallError
@@ -21,14 +21,12 @@ SUMMARY = "say whether a newer version is there"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument(
         "--feed", metavar="URL|FILE", help="the notice of new versions (default: this version's own)"
     )
     parser.add_argument("--key", metavar="HEX", help="believe this public key, for releases made by oneself")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # all it does by now
-    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+    share(parser, "home", "json", "attached")
 
 
 def main(args: argparse.Namespace) -> int:

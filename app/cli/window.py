@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
+from app.cli._frame import share
 from app.common.process.surroundings import FROM_STDIN, read_stdin_line
 from app.install.updates.installed import restart_command
 from engines import remedy
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LINK",
         help="an invite that somebody opened; the window asks first",
     )
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    share(parser, "home")
     parser.add_argument(
         "--background", action="store_true", help="stay in the tray, as when it starts at login"
     )

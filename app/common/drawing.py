@@ -31,18 +31,6 @@ def integer_ticks(low: float, high: float, about: int) -> list[float]:
     return list(dict.fromkeys(int(mark) for mark in linear_ticks(low, high, about) if mark == int(mark)))
 
 
-def logarithmic_ticks(low: float, high: float) -> list[float]:
-    """Returns ticks at 1, 2 and 5 times powers of ten between low and high (low at least 1); only the powers if
-    there are many.
-
-    >>> logarithmic_ticks(1, 60), logarithmic_ticks(1, 200_000)
-    ([1, 2, 5, 10, 20, 50], [1, 10, 100, 1000, 10000, 100000])
-    """
-    powers = range(math.floor(math.log10(max(1.0, low))), math.ceil(math.log10(max(1.0, high))) + 1)
-    factors = (1, 2, 5) if len(powers) <= 4 else (1,)
-    return [mark for power in powers for factor in factors if low <= (mark := factor * 10**power) <= high]
-
-
 def axis_top(value: float) -> float:
     """Returns the upper end of an axis of shares that contains `value`: at least 0.1, at most 1.
 

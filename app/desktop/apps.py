@@ -9,8 +9,6 @@ from pathlib import Path
 
 import psutil
 
-# Ours: this process, everything it started, and the builder of llama.cpp, started beside it by the launcher.
-
 _PROC = Path("/proc")
 
 BUILDER = Path(sys.prefix) / "shoal-llamacpp.pid"

@@ -1,5 +1,5 @@
-"""The facts that the computer reports about itself at one moment, and the interface of a source for one
-fact."""
+"""The facts that the computer reports about itself at one moment, the interface of a source for one fact, and
+what the sources share: a clock that cannot be set, and the system's libraries."""
 
 from __future__ import annotations
 
@@ -124,9 +124,6 @@ class FirstThatAnswers:
         raise why
 
 
-# Seconds that only ever go on, also while the computer sleeps.
-
-
 def steady_s() -> float:
     """Returns seconds since an arbitrary moment. Unaffected by setting the clock, but includes sleep: a snooze
     of one hour also passes while the lid is closed."""
@@ -136,9 +133,6 @@ def steady_s() -> float:
         # time.monotonic stops while a Mac sleeps, this one does not (clock_gettime(3)).
         return time.clock_gettime(time.CLOCK_MONOTONIC)
     return time.monotonic()
-
-
-# The system's shared libraries, with a sentence where one is missing.
 
 
 def load_library(file: str) -> ctypes.CDLL:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection
 
 
-# Questions to services on the D-Bus of a Linux system. One connection, opened when first needed.
-
 ANSWER_S = 1.0
 """Seconds to wait for an answer: local services answer within milliseconds unless they hang."""
 
@@ -106,8 +104,6 @@ def expect_boolean(answer: object, service: Service) -> bool:
     return answer
 
 
-# Battery or mains on Linux, which the kernel lists under /sys/class/power_supply, and the battery saver.
-
 SUPPLIES = Path("/sys/class/power_supply")
 _MAINS = ("Mains", "USB", "Wireless")
 _STORES = ("Battery", "UPS")
@@ -115,6 +111,8 @@ _PLUGGED = ("Charging", "Full", "Not charging")
 
 
 class LinuxPower:
+    """Battery or mains, from the kernel's files."""
+
     name = "power supply (Linux)"
 
     def __init__(self, folder: Path = SUPPLIES) -> None:
@@ -151,8 +149,6 @@ def _word(file: Path) -> str:
         return ""  # not every driver has every file, and reading some fails while a battery is changed
 
 
-# Battery saver on Linux: the power profile that the owner chose in the desktop's settings.
-
 PROFILES = (
     Service(
         "org.freedesktop.UPower.PowerProfiles",
@@ -166,7 +162,7 @@ PLATFORM = Path("/sys/firmware/acpi/platform_profile")
 
 
 class ProfileSaver:
-    """Reads the power profile from the daemon under one of its names."""
+    """Reads the power profile that the owner chose, from the daemon under one of its names."""
 
     name = "power profile (desktop)"
 
@@ -197,14 +193,14 @@ class PlatformSaver:
             return ABSENT
 
 
-# Input idle time on GNOME, also under Wayland: Mutter's own monitor.
-
 MUTTER = Service(
     "org.gnome.Mutter.IdleMonitor", "/org/gnome/Mutter/IdleMonitor/Core", "org.gnome.Mutter.IdleMonitor"
 )
 
 
 class MutterIdle:
+    """GNOME's own monitor, also under Wayland."""
+
     name = "input idle time (GNOME's Mutter)"
 
     def __init__(self, bus: Bus) -> None:
@@ -215,12 +211,12 @@ class MutterIdle:
         return max(0, expect_integer(self._bus.ask(MUTTER, "GetIdletime"), MUTTER)) / 1000
 
 
-# Input idle time as the login manager knows it: the last resort, since many desktops never tell it.
-
 LOGIND = Service("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
 
 
 class LogindIdle:
+    """The login manager: the last resort, since many desktops never tell it."""
+
     name = "input idle time (login manager; only as good as the desktop tells it)"
 
     def __init__(self, bus: Bus) -> None:
@@ -235,9 +231,6 @@ class LogindIdle:
         return max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - since_us / 1e6)
 
 
-# Whether a program keeps the screen awake, as film players and presentations do. Under Wayland no program may
-# see another's windows, so this is the nearest thing to "something fills the screen".
-
 GNOME = Service("org.gnome.SessionManager", "/org/gnome/SessionManager", "org.gnome.SessionManager")
 _MAKES_IDLE = 8
 """IsInhibited flag for "inhibits marking the session as idle"."""
@@ -249,6 +242,9 @@ KDE = Service(
 
 
 class GnomeAwake:
+    """Under Wayland no program may see another's windows. A film player or a presentation keeps the screen
+    awake, which is the nearest thing to filling it."""
+
     name = "program that keeps the screen awake (GNOME)"
 
     def __init__(self, bus: Bus) -> None:

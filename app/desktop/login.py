@@ -1,4 +1,5 @@
-"""Starts Shoal at login: off until the user turns it on. One class per system behind one interface."""
+"""Starts Shoal at login, off until the user turns it on: a desktop entry on Linux, a launch agent on macOS, a
+value of the registry on Windows, behind one interface."""
 
 from __future__ import annotations
 
@@ -69,9 +70,6 @@ class InFile:
             raise AutostartError(f"{self._file} can't be removed ({error.strerror}).") from error
 
 
-# Starting at login on Linux: a desktop entry in the autostart folder (XDG autostart and desktop entry
-# specifications).
-
 FILE = "shoal.desktop"
 _DELAY_S = 10
 """Seconds to wait after login, so that the system tray exists (honoured by GNOME)."""
@@ -87,6 +85,8 @@ def folder(environment: Mapping[str, str], user: Path) -> Path:
 
 
 class LinuxAutostart(InFile):
+    """Autostart through a desktop entry (XDG autostart and desktop entry specifications)."""
+
     def __init__(self, place: Path | None = None) -> None:
         super().__init__(
             (place or folder(os.environ, Path.home())) / FILE,
@@ -169,8 +169,6 @@ def read_exec(value: str) -> list[str]:
     return words
 
 
-# Starting at login on macOS: a launch agent of the owner's, read by launchd at the next login.
-
 LABEL = "shoal.background"
 
 
@@ -230,6 +228,8 @@ class Registry(Protocol):
 
 
 class WindowsAutostart:
+    """Autostart through the user's Run key."""
+
     where = rf"HKEY_CURRENT_USER\{RUN_KEY}\{NAME}"
 
     def __init__(self, registry: Registry | None = None) -> None:

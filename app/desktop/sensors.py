@@ -15,8 +15,6 @@ from app.desktop.apps import own_processes
 from app.desktop.facts import ABSENT, Absent, SourceError
 from app.desktop.nvidia import Nvml
 
-# How busy others keep this computer: processor and memory.
-
 _FIRST_S = 0.5
 """Seconds to wait in the first reading: a load is the difference of two readings."""
 _CONSERVED = os.name == "posix" and Path("/proc/self/stat").exists()
@@ -128,8 +126,6 @@ def stalled_share(text: str) -> float:
     except (IndexError, KeyError, ValueError) as error:
         raise SourceError("The kernel's report of memory pressure has an unknown shape.") from error
 
-
-# The hottest of processor and graphics cards.
 
 CPU_DRIVERS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
 """Drivers that measure the processor (Intel, AMD twice, ARM boards). Other drivers measure disks and radios,

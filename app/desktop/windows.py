@@ -18,10 +18,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.common.process import memory
 from app.desktop.facts import SourceError, load_windows_library
-
-# A program without a console (Windows): where no one gave it pipes, Python has no standard streams at all. They
-# lead nowhere then, and what it said last is shown in a small window when it fails.
 
 _ERROR = 0x10
 """MB_ICONERROR (winuser.h)."""
@@ -56,8 +54,8 @@ class LastLines(io.TextIOBase):
 
 def run_without_console(run: Callable[[], None]) -> None:
     """Calls `run`; if it fails and nobody reads standard error, shows the error in a message box. PyInstaller
-    would instead show a traceback for every child process too, and keep the process until somebody closes
-    it."""
+    would instead show a traceback for every child process too, and keep the process until somebody closes it.
+    Without pipes from its parent such a program has no standard streams at all."""
     heard = provide_streams()
     try:
         run()
@@ -100,8 +98,6 @@ def show_message(text: str) -> None:
         ctypes.windll.user32.MessageBoxW(None, text.removeprefix("shoal: "), "Shoal", _ERROR)
 
 
-# Input idle time on Windows: the moment of the last input, in milliseconds since the start as 32 bits.
-
 _ROUND_MS = 2**32
 _RACE_MS = 60_000
 """Tolerance in ms: input between our two calls puts the last input a few milliseconds "after" now."""
@@ -141,9 +137,6 @@ class WindowsIdle:
         if not self._user32.GetLastInputInfo(ctypes.byref(last)):
             raise SourceError("Windows didn't tell when the last input was.")
         return elapsed_ms(self._kernel32.GetTickCount() % _ROUND_MS, last.dwTime) / 1000
-
-
-# Battery saver on Windows.
 
 
 class _PowerStatus(ctypes.Structure):
@@ -194,65 +187,16 @@ class WindowsScreen:
         return state.value in _FILLED
 
 
-_KILL_ON_CLOSE = 0x2000
-_EXTENDED_LIMITS = 9
-"""JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE and JobObjectExtendedLimitInformation (winnt.h)."""
 NO_WINDOW = 0x08000000
 """CREATE_NO_WINDOW (winbase.h): without it, a console program started from a window opens a console."""
-
-
-class BasicLimits(ctypes.Structure):
-    """JOBOBJECT_BASIC_LIMIT_INFORMATION (winnt.h)."""
-
-    _fields_ = [
-        ("PerProcessUserTimeLimit", ctypes.c_int64),
-        ("PerJobUserTimeLimit", ctypes.c_int64),
-        ("LimitFlags", ctypes.c_uint32),
-        ("MinimumWorkingSetSize", ctypes.c_size_t),
-        ("MaximumWorkingSetSize", ctypes.c_size_t),
-        ("ActiveProcessLimit", ctypes.c_uint32),
-        ("Affinity", ctypes.c_size_t),
-        ("PriorityClass", ctypes.c_uint32),
-        ("SchedulingClass", ctypes.c_uint32),
-    ]
-
-
-class JobLimits(ctypes.Structure):
-    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION (winnt.h)."""
-
-    _fields_ = [
-        ("BasicLimitInformation", BasicLimits),
-        ("IoInfo", ctypes.c_uint64 * 6),
-        ("ProcessMemoryLimit", ctypes.c_size_t),
-        ("JobMemoryLimit", ctypes.c_size_t),
-        ("PeakProcessMemoryUsed", ctypes.c_size_t),
-        ("PeakJobMemoryUsed", ctypes.c_size_t),
-    ]
-
-
-def end_together(kernel32: Any = None) -> bool:
-    """Makes every process started after this call end with this process, however it ends. Returns False if
-    Windows refuses; a child then ends when its pipes close. The job's handle is left open on purpose."""
-    kernel32 = kernel32 or load_windows_library("kernel32")
-    kernel32.CreateJobObjectW.restype = ctypes.c_void_p
-    kernel32.GetCurrentProcess.restype = ctypes.c_void_p
-    job = ctypes.c_void_p(kernel32.CreateJobObjectW(None, None))
-    limits = JobLimits()
-    limits.BasicLimitInformation.LimitFlags = _KILL_ON_CLOSE
-    size = ctypes.sizeof(limits)
-    return bool(
-        job
-        and kernel32.SetInformationJobObject(job, _EXTENDED_LIMITS, ctypes.byref(limits), size)
-        and kernel32.AssignProcessToJobObject(job, ctypes.c_void_p(kernel32.GetCurrentProcess()))
-    )
 
 
 def run_in_place(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
     """Runs the command with this process's standard streams, waits, and returns its exit code: a substitute for
     exec. Ctrl-C reaches the command directly, which decides how to react. Raises OSError if it does not
     start."""
-    kernel32 = kernel32 or load_windows_library("kernel32")
-    end_together(kernel32)
+    kernel32 = kernel32 or memory.kernel32()
+    memory.end_together(kernel32)
     hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
     # Its streams are named, since Windows hands on no others to a program that gets no window.
     child = subprocess.Popen(

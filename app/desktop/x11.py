@@ -1,5 +1,8 @@
-"""Desktop facts on X11: input idle time, and whether a program fills the screen (the active window's state,
-EWMH)."""
+"""Desktop facts on X11, through the system's libX11: input idle time (the screen saver extension), and whether
+a program fills the screen (the active window's state, EWMH).
+
+Xlib ends the whole process when the server goes away and prints at every error. Neither may happen to a node,
+so both handlers are replaced; nothing else in the node's process talks to an X server."""
 
 from __future__ import annotations
 
@@ -9,11 +12,6 @@ import time
 from typing import Any
 
 from app.desktop.facts import SourceError, load_library
-
-# One connection to an X server, through the system's libX11.
-#
-# Xlib ends the whole process when the server goes away and prints at every error. Neither may happen to a node,
-# so both handlers are replaced; nothing else in the node's process talks to an X server.
 
 _ERROR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _IO_ERROR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -147,9 +145,6 @@ class DisplayConnection:
             raise SourceError(f"The X server {self.name} has gone away.")
 
 
-# Input idle time on X11: the screen saver extension. Not under Wayland, where it lies and may block.
-
-
 class _Info(ctypes.Structure):
     """XScreenSaverInfo (X11/extensions/scrnsaver.h)."""
 
@@ -164,6 +159,8 @@ class _Info(ctypes.Structure):
 
 
 class X11Idle:
+    """Not for Wayland, where the extension lies and may block."""
+
     name = "input idle time (X11)"
 
     def __init__(self, display: str) -> None:

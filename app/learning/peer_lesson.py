@@ -42,8 +42,8 @@ MAX_FAMILY_ANSWERS, MIN_FAMILY_ANSWERS = 48, 24
 MAX_LESSON_FAMILIES, MIN_PEER_ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
 MAX_NEW_FAMILIES, BROAD_FAMILIES = 1, 4
-"""NEW_BESIDE: maximum number of families without a right answer so far in a lesson that also continues others;
-more if these are fewer than BROAD_FAMILIES, up to BROAD_FAMILIES in all."""
+"""MAX_NEW_FAMILIES: maximum number of families without a right answer so far in a lesson that also continues
+others; more if these are fewer than BROAD_FAMILIES, up to BROAD_FAMILIES in all."""
 ANSWERS_MEASURED = 6
 """Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
 answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most

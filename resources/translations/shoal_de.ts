@@ -28,10 +28,6 @@
    <translation>Bevor es lernt, probiert dein Modell Fragen, an denen es nie üben wird.</translation>
   </message>
   <message>
-   <source>Gives early rounds more room (logarithmic axis)</source>
-   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
-  </message>
-  <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
    <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
   </message>
@@ -50,10 +46,6 @@
   <message>
    <source>Smoothing</source>
    <translation>Glättung</translation>
-  </message>
-  <message>
-   <source>Zoom to the start</source>
-   <translation>Anfang vergrößern</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -190,10 +182,6 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
-   <source>Twenty new puzzles: before against after, side by side</source>
-   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
-  </message>
-  <message>
    <source>It answers twice: as it came, and as it is now.</source>
    <translation>Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
@@ -206,32 +194,8 @@
    <translation>Neues Gespräch</translation>
   </message>
   <message>
-   <source>Race</source>
-   <translation>Rennen</translation>
-  </message>
-  <message>
-   <source>Race 20 puzzles</source>
-   <translation>Rennen über 20 Rätsel</translation>
-  </message>
-  <message>
-   <source>Before against after, side by side</source>
-   <translation>Vorher gegen nachher, Seite an Seite</translation>
-  </message>
-  <message>
    <source>Nothing asked yet</source>
    <translation>Noch nichts gefragt</translation>
-  </message>
-  <message>
-   <source>Use it in other programs</source>
-   <translation>In anderen Programmen nutzen</translation>
-  </message>
-  <message>
-   <source>Copy address</source>
-   <translation>Adresse kopieren</translation>
-  </message>
-  <message>
-   <source>Copy token</source>
-   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>Loading the model, {span}</source>
@@ -254,6 +218,10 @@
    <translation>Zu den Modellen</translation>
   </message>
   <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
+  </message>
+  <message>
    <source>The first question loads the model.</source>
    <translation>Die erste Frage lädt das Modell.</translation>
   </message>
@@ -269,48 +237,12 @@
    </translation>
   </message>
   <message>
-   <source>Racing</source>
-   <translation>Das Rennen läuft</translation>
-  </message>
-  <message>
-   <source>Drawing a puzzle</source>
-   <translation>Ein Rätsel wird gezogen</translation>
-  </message>
-  <message>
-   <source>Your model solves {after} of {n} now, {before} before.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
-  </message>
-  <message>
-   <source>{n} puzzles are too few to be sure.</source>
-   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
-  </message>
-  <message>
-   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
-   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
-  </message>
-  <message>
    <source>Draw a puzzle, or ask something of your own</source>
    <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
   </message>
   <message>
    <source>A puzzle of practice: your right answer with working may teach your model</source>
    <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
-  </message>
-  <message>
-   <source>Solved so far: {before} before, {after} after, of {n}.</source>
-   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
-   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
-  </message>
-  <message>
-   <source>No difference on these.</source>
-   <translation>Kein Unterschied bei diesen.</translation>
   </message>
   <message>
    <source>Stop</source>
@@ -369,42 +301,16 @@
    <translation>Frage</translation>
   </message>
   <message>
-   <source>Race again</source>
-   <translation>Noch ein Rennen</translation>
-  </message>
-  <message>
-   <source>{n} new puzzle, one try each</source>
-   <translation>{n} neues Rätsel, je ein Versuch</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} new puzzles, one try each</source>
-   <translation>
-    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
-    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
-  </message>
-  <message>
-   <source>After {n} round</source>
-   <translation>Nach {n} Runde</translation>
-  </message>
-  <message numerus="yes">
-   <source>After {n} rounds</source>
-   <translation>
-    <numerusform>Nach {n} Runde</numerusform>
-    <numerusform>Nach {n} Runden</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Both</source>
    <translation>Beide</translation>
   </message>
   <message>
    <source>Before</source>
    <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
   </message>
   <message>
    <source>Ask</source>
@@ -437,18 +343,6 @@
   <message>
    <source>{family}, level {n} of {all}</source>
    <translation>{family}, Stufe {n} von {all}</translation>
-  </message>
-  <message>
-   <source>Close</source>
-   <translation>Schließen</translation>
-  </message>
-  <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
-  </message>
-  <message>
-   <source>Too early to tell.</source>
-   <translation>Noch zu früh, um es zu sagen.</translation>
   </message>
   <message>
    <source>a puzzle it never trained on</source>
@@ -763,6 +657,10 @@
    <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
   </message>
   <message>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
+  </message>
+  <message>
    <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
    <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt.</translation>
   </message>
@@ -797,6 +695,14 @@
   <message>
    <source>A text</source>
    <translation>Ein Text</translation>
+  </message>
+  <message>
+   <source>Copy address</source>
+   <translation>Adresse kopieren</translation>
+  </message>
+  <message>
+   <source>Copy token</source>
+   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>Copy name</source>
@@ -913,22 +819,6 @@
    <translation>Gelerntes ohne sein Modell</translation>
   </message>
   <message>
-   <source>Looking at what fits.</source>
-   <translation>Sieht nach, was passt.</translation>
-  </message>
-  <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
-  </message>
-  <message>
-   <source>downloaded</source>
-   <translation>geladen</translation>
-  </message>
-  <message>
-   <source>{size}, licence</source>
-   <translation>{size}, Lizenz</translation>
-  </message>
-  <message>
    <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
    <translation>Zurück zu Runde {n}, seiner besten? Was es in späteren Runden bis {now} gelernt hat, wird endgültig gelöscht.</translation>
   </message>
@@ -939,6 +829,10 @@
   <message>
    <source>Learn with this</source>
    <translation>Damit lernen</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>Delete</source>
@@ -1079,10 +973,6 @@
   <message>
    <source>It is as long as your model is good: {n} of 100 rows kept aside.</source>
    <translation>Er ist so lang, wie dein Modell gut ist: {n} von 100 beiseitegelegten Zeilen.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
   <message>
    <source>The fish of {name}</source>
@@ -1537,12 +1427,12 @@
    <translation>Die Hälfte war richtig. Darum zählen richtige und falsche Antworten gleich viel.</translation>
   </message>
   <message>
-   <source>Advantage: +{up} for a right answer, −{down} for a wrong one. That is the reward, 1 or 0, less the average of all answers.</source>
-   <translation>Advantage: +{up} für eine richtige Antwort, −{down} für eine falsche. Das ist die Belohnung, 1 oder 0, minus dem Durchschnitt aller Antworten.</translation>
-  </message>
-  <message>
    <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
    <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
+   <source>{verdict}, it says</source>
+   <translation>{verdict}, sagt es</translation>
   </message>
   <message>
    <source>All the same, so there is nothing to tell apart: it teaches nothing.</source>
@@ -1561,8 +1451,16 @@
    <translation>dieser Computer</translation>
   </message>
   <message>
+   <source>Show newer ones</source>
+   <translation>Neuere zeigen</translation>
+  </message>
+  <message>
    <source>round {n}</source>
    <translation>Runde {n}</translation>
+  </message>
+  <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
   </message>
   <message>
    <source>Soon every puzzle appears here, with all of your model's answers.</source>
@@ -1583,10 +1481,6 @@
   <message>
    <source>Show the answers of every round</source>
    <translation>Antworten aller Runden zeigen</translation>
-  </message>
-  <message>
-   <source>Puzzles, newest first</source>
-   <translation>Rätsel, neueste zuerst</translation>
   </message>
   <message>
    <source>No answers yet</source>
@@ -1617,24 +1511,8 @@
    <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
   </message>
   <message>
-   <source>Grey: its working. Label: its answer.</source>
-   <translation>Grau: sein Rechenweg. Feld: seine Antwort.</translation>
-  </message>
-  <message>
    <source>Show everything</source>
    <translation>Alles zeigen</translation>
-  </message>
-  <message>
-   <source>{verdict}. The answer is {answer}.</source>
-   <translation>{verdict}. Richtig ist {answer}.</translation>
-  </message>
-  <message>
-   <source>right</source>
-   <translation>richtig</translation>
-  </message>
-  <message>
-   <source>wrong</source>
-   <translation>falsch</translation>
   </message>
   <message>
    <source>All</source>
@@ -1660,16 +1538,8 @@
    </translation>
   </message>
   <message>
-   <source>{verdict}, it says</source>
-   <translation>{verdict}, sagt es</translation>
-  </message>
-  <message>
    <source>The message, word for word</source>
    <translation>Die Nachricht im Wortlaut</translation>
-  </message>
-  <message>
-   <source>Show the answers</source>
-   <translation>Antworten zeigen</translation>
   </message>
   <message>
    <source>Word for word</source>
@@ -1756,8 +1626,8 @@
    <translation>das Relay verabschiedet sich</translation>
   </message>
   <message>
-   <source>Hide the answers</source>
-   <translation>Antworten ausblenden</translation>
+   <source>Hide</source>
+   <translation>Ausblenden</translation>
   </message>
   <message>
    <source>asks how the swarm is doing</source>
@@ -1774,10 +1644,6 @@
   <message>
    <source>received</source>
    <translation>empfangen</translation>
-  </message>
-  <message>
-   <source>in the last hour</source>
-   <translation>in der letzten Stunde</translation>
   </message>
   <message>
    <source>No puzzle answers yet</source>
@@ -1814,34 +1680,6 @@
   <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
-  </message>
-  <message>
-   <source>Show newer messages</source>
-   <translation>Neuere zeigen</translation>
-  </message>
-  <message>
-   <source>Closes what is open</source>
-   <translation>Schließt, was offen ist</translation>
-  </message>
-  <message>
-   <source>Sent</source>
-   <translation>Gesendet</translation>
-  </message>
-  <message>
-   <source>Received</source>
-   <translation>Empfangen</translation>
-  </message>
-  <message>
-   <source>{n} still to be sent</source>
-   <translation>{n} noch zu senden</translation>
-  </message>
-  <message>
-   <source>all sent</source>
-   <translation>alles gesendet</translation>
-  </message>
-  <message>
-   <source>Puzzles whose answers were shared</source>
-   <translation>Rätsel, deren Antworten geteilt wurden</translation>
   </message>
   <message>
    <source>No messages yet since you started learning.</source>
@@ -1940,6 +1778,14 @@
    <translation>Andere Programme auf diesem Computer</translation>
   </message>
   <message>
+   <source>Sent</source>
+   <translation>Gesendet</translation>
+  </message>
+  <message>
+   <source>Received</source>
+   <translation>Empfangen</translation>
+  </message>
+  <message>
    <source>Off. Shoal asks {host} only when you press the button.</source>
    <translation>Aus. Shoal fragt {host} nur, wenn du den Knopf drückst.</translation>
   </message>
@@ -2000,39 +1846,24 @@
    <translation>Diagnose</translation>
   </message>
   <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
   </message>
   <message>
    <source>Save …</source>
    <translation>Speichern …</translation>
   </message>
   <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
+  </message>
+  <message>
    <source>Still looking.</source>
    <translation>Wird noch gesucht.</translation>
   </message>
   <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} file, {size}</source>
-   <translation>{n} Datei, {size}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} files, {size}</source>
-   <translation>
-    <numerusform>{n} Datei, {size}</numerusform>
-    <numerusform>{n} Dateien, {size}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
+   <source>Close</source>
+   <translation>Schließen</translation>
   </message>
   <message>
    <source>Save the diagnostics</source>
@@ -2167,8 +1998,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
-   <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
-   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
+   <source>Versions, settings, events and logs, to help find a fault. You see all of it before you save it. Nothing is sent.</source>
+   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um einen Fehler zu finden. Du siehst alles, bevor du es speicherst. Nichts wird verschickt.</translation>
   </message>
   <message>
    <source>Search settings</source>
@@ -2466,6 +2297,10 @@ answer: a*b</translation>
    <translation>Meine Fragen</translation>
   </message>
   <message>
+   <source>Added. Pick a model to learn it with.</source>
+   <translation>Hinzugefügt. Wähl ein Modell, das sie lernt.</translation>
+  </message>
+  <message>
    <source>Added. Your model learns them now.</source>
    <translation>Hinzugefügt. Dein Modell lernt sie jetzt.</translation>
   </message>
@@ -2480,10 +2315,6 @@ answer: a*b</translation>
   <message>
    <source>Your table has this already.</source>
    <translation>Das steht schon in deiner Tabelle.</translation>
-  </message>
-  <message>
-   <source>Added. Pick a model to learn it with.</source>
-   <translation>Hinzugefügt. Wähl ein Modell, das sie lernt.</translation>
   </message>
   <message>
    <source>Another table</source>
@@ -3004,25 +2835,6 @@ answer: a*b</translation>
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it. Only take files from people you trust.</source>
-   <translation>Eine Datei mit Antworten kommt auch dahin, wo kein Netz ist, zum Beispiel per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell daraus lernt. Nimm nur Dateien von Leuten, denen du vertraust.</translation>
-  </message>
-  <message>
-   <source>{n} answered puzzle passed the checks.</source>
-   <translation>{n} gelöstes Rätsel hat die Prüfung bestanden.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} answered puzzles passed the checks.</source>
-   <translation>
-    <numerusform>{n} gelöstes Rätsel hat die Prüfung bestanden.</numerusform>
-    <numerusform>{n} gelöste Rätsel haben die Prüfung bestanden.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Your model learns from them after the next start of Shoal.</source>
-   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
    <source>Leaves the swarm. What it learned stays.</source>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
@@ -3060,6 +2872,10 @@ answer: a*b</translation>
    <translation>hier geprüfte Rätsel</translation>
   </message>
   <message>
+   <source>in the last hour; {size} received</source>
+   <translation>in der letzten Stunde; {size} empfangen</translation>
+  </message>
+  <message>
    <source>{n} other is online</source>
    <translation>{n} anderes Modell ist online</translation>
   </message>
@@ -3093,33 +2909,6 @@ answer: a*b</translation>
   <message>
    <source>Join again</source>
    <translation>Wieder beitreten</translation>
-  </message>
-  <message>
-   <source>Learn from a file …</source>
-   <translation>Von einer Datei lernen …</translation>
-  </message>
-  <message>
-   <source>Save answers as a file …</source>
-   <translation>Antworten als Datei speichern …</translation>
-  </message>
-  <message>
-   <source>Learn from a file</source>
-   <translation>Von einer Datei lernen</translation>
-  </message>
-  <message>
-   <source>{n} was turned away.</source>
-   <translation>{n} wurde abgewiesen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} were turned away.</source>
-   <translation>
-    <numerusform>{n} wurde abgewiesen.</numerusform>
-    <numerusform>{n} wurden abgewiesen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Your model learns from them in the next rounds.</source>
-   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
   </message>
   <message>
    <source>Learn alone</source>
@@ -3224,29 +3013,6 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>Answers as a file</source>
-   <translation>Antworten als Datei</translation>
-  </message>
-  <message>
-   <source>Save answers as a file</source>
-   <translation>Antworten als Datei speichern</translation>
-  </message>
-  <message>
-   <source>Checking each answer …</source>
-   <translation>Jede Antwort wird geprüft …</translation>
-  </message>
-  <message>
-   <source>{n} answered puzzle is saved.</source>
-   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} answered puzzles are saved.</source>
-   <translation>
-    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
-    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>not measured yet</source>
    <translation>noch nicht gemessen</translation>
   </message>
@@ -3281,10 +3047,6 @@ answer: a*b</translation>
   <message>
    <source>Others see you as {name}.</source>
    <translation>Andere sehen dich als {name}.</translation>
-  </message>
-  <message>
-   <source>That didn't work. Try again.</source>
-   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
   </message>
   <message>
    <source>Peer</source>
@@ -4100,10 +3862,6 @@ answer: a*b</translation>
    <translation>Zurück</translation>
   </message>
   <message>
-   <source>Pick a model first.</source>
-   <translation>Wähle zuerst ein Modell.</translation>
-  </message>
-  <message>
    <source>It learns what you show it: your own table of texts and answers, or puzzles. On its own, or together with other people's models.</source>
    <translation>Es lernt, was du ihm zeigst: deine eigene Tabelle mit Texten und Antworten, oder Rätsel. Für sich allein, oder zusammen mit den Modellen anderer.</translation>
   </message>
@@ -4249,6 +4007,25 @@ answer: a*b</translation>
   <message>
    <source>Teach my model</source>
    <translation>Mein Modell lehren</translation>
+  </message>
+  <message>
+   <source>✓ right</source>
+   <translation>✓ richtig</translation>
+  </message>
+  <message>
+   <source>✗ wrong</source>
+   <translation>✗ falsch</translation>
+  </message>
+  <message>
+   <source>After {n} round</source>
+   <translation>Nach {n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>After {n} rounds</source>
+   <translation>
+    <numerusform>Nach {n} Runde</numerusform>
+    <numerusform>Nach {n} Runden</numerusform>
+   </translation>
   </message>
   <message>
    <source>After (nothing learned yet)</source>
@@ -5111,14 +4888,6 @@ answer: a*b</translation>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
   </message>
   <message>
-   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
-   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
-  </message>
-  <message>
-   <source>the export itself is done.</source>
-   <translation>Der Export selbst ist fertig.</translation>
-  </message>
-  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -5173,14 +4942,6 @@ answer: a*b</translation>
   <message>
    <source>shorten it.</source>
    <translation>Kürze ihn.</translation>
-  </message>
-  <message>
-   <source>There is nothing to race yet:</source>
-   <translation>Für ein Rennen ist noch nichts da:</translation>
-  </message>
-  <message>
-   <source>let your model learn a few rounds first.</source>
-   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
    <source>The conversation is longer than this model can read:</source>
@@ -6665,14 +6426,6 @@ answer: a*b</translation>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich.</translation>
-  </message>
-  <message>
-   <source>Check them in Settings.</source>
-   <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
    <source>It is as at the first start.</source>
@@ -9383,6 +9136,14 @@ answer: a*b</translation>
    <translation>Gelesen wurde {name}.</translation>
   </message>
   <message>
+   <source>{blank} formulas have no value and count as empty.</source>
+   <translation>{blank} Formeln haben keinen Wert und gelten als leer.</translation>
+  </message>
+  <message>
+   <source>Open the table in a spreadsheet program and save it, then add it again.</source>
+   <translation>Öffne die Tabelle in einem Tabellenprogramm und speichere sie, dann füge sie noch einmal hinzu.</translation>
+  </message>
+  <message>
    <source>These coordinates cannot be a question's: {error}</source>
    <translation>Diese Koordinaten gehören zu keiner Frage: {error}</translation>
   </message>
@@ -9445,10 +9206,6 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
-  </message>
-  <message>
-   <source>Learning hours are now the same every day. Check them in Settings.</source>
-   <translation>Die Lernzeiten sind jetzt jeden Tag gleich. Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from app.bench.runs import poison
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.protocol import Pub
-from tests.bench import fuzz, scale, spoiling
 
 if sys.platform == "win32":
     pytest.skip("sockets are handed to another program", allow_module_level=True)
@@ -46,12 +44,6 @@ def bench(home: Path, *arguments: str, patience_s: float = 300) -> subprocess.Co
         text=True,
         timeout=patience_s,
     )
-
-
-def test_a_relay_of_a_large_swarm_gives_no_more_of_a_key_that_publishes_more() -> None:
-    seen = scale.play(240, 2, clients=20, samples=200)
-    assert (seen.keys, seen.batch_keys) == (120, scale.K) and seen.batch_sites > 4
-    assert seen.foes_published > 0.45 and seen.foes_given < 0.2
 
 
 @compiled
@@ -135,28 +127,6 @@ def test_a_load_that_met_refusals_is_no_measurement(changed: dict[str, Any], wor
         load(**changed).check(10, 7.5)
 
 
-def test_a_thousand_spoiled_messages(tmp_path: Path) -> None:
-    """The short form of `./shoal bench fuzz`."""
-    done = bench(tmp_path, "fuzz", "--json", "--cases", "500", "--seed", "3")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
-    assert figures["passed"] and not figures["ran"] and figures["cases"] == 1000
-    assert set(figures["counts"]["readers"]) == {"from_client", "from_relay", "info", "unseal"}
-    assert {"taken", "wrong-shape", "bad-id"} <= set(figures["counts"]["intake"]["check"])
-
-
-def test_fuzzing_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that raises anything else, and code that runs, are found."""
-    made = fuzz._readers(spoiling.Spoiler(Random(1), tmp_path / "canary"), Random(1))
-    arguments = type("Arguments", (), {"cases": 200, "seed": 1})
-
-    def careless(message: bytes) -> str:
-        raise KeyError(message[:1])
-
-    found = fuzz._part(lambda: (*made()[:2], careless), arguments, "readers", lambda line: None)  # type: ignore[arg-type]
-    assert "KeyError" in found["problems"][0] and len(found["problems"]) == 5
-
-
 def told(shares: list[float], **more: Any) -> dict[str, Any]:
     return {"curve": dict(zip((0, 10), shares, strict=True)), "worked": 1.0, "taken": 3, "kept_out": 1, **more}
 
@@ -186,6 +156,7 @@ def test_a_node_learns_beside_an_attackers_key_and_its_runs_are_kept(tmp_path: P
     assert bench(tmp_path, *words[:4], "3terse", *words[5:]).returncode == 1
 
 
+@pytest.mark.long
 def test_a_skill_is_asked_rows_that_nobody_taught_after_a_lesson_and_others_beside(tmp_path: Path) -> None:
     (tmp_path / "parity.csv").write_text(
         "question,answer\n" + "".join(f"{n},{('even', 'odd')[n % 2]}\n" for n in range(40))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -15,19 +14,11 @@ from typing import Any
 import pytest
 
 from app.bench import BenchError, harness
-from app.bench.engine import apart, sampler
+from app.bench.engine import apart
 from engines.facts import ISA_ENV
-from engines.opening import why_unavailable
 
 ROOT = Path(__file__).parents[2]
 TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--threads=1")
-
-
-def _llamacpp() -> str:
-    try:
-        return why_unavailable("llamacpp")
-    except ImportError as error:
-        return str(error)
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -61,13 +52,7 @@ def test_sampling_is_measured_beside_transformers() -> None:
         assert row["seconds"] > 0 and 100 < row["peak_mb"] < 3000
 
 
-@pytest.mark.skipif(bool(_llamacpp()), reason=_llamacpp() or "it is there")
 @pytest.mark.long
-def test_sampling_is_measured_beside_llamacpp() -> None:
-    found = figures("sampler", "--only=llamacpp q8_0,llama.cpp q8_0")
-    assert found["engine"] == "llamacpp q8_0" and found["share_of_llamacpp_limit"] > 0
-
-
 def test_a_step_is_measured() -> None:
     found = figures("learner", "--only=torch,torch checkpointing")
     assert found["seconds"] > 0 and found["peak_mb"] > 100
@@ -86,19 +71,6 @@ def test_a_round_is_measured_beside_trl() -> None:
 
 
 @pytest.mark.long
-def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
-    said: list[str] = []
-    args = argparse.Namespace(
-        model="tiny", only=["torch"], rows=2, prompt=12, new=None, threads=1, device="cpu", repeats=None
-    )
-    found, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
-    assert (about["repeats"], about["new_tokens"]) == (1, 5) and found["torch"]["tokens"] == 10
-    assert "1 candidates, 2 answers of 5 tokens each." in said and "ends after 1 of 3" in said[-1]
-    args.new, args.repeats = 6, 2
-    _, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
-    assert (about["repeats"], about["new_tokens"]) == (2, 6), "who says how much gets that"
-
-
 def test_as_on_avx2_nothing_newer_computes_and_nothing_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ISA_ENV, "avx2")
     rows = figures("sampler", "--only=torch,transformers bf16,llama.cpp q8_0")
@@ -111,41 +83,9 @@ def test_as_on_avx2_nothing_newer_computes_and_nothing_is_emulated(monkeypatch: 
     assert done.returncode == 1 and "SHOAL_BENCH_ISA is 'avx1024', and knows avx2 alone" in done.stderr
 
 
-def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.bench.engine import peers
-
-    monkeypatch.setitem(sys.modules, "trl", None)
-    task = apart.ApartTask(
-        part="round", candidate="trl fp32", folder="", adapter="", messages=[], prompt_T=[], new=1, rows=1,
-        threads=1, vocabulary=9, device="cpu",
-    )  # fmt: skip
-    with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
-        peers.round_(task)
-    found = sampler.ratios({"torch": {"missing": "no"}, "transformers fp32": {"seconds": 1, "tokens": 1}})
-    assert found["tokens_per_s"] is None and found["speedup_vs_transformers"] is None
-    rows = apart.figures({"torch": {"missing": "no"}, "trl fp32": {"seconds": 2, "tokens": 8}})
-    assert rows["torch"] == {"missing": "no"} and rows["trl fp32"]["tokens_per_s"] == 4
-
-
 def test_wrong_names_are_refused() -> None:
     done = bench("sampler", "--only=other")
     assert done.returncode == 1 and "There is no candidate other" in done.stderr
-    done = bench("learner", "--model=nothing-like-this")
-    assert done.returncode == 1 and "There is no model" in done.stderr
-    assert bench("round", "--rows=0").returncode == 2
-
-
-def test_headlines() -> None:
-    """Our fastest engine's speed, the lower speed-up of two classes, the share of the engine's own choice."""
-    speeds = {
-        "transformers fp32": 20, "torch": 40, "transformers bf16": 10, "llamacpp f16": 50, "llama.cpp f16": 100,
-        "llamacpp q8_0": 80, "llama.cpp q8_0": 100,
-    }  # fmt: skip
-    found = sampler.ratios({name: {"seconds": 2, "tokens": 2 * speed} for name, speed in speeds.items()})
-    assert found["tokens_per_s"] == 80 and found["engine"] == "llamacpp q8_0"
-    assert found["speedup_vs_transformers"] == 2 and found["precision_class"] == "fp32"
-    assert found["share_of_llamacpp_limit"] == 0.8 and found["shares"]["f16"] == 0.5
-    assert set(speeds) == set(sampler.CANDIDATES)
 
 
 def test_arms_take_turns_and_one_that_fails_is_left_out() -> None:

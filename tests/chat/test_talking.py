@@ -12,11 +12,10 @@ import pytest
 from rich.console import Console
 
 from app.chat import messages, terminal
-from app.chat.messages import Growing, Reply, Said, Side
+from app.chat.messages import Reply, Said, Side
 from app.chat.talking import Chat, OpenEngine
 from engines.contract import Completion, EngineInfo, Heard, Messages, TooLongError
 
-ROOT = Path(__file__).parents[2]
 READS = 120
 """Characters that the engine can read at once."""
 
@@ -131,12 +130,6 @@ def test_a_terminal_loses_no_answer(open_chat: Any) -> None:
     shown = out.getvalue()
     assert shown.count("good morning") == 2 and shown.count("and now") == shown.count(" hm ") == 1
     assert "ask something shorter" in " ".join(shown.split())
-
-
-def test_growing_answers_travel_as_messages() -> None:
-    growing = Growing(number=2, side="after", text="so far")
-    assert messages.read_reply(messages.to_line(growing)) == growing
-    assert messages.read_request(b'{"type":"stop","number":7}\n') == messages.StopRequest(number=7)
 
 
 @pytest.fixture

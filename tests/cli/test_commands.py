@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
-from app.cli import test as test_command
 from app.install.launcher.start import SETUP_HELP
 from app.sapo.questions import QuestionError
 from engines.contract import EngineError
@@ -227,36 +226,6 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         timeout=60,
     )
     assert (done.stdout, done.stderr) == ("x", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "count", "spread"),
-    [
-        ([], 4, ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]),
-        (["-m", "long", "tests/sapo"], 8, ["-n", "8", "--dist", "loadfile", "--no-loadscope-reorder"]),
-        ([], 1, []),
-        (["-n0"], 2, []),
-        (["-n", "4"], 2, []),
-        (["--pdb"], 2, []),
-        (["-s"], 2, []),
-        (["-p", "no:xdist"], 2, []),
-        (["-x", "--co"], 2, []),
-    ],
-)
-def test_tests_run_on_several_processes_unless_told_otherwise(
-    arguments: list[str], count: int, spread: list[str]
-) -> None:
-    assert test_command.distribution(arguments, count) == spread
-
-
-def test_there_are_no_more_processes_than_memory_and_processors_carry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of(cores: int, gigabytes: int) -> int:
-        monkeypatch.setattr(os, "cpu_count", lambda: cores)
-        total = types.SimpleNamespace(total=gigabytes * 10**9)
-        monkeypatch.setattr(test_command.psutil, "virtual_memory", lambda: total)
-        return test_command.workers()
-
-    assert [of(2, 24), of(8, 8), of(64, 500), of(4, 1), of(1, 8)] == [3, 3, 8, 1, 1]
 
 
 def test_pytest_gets_its_arguments_and_gives_its_exit_code() -> None:

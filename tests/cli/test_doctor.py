@@ -50,15 +50,3 @@ def test_the_place_of_the_key_is_told_and_never_the_key(tmp_path: Path) -> None:
     assert mine.name in _told_identity(found) and mine.seed().hex() not in str(found)
     (tmp_path / "identity.json").write_text("{")
     assert "identity restore" in _told_identity(_identity(tmp_path))
-
-
-def test_an_engine_is_chosen_for_a_model_that_is_there(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "doctor", "--model", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "no config.json" in done.stderr and len(done.stderr.splitlines()) == 1

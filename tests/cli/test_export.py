@@ -161,18 +161,6 @@ def test_ollama_is_handed_what_its_modelfile_names(
     assert (tmp_path / "later" / "model.gguf").is_file(), "the export stays"
 
 
-@pytest.mark.long
-def test_a_check_says_whether_llama_cpp_answers_as_here(
-    learned: tuple[Path, list[float]], tmp_path: Path
-) -> None:
-    pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
-    where = ("--kind", "f32", "--check", "--json", str(tmp_path / "out"))
-    done = shoal("--format", "ollama", *where, home=learned[0])
-    assert done.returncode == 0, done.stdout + done.stderr
-    last = json.loads(done.stdout.splitlines()[-1])
-    assert last["event"] == "checked" and last["asked"] == 10 and last["equal"] >= 9
-
-
 def test_refusals_on_the_command_line(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")

@@ -114,7 +114,7 @@ def test_in_a_terminal_words_are_shown_after_a_yes_alone(tmp_path: Path) -> None
     code, seen = typed(tmp_path, "show", answer="no\n")
     assert code == 1 and "Nothing was done" in seen and MINE.words().split()[3] not in seen.split()
     code, seen = typed(tmp_path, "show", answer="yes\n")
-    shown = [word for word in seen.rpartition("show them: ")[2].split() if word.isalpha()]
+    shown = [word for word in seen.rpartition("[y/N] ")[2].split() if word.isalpha()]
     assert code == 0 and sorted(shown) == sorted(MINE.words().split())
     assert f" 1 {MINE.words().split()[0]}" in seen and f"24 {MINE.words().split()[-1]}" in seen
 
@@ -123,7 +123,7 @@ def test_in_a_terminal_words_are_shown_after_a_yes_alone(tmp_path: Path) -> None
 def test_in_a_terminal_another_name_is_replaced_after_a_yes_alone(tmp_path: Path) -> None:
     old = told(tmp_path, "new")["name"]
     code, seen = typed(tmp_path, "restore", answer=f"{MINE.words()}\nno\n")
-    assert code == 1 and f"You are {old} now" in seen and f"become {MINE.name}" in seen
+    assert code == 1 and f"You are {old} now" in seen and f"Become {MINE.name}" in seen
     assert told(tmp_path)["name"] == old
     assert typed(tmp_path, "restore", answer=f"{MINE.words()}\nyes\n")[0] == 0
     assert told(tmp_path)["name"] == MINE.name
@@ -163,7 +163,7 @@ def test_a_running_node_keeps_its_name(tmp_path: Path) -> None:
     mine = told(tmp_path, "new")
     with lock_data_folder(tmp_path):
         for arguments, said in ((["new", "--yes"], ""), (["restore", "--yes"], MINE.words())):
-            assert "quit it and try again" in refusal(shoal(tmp_path, *arguments, said=said))
+            assert "stop it" in refusal(shoal(tmp_path, *arguments, said=said))
         assert told(tmp_path) == mine
         assert shoal(tmp_path, "show", "--yes").returncode == 0, "reading is for any time"
 

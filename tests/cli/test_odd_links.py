@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from app.cli import __main__ as cli
 from app.common.process.surroundings import FROM_STDIN
 from app.swarm.invite.invite import InviteError, invite_from_text
 
-ROOT = Path(__file__).parents[2]
 RIGHT = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
 ODD = [
     "shoal://--help",
@@ -151,17 +148,3 @@ def test_the_running_window_hears_links_as_one_line_and_never_as_an_order(qapp: 
         assert len(heard) == 1 and "\n" not in heard[0] and len(heard[0]) <= 4096
     assert not ended
     first.release()
-
-
-@pytest.mark.long
-def test_a_process_of_its_own_bears_them_too() -> None:
-    """Through the real argument vector, where the system allows the characters at all."""
-    for link in ("shoal://--help", "shoal://join/ws/relay.example\x1b[2J", "shoal://" + "x" * 20_000):
-        done = subprocess.run(
-            [sys.executable, "-m", "app.cli", "window", "--", link, "--help"],
-            cwd=ROOT,
-            capture_output=True,
-            timeout=60,
-        )
-        assert done.returncode == 2 and done.stderr.endswith(b"\n") and b"Traceback" not in done.stderr
-        assert b"\x1b" not in done.stderr

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from app.install.launcher import system
 from app.node.record.snapshot import Snapshot
 from app.node.terminal.terminal import Terminal, draw_view
 from app.ui.shell import display
-from tests.interrupting import interruptible
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240
@@ -127,22 +125,6 @@ def test_the_view_that_covers_the_sentence_repeats_it(
         assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_missing_libraries_are_a_reason_too(
-    opened: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
-    monkeypatch.setenv("DISPLAY", ":0")
-    lacking = [library for library in system.QT if library.file == "libGL.so.1"]
-    monkeypatch.setattr(system, "provide_window", lambda *_, **__: lacking)
-    monkeypatch.setattr(system, "manager", lambda: "apt-get")
-    assert cli.main([]) == 0
-    assert opened == [("run", "--solo")]
-    assert (
-        "because the window needs `sudo apt-get install --yes --no-install-recommends libgl1`; "
-        in capsys.readouterr().err
-    )
-
-
 def test_options_alone_go_to_the_node(opened: list[tuple[str, ...]]) -> None:
     cli.main(["--rounds", "3"])
     cli.main(["--home", "D"])
@@ -172,17 +154,6 @@ def test_a_wayland_display_that_answers_is_one(tmp_path: Path, monkeypatch: pyte
         assert display.choose_display({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
 
 
-def test_a_display_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(display, "PATIENCE_S", 0.2)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        if port < 6000:
-            pytest.skip("X displays over TCP begin at port 6000")
-        assert not display.choose_display({"DISPLAY": f"127.0.0.1:{port - 6000}"})
-
-
 def test_a_dead_display_is_a_sentence_and_no_crash() -> None:
     pytest.importorskip(
         "PySide6.QtWidgets", reason="Qt's system libraries are missing here", exc_type=ImportError
@@ -208,27 +179,6 @@ def silent(tmp_path: Path) -> Iterator[str]:
         listener.bind(str(tmp_path / "wayland-0"))
         listener.listen(16)
         yield str(tmp_path / "wayland-0")
-
-
-@pytest.mark.draws
-def test_ctrl_c_ends_the_wait_for_a_silent_display(silent: str, tmp_path: Path) -> None:
-    with interruptible():
-        waiting = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "window"],
-            cwd=ROOT,
-            env=bare(WAYLAND_DISPLAY=silent, SHOAL_HOME=str(tmp_path / "home")),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert waiting.stderr is not None
-    try:
-        said = next(line for line in waiting.stderr if silent in line)
-        assert "Waiting up to 20 s" in said
-        waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(display.PATIENCE_S - 5) == 1, "before it would have given up by itself"
-        assert "Traceback" not in waiting.stderr.read()
-    finally:
-        waiting.kill()
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a silent Wayland display"])

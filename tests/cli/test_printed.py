@@ -39,7 +39,6 @@ ENDS = {
     "doctor": 0,
     "identity": 0,
     "models": 0,
-    "race": 1,  # nothing has been learned yet
     "run --solo --rounds 1 --json": 0,
     "trial": 0,
     "bench puzzles": 0,

@@ -49,9 +49,3 @@ def test_an_answer_that_was_cut_off_counts_in_full() -> None:
     done = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=True, text="")
     cut = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=False, text="")
     assert answer_tokens([done, cut], max_tokens=98) == 50
-
-
-def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
-    done = trial(tmp_path, "--model", "no such folder")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "no such folder" in done.stderr and "Traceback" not in done.stderr

@@ -13,7 +13,6 @@ import pytest
 from app.common import files
 from app.node.data.home import lock_data_folder
 from app.node.record.errors import NodeError
-from engines import files as once
 
 HOLDS = """
 import sys
@@ -51,18 +50,6 @@ def test_on_windows_a_reader_is_waited_for(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "new").write_text("newer")
     with pytest.raises(PermissionError):
         files.replace(tmp_path / "new", tmp_path / "old", "linux")
-
-
-def test_who_never_lets_go_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuses(*_: object) -> None:
-        raise PermissionError(13, "in use")
-
-    monkeypatch.setattr(os, "replace", refuses)
-    monkeypatch.setattr(once, "PATIENCE_S", 0.05)
-    with pytest.raises(PermissionError):
-        files.replace(tmp_path / "new", tmp_path / "old", "win32")
 
 
 def test_what_is_written_takes_the_old_ones_place_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -214,17 +201,3 @@ def test_a_child_that_was_handed_the_lock_keeps_it(tmp_path: Path) -> None:
     child.communicate()
     with files.exclusive_lock(lock):
         pass
-
-
-def test_discarding_sizes_and_room(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    (folder / "in").mkdir(parents=True)
-    (folder / "a").write_bytes(bytes(10))
-    (folder / "in" / "b").write_bytes(bytes(5))
-    os.link(folder / "a", folder / "again")
-    (folder / "loop").symlink_to(folder)
-    assert files.size_on_disk(folder) == 15 and files.size_on_disk(tmp_path / "nowhere") == 0
-    assert files.free_bytes(tmp_path / "not" / "there") > 0
-    files.discard(folder)
-    files.discard(tmp_path / "nowhere")
-    assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.common.process import memory
-from app.common.process.memory import JobMemoryLimits
+from app.common.process.memory import JobLimits
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.memory import memory_limit
 
@@ -84,11 +84,10 @@ class Kernel:
 
 def test_the_job_object_says_what_windows_documents() -> None:
     """Sizes and places of JOBOBJECT_EXTENDED_LIMIT_INFORMATION on 64 bits; nothing here runs Windows."""
-    assert ctypes.sizeof(JobMemoryLimits) == 144
-    assert (JobMemoryLimits.basic.offset, JobMemoryLimits.process_memory.offset) == (0, 112)
+    assert ctypes.sizeof(JobLimits) == 144
+    assert (JobLimits.basic.offset, JobLimits.process_memory.offset) == (0, 112)
     assert (
-        JobMemoryLimits._fields_[0][1].flags.offset == 16
-        and JobMemoryLimits._fields_[0][1].active_processes.offset == 40
+        JobLimits._fields_[0][1].flags.offset == 16 and JobLimits._fields_[0][1].active_processes.offset == 40
     )
     kernel = Kernel()
     assert memory.join_limited_job(kernel, 300 * MB, alone=True)

@@ -87,48 +87,6 @@ PLACES: dict[Finds, set[str]] = {
 }
 """What is looked for, and the only files that may have it."""
 
-AGAIN: dict[Finds, list[str]] = {
-    replaces_a_file: [
-        "import os\nos.replace(fresh, path)",
-        "os.rename(fresh, path)",
-        "fresh.replace(self._file)",
-        "folder.with_suffix('.new').replace(folder / NAME)",
-    ],
-    locks_a_file: [
-        "def taken():\n    import fcntl",
-        "import msvcrt as locking",
-        "from filelock import FileLock",
-    ],
-    makes_text_safe: [
-        "''.join(char if char.isprintable() else '·' for char in text)",
-        "[one for one in text if one.isprintable()]",
-    ],
-    waits_longer_each_time: [
-        "min(30.0, 0.5 * 4.0 ** (deaths - 1))",
-        "min(LONGEST, FIRST * 2 ** failures)",
-        "min(60, growth ** tries)",
-    ],
-    downloads: ["headers = {'Range': f'bytes={count}-'}", "{'range': start}"],
-    fills_a_bucket: [
-        "class Quota:\n def take(self): ...\n def left(self): ...\n def wait_s(self): ...",
-    ],
-}
-"""The like of what stood in several rooms."""
-
-OTHER: dict[Finds, list[str]] = {
-    replaces_a_file: ["text.replace('a', 'b')", "msgspec.structs.replace(view, a=1)", "path.rename(aside)"],
-    locks_a_file: ["import os", "from app.common.files import exclusive_lock"],
-    makes_text_safe: ["if not text.isprintable(): pass", "[one.strip() for one in lines]"],
-    waits_longer_each_time: ["min(a, b ** 2)", "wait_s(deaths, first_s=0.5, longest_s=30.0)"],
-    downloads: ["{'rank': 8}", "range(8)"],
-    fills_a_bucket: ["class Shelf:\n def take(self): ...\n def put(self): ..."],
-}
-"""What looks like it and is allowed everywhere."""
-
-
-def found(finds: Finds, source: str) -> bool:
-    return any(map(finds, ast.walk(ast.parse(source))))
-
 
 @cache
 def places() -> dict[Finds, dict[str, list[int]]]:
@@ -150,11 +108,3 @@ def places() -> dict[Finds, dict[str, list[int]]]:
 def test_it_is_declared_in_one_place(finds: Finds) -> None:
     where = places()[finds]
     assert set(where) == PLACES[finds], f"use app.common instead: {where}"
-
-
-@pytest.mark.parametrize("finds", PLACES, ids=lambda finds: finds.__name__)
-def test_another_one_is_noticed(finds: Finds) -> None:
-    for source in AGAIN[finds]:
-        assert found(finds, source), source
-    for source in OTHER[finds]:
-        assert not found(finds, source), source

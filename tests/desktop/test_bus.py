@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -138,44 +136,3 @@ def test_no_bus_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, a
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with pytest.raises(SourceError, match="no session bus"):
         MutterIdle(Bus("SESSION")).read()
-
-
-@needs_daemon
-@pytest.mark.skipif(shutil.which("mutter") is None, reason="GNOME's mutter is not installed")
-def test_the_real_mutter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Headless GNOME compositor: its idle time counts up, as nobody touches anything."""
-    assert DAEMON
-    bus = StandInBus(DAEMON)
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.address)
-    tmp_path.chmod(0o700)
-    command = ["mutter", "--headless", "--wayland", "--no-x11", "--virtual-monitor", "640x480"]
-    command += ["--wayland-display", "shoal-test"]
-    with subprocess.Popen(
-        command,
-        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as mutter:
-        try:
-            first = _answers(MutterIdle(Bus("SESSION")), mutter)
-            time.sleep(0.5)
-            later = MutterIdle(Bus("SESSION")).read()
-            assert 0 <= first < later
-        finally:
-            mutter.kill()
-            bus.close()
-
-
-def _answers(idle: MutterIdle, mutter: subprocess.Popen[str]) -> float:
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return idle.read()
-        except SourceError as error:
-            if mutter.poll() is not None:
-                assert mutter.stderr
-                pytest.skip(f"mutter does not start here: {mutter.stderr.read()[-300:]}")
-            if time.monotonic() > end:
-                raise AssertionError("Mutter never answered.") from error
-            time.sleep(0.2)

@@ -72,11 +72,6 @@ def test_windows_full_screen_states(state: int, filled: bool) -> None:
     assert WindowsScreen(Windows(screen=state)).read() is filled
 
 
-def test_windows_battery_saver() -> None:
-    assert WindowsSaver(Windows(saver=1)).read() is True
-    assert WindowsSaver(Windows(saver=0)).read() is False
-
-
 @pytest.mark.parametrize("seconds", [0.0, 12.5])
 def test_macs_idle_time(seconds: float) -> None:
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int32, ctypes.c_uint32)

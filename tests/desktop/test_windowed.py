@@ -3,7 +3,6 @@ waits for another instead of becoming it, and what starts at login. Windows' own
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -12,14 +11,10 @@ from pathlib import Path
 import pytest
 
 from app.common import home
-from app.desktop import windows
+from app.common.process import memory
 from app.desktop.login import RUN_KEY, WindowsAutostart
 from app.desktop.windows import (
-    BasicLimits,
-    JobLimits,
-    end_together,
     leave_bundle,
-    signed_exit_code,
     without_bundle,
 )
 from app.install.updates import installed
@@ -84,12 +79,6 @@ def test_a_program_without_streams_works_and_shows_why_it_failed(event: str, cod
     assert shown in found[1] if shown else found[1] == ""
 
 
-def test_who_has_pipes_keeps_them(capsys: pytest.CaptureFixture[str]) -> None:
-    before = sys.stdin, sys.stdout, sys.stderr
-    assert windows.provide_streams() is None
-    assert (sys.stdin, sys.stdout, sys.stderr) == before
-
-
 def test_it_stands_in_for_another_process() -> None:
     done = subprocess.run(
         [sys.executable, "-c", KERNEL],
@@ -102,11 +91,6 @@ def test_it_stands_in_for_another_process() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (7, "HÄLLO\n", "")
 
 
-def test_a_crash_is_handed_on_as_it_was() -> None:
-    codes = (0, 1, 255, 0xC0000005, 2**32 - 1)
-    assert [signed_exit_code(code) for code in codes] == [0, 1, 255, -1073741819, -1]
-
-
 def test_where_windows_refuses_a_job_it_goes_on() -> None:
     class Refuses:
         CreateJobObjectW = staticmethod(lambda *_: 0)
@@ -115,8 +99,7 @@ def test_where_windows_refuses_a_job_it_goes_on() -> None:
         def GetCurrentProcess() -> int:
             return -1
 
-    assert end_together(Refuses) is False
-    assert (ctypes.sizeof(BasicLimits), ctypes.sizeof(JobLimits)) == (64, 144)  # winnt.h, 64-bit
+    assert memory.end_together(Refuses) is False
 
 
 def test_the_engine_does_not_look_into_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,10 +166,8 @@ def trust(pack: Path, url: str) -> dict[str, object]:
     return {"keys": [key], "manifests": {"cpu": f"{url}/cpu.json"}, "offers": {"cpu": told}}
 
 
-def wrapped(
-    built: Path, out: Path, version: str, known: dict[str, object], carried: Path | None = None
-) -> Path:
-    """The same package with another version and with these packs, quickly squeezed; `carried` comes with it."""
+def wrapped(built: Path, out: Path, version: str, known: dict[str, object]) -> Path:
+    """The same package with another version and with these packs, quickly squeezed."""
     tree = out / version
     subprocess.run(["dpkg-deb", "-R", built, tree], check=True)
     control = tree / "DEBIAN" / "control"
@@ -179,8 +177,6 @@ def wrapped(
     source = tree / "usr" / "lib" / "shoal" / "_internal" / "source"
     (source / "VERSION").write_text(f"{version}\n")
     (source / "resources" / "release.json").write_text(json.dumps(known))
-    if carried is not None:
-        shutil.copytree(carried, tree / "usr" / "lib" / "shoal" / "_internal" / "packs")
     to = out / f"shoal_{version}_amd64.deb"
     subprocess.run(
         ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", tree, to],
@@ -346,47 +342,6 @@ def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path],
     root.apt("autoremove", "--purge", *unwanted)
     left = [name for name in root.files() if name not in before and not name.startswith("root/")]
     assert left == [], "nor is anything left of the packages that came with it"
-
-
-def test_how_long_an_offline_pack_takes(
-    root: Root, desktop: Desktop, built: Path, pack: Path, tmp_path: Path
-) -> None:
-    """From the double click to the first finished round, three times from the beginning. Only told: -s."""
-    from app.node.history import history
-
-    carried = tmp_path / "pack"
-    shutil.copytree(pack, carried, ignore=shutil.ignore_patterns("key.pub", "secret"))
-    shutil.copy(
-        wrapped(built, tmp_path, "0.1.0", trust(pack, "http://127.0.0.1:9"), carried), root.path / "root"
-    )
-    root.apt("install", "--no-install-recommends", "--allow-downgrades", "/root/shoal_0.1.0_amd64.deb")
-    data = root.home / DATA
-    took: list[list[float]] = []
-    for _ in range(3):
-        settle_in(root)
-        laps = []
-        desktop.double_click()
-        began = time.monotonic()
-        for act, found in (
-            ("", desktop.window),
-            ("Learn alone", lambda: True),
-            ("Install the engine", lambda: (data / "packs" / "current.json").exists()),
-            ("", lambda: processes(root, "app.node.trainer.process")),
-            ("", lambda: history.read(history.newest(data)).rounds),
-        ):
-            if act:
-                desktop.push(act)
-            wait(found, act)
-            laps.append(time.monotonic() - began)
-        took.append(laps)
-        for one in apps(root):
-            one.terminate()
-        wait(lambda: not apps(root) and not processes(root, "app.node.trainer.process"), "it ends")
-        shutil.rmtree(data)
-    parts = ("window", "the first press", "engine in use", "trainer started", "first round")
-    for name, times in zip(parts, zip(*took, strict=True), strict=True):
-        print(f"{name:16} {sorted(times)[1]:6.1f} s  ({', '.join(f'{one:.1f}' for one in times)})")
-    root.apt("purge", "shoal")
 
 
 def settle_in(root: Root) -> None:

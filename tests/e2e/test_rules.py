@@ -16,7 +16,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S, Event, Running, rows
 
 QUIET = {
@@ -150,48 +149,6 @@ def test_a_node_gives_way_is_killed_while_paused_and_goes_on_with_the_next_round
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_a_snooze_is_kept_over_kill_9_and_commands_need_rules(home: Home) -> None:
-    with home.node() as node:
-        node.wait_for_kind("decision")
-        node.order("snooze", seconds=3600)
-        until = node.wait_for(decided("snoozed"))["until"]
-        node.wait_for(paused)
-    with home.node() as node:
-        assert node.wait_for(decided("snoozed"))["until"] == pytest.approx(until, abs=2)
-        node.order("snooze", tomorrow=True)
-        node.order("contribute_when_idle", on=False)
-        changed = node.wait_for(lambda event: event["event"] == "settings" and len(node.events) > 3)
-        assert changed["values"]["contribute_when_idle"] is False
-    assert json.loads((home.folder / "orders.json").read_text())["snooze"]["until"] != until
-    assert json.loads((home.folder / "settings.json").read_text()) == {
-        "contribute_when_idle": False,
-        "idle_s": 1,
-    }
-    plain = Running("--home", home.folder, "--model", home.model, "--snapshots", stdin=subprocess.PIPE)
-    try:
-        plain.order("pause")
-        assert "--rules" in plain.wait_for_kind("refused")["sentence"]
-    finally:
-        plain.kill()
-
-
-@pytest.mark.long
-def test_it_gives_way_within_five_seconds_wherever_it_is(home: Home) -> None:
-    with home.node() as node:
-        node.wait_for_kind("round")
-        for number in range(8):
-            trainer = node.trainer()
-            time.sleep(0.3 * number)
-            home.says(idle_s=0)
-            took = wait_until_gone(trainer)
-            print(f"gave way in {took:.1f} s")
-            assert took < YIELD_S
-            node.wait_for(paused)
-            home.says()
-            node.wait_for_kind("round")
-        assert played(node) == list(range(1, len(played(node)) + 1))
-
-
 @pytest.mark.long
 def test_killed_at_any_moment_of_pausing_and_resuming(home: Home) -> None:
     for number in range(6):
@@ -206,41 +163,6 @@ def test_killed_at_any_moment_of_pausing_and_resuming(home: Home) -> None:
             assert not alive
     numbers = [number for (number,) in rows(home.folder, "SELECT round FROM rounds ORDER BY round")]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 6
-
-
-@pytest.mark.long
-def test_a_paused_node_stays_in_its_swarm_and_takes_nothing(home: Home, tmp_path: Path) -> None:
-    relay = Relay(tmp_path / "relay")
-    try:
-        other = Running(
-            *("--home", tmp_path / "other", "--model", home.model, "--relay", relay.url), *FAMILIES, alone=False
-        )
-        with home.node("--relay", relay.url, alone=False) as node:
-            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > 0)
-            node.order("pause")
-            node.wait_for(paused)
-            time.sleep(2.0)  # for what was on its way
-            before = latest_swarm(node)
-            given = len(played(other))
-            other.wait_for(lambda event: event["event"] == "round" and event["round"] > given + 5)
-            time.sleep(8.0)
-            after = latest_swarm(node)
-            assert after["connected"] and after["received"] == before["received"]
-            assert not [event for event in node.events if event.get("state") == "lost"]
-            assert relay.stats().peers == 2
-            node.order("resume")
-            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > after["received"])
-    finally:
-        other.kill()
-        relay.kill()
-
-
-def latest_swarm(node: Running) -> Event:
-    return [
-        event["snapshot"]["swarm"]
-        for event in node.events
-        if event["event"] == "snapshot" and "swarm" in event["snapshot"]
-    ][-1]
 
 
 @pytest.mark.long

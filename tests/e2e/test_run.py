@@ -34,7 +34,6 @@ from tests.e2e.shoal import (
     rows,
     shoal,
 )
-from tests.interrupting import interruptible
 
 if sys.platform != "win32":
     import fcntl
@@ -152,15 +151,6 @@ def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -
     assert rows(tmp_path, "SELECT outcome FROM runs") == [("stopped",)]
 
 
-def test_the_node_never_holds_the_puzzle_library(model: Path, tmp_path: Path) -> None:
-    """Only the node's imports: those of its children go to their own logs."""
-    node = Running("--model", model, "--home", tmp_path, "--rounds", "1", *SMALL, PYTHONPROFILEIMPORTTIME="1")
-    assert node.wait() == 0
-    imported = {line.rpartition("|")[2].strip() for line in node.said.splitlines() if "import time:" in line}
-    assert {"app.node.node", "app.sapo.scoring.sandbox"} <= imported
-    assert not {name.partition(".")[0] for name in imported} & {"reasoning_gym", "sympy", "numpy", "torch"}
-
-
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/usr/bin/strace").exists(), reason="strace is not installed")
 def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -> None:
@@ -171,13 +161,6 @@ def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -
     assert node.process.wait(PATIENCE_S) == 0
     calls = log.read_text().splitlines()
     assert calls and [call for call in calls if "AF_INET" in call or "AF_NETLINK" in call] == []
-
-
-def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> None:
-    node = Running("--model", model, "--home", tmp_path, *SMALL)
-    child(node.process.pid, "app.node.trainer.process")
-    node.process.send_signal(signal.SIGTERM)
-    assert node.process.wait(PATIENCE_S) == 0
 
 
 def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
@@ -221,12 +204,6 @@ def test_wrong_usage_is_refused_in_one_sentence(model: Path, tmp_path: Path) -> 
     assert not (tmp_path / "home").exists()
 
 
-def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    assert "nowhere" in refused(1, "--model", tmp_path / "nowhere", "--home", tmp_path / "home")
-    (tmp_path / "empty").mkdir()
-    assert "empty" in refused(1, "--model", tmp_path / "empty", "--home", tmp_path / "home")
-
-
 def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "--home" in refused(1, "--model", model, "--home", tmp_path / "file")
@@ -237,23 +214,10 @@ def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> No
     assert node.stop() == 0
 
 
-def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, home: Path) -> None:
-    (damaged,) = (checkpoints(home) / "round-000003").glob("adapter*.safetensors")
-    damaged.write_bytes(damaged.read_bytes()[:-7])
-    done = shoal("run", "--solo", "--rounds", "1", "--model", model, "--home", home, *SMALL)
-    assert done.returncode == 0 and "round-000003 can't be used" in done.stderr
-    assert "continues from round 2" in done.stderr
-    assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
-    assert (checkpoints(home) / "damaged-round-000003").is_dir()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="sets the limits of running processes")
-@pytest.mark.parametrize("view", [pytest.param((), marks=pytest.mark.long), ("--snapshots",)])
-def test_a_full_disk_makes_it_wait_until_there_is_room(
-    model: Path, tmp_path: Path, view: tuple[str, ...]
-) -> None:
+def test_a_full_disk_makes_it_wait_until_there_is_room(model: Path, tmp_path: Path) -> None:
     """The system refuses every write beyond a few bytes of a file, and takes them again later."""
-    node = Running("--model", model, "--home", tmp_path, *view, *SMALL, stdin=subprocess.PIPE)
+    node = Running("--model", model, "--home", tmp_path, "--snapshots", *SMALL, stdin=subprocess.PIPE)
     node.wait_for_kind("checkpoint")
 
     def limit(most: int) -> None:
@@ -266,8 +230,7 @@ def test_a_full_disk_makes_it_wait_until_there_is_room(
     limit(1000)
     note = node.wait_for(says("is full"))
     assert str(tmp_path) in note["sentence"]
-    if view:
-        node.wait_for(lambda event: event.get("snapshot", {}).get("phase") == "waiting for space on the disk")
+    node.wait_for(lambda event: event.get("snapshot", {}).get("phase") == "waiting for space on the disk")
     safe = note["round"]
     checkpoint.read(checkpoints(tmp_path) / f"round-{safe:06d}", model_mark(model))
     limit(resource.RLIM_INFINITY)
@@ -277,24 +240,6 @@ def test_a_full_disk_makes_it_wait_until_there_is_room(
     assert node.stop() == 0 and node.said.count(note["sentence"]) == node.said.count("is full") == 1
     played = [round_ for (round_,) in rows(tmp_path, "SELECT round FROM rounds ORDER BY round")]
     assert played == list(range(1, len(played) + 1)) and len(played) >= safe + 2
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_the_terminal_view_and_ctrl_c(model: Path, tmp_path: Path) -> None:
-    with interruptible():
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(ROOT)
-            arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
-            os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    screen = read_until(terminal, " s ago")
-    assert "newest answers" in screen and "new puzzles solved" in screen
-    os.write(terminal, b"\x03")
-    rest = read_until(terminal, "is saved in")
-    assert "new puzzles solved" in rest.rpartition("\x1b[?1049l")[2]
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
@@ -329,35 +274,3 @@ def read_until(terminal: int, wanted: str) -> str:
             text = seen.decode(errors="replace")
     assert wanted in text
     return text
-
-
-@pytest.mark.long
-def test_a_window_of_another_process_watches_and_orders(model: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        command("run", "--solo", "--snapshots", "--model", model, "--home", tmp_path, *SMALL),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-    )
-    assert process.stdin is not None and process.stdout is not None
-    seen = []
-    for line in process.stdout:
-        event = json.loads(line)
-        seen.append(event["event"])
-        if event["event"] == "checkpoint" and event["round"] == 1:
-            process.stdin.write(b'{"command":"finish"}\n')
-            process.stdin.flush()
-        if event["event"] == "end":
-            assert event["reason"] == "rounds"
-    assert process.wait(PATIENCE_S) == 0 and "snapshot" in seen and seen.count("round") <= 4
-
-    process = subprocess.Popen(
-        command("run", "--solo", "--snapshots", "--model", model, "--home", tmp_path, *SMALL),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-    )
-    assert process.stdin is not None and process.stdout is not None
-    process.stdout.readline()
-    process.stdin.close()
-    assert process.wait(PATIENCE_S) == 0

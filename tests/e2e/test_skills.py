@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -65,15 +64,11 @@ def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
     assert shoal("ask", "two-more", "  ", "--home", home).returncode == 1
 
     to = home.parent / "out"
-    there = importlib.util.find_spec("llama_cpp") is not None  # else nothing here reads the file
     done = shoal(
         *("export", "--skill", "two-more", "--format", "ollama", "--kind", "f32", "--json"),
-        *(*["--check"] * there, "--home", home, to),
+        *("--home", home, to),
     )
     assert done.returncode == 0, done.stderr
-    if there:
-        checked = json.loads(done.stdout.splitlines()[-1])
-        assert checked["asked"] == 8 and checked["equal"] >= 7
     assert "What is 0 + 2?" in (to / "README.md").read_text()
 
     with served(home) as server:

@@ -59,21 +59,6 @@ def test_what_is_taken(facts: HardwareFacts, size: ModelSize, way: str, dtype: s
     assert all(one.reason.endswith(".") for one in chosen.engines)
 
 
-def test_every_engine_not_taken_has_its_reason() -> None:
-    reasons = {one.name: one.reason for one in choose(PC, HALF_BILLION, nothing_wrong).engines}
-    assert "no NVIDIA card" in reasons["torch-cuda"] and "Apple Silicon only" in reasons["torch-mps"]
-    assert "llama.cpp is faster" in reasons["torch-cpu"] and "by name only" in reasons["mlx"]
-    small = {one.name: one for one in choose(PC, TINY, nothing_wrong).engines}
-    assert small["llamacpp"].usable and "fixed costs" in small["llamacpp"].reason
-    beside_a_card = {one.name: one.reason for one in choose(NVIDIA, TINY, nothing_wrong).engines}
-    assert "graphics card is faster" in beside_a_card["torch-cpu"]
-
-
-def test_without_llama_cpp_torch_runs_and_the_reason_is_told() -> None:
-    chosen = choose(PC, HALF_BILLION, lambda name: "There is no compiler." if name == "llamacpp" else "")
-    assert chosen.way == "torch-cpu" and "There is no compiler." in chosen.reason
-
-
 def test_nothing_can_run() -> None:
     chosen = choose(PC, TINY, lambda name: f"{name} is broken.")
     assert (chosen.engine, chosen.way, chosen.dtype) == ("", "", "")
@@ -135,11 +120,6 @@ def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: Mo
     assert chosen.way == way and "120 rounds an hour" in chosen.reason
     loser = next(one for one in chosen.engines if one.name in {"torch-cpu", "llamacpp"} - {way})
     assert "90 rounds an hour" in loser.reason
-
-
-def test_one_measurement_alone_decides_nothing() -> None:
-    assert choose(PC, HALF_BILLION, nothing_wrong, {"torch": 500.0}).way == "llamacpp"
-    assert choose(MAC, HALF_BILLION, nothing_wrong, {"torch": 500.0, "llamacpp": 1.0}).way == "mlx"
 
 
 @pytest.mark.parametrize("hidden", ["", "-1"])

@@ -20,6 +20,7 @@ FAMILIES = ["qwen2", "qwen3", "llama"]
 NAMES = ["torch", "mlx", "llamacpp"]
 PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11")]
 PROMPT = PROMPTS[0]
+END = 1
 
 
 def _torch(folder: Path, seed: int) -> Engine:
@@ -187,6 +188,28 @@ def test_tokens_follow_the_exact_distribution(name: str, make_model: MakeModel, 
     assert chi_square(firsts, wrong / wrong.sum()) > 1
     with model.disable_adapter():
         assert chi_square(firsts, exact(prompt)) > 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_tokens(name: str, make_model: MakeModel) -> None:
+    first, second = (OPEN[name](make_model("qwen2"), 0) for _ in "12")
+    found = first.sample(PROMPTS, 4, 16, seed=7)
+    assert second.sample(PROMPTS, 4, 16, seed=7) == found
+    for seed in (8, 7 + 2**40):  # torch's own generator knows 32 bits only
+        assert first.sample(PROMPTS, 4, 16, seed=seed) != found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_end_token_and_limit(name: str, make_model: MakeModel) -> None:
+    engine = OPEN[name](make_model("qwen2"), 0)
+    completions = [c for group in engine.sample(PROMPTS, 32, 12, seed=5) for c in group]
+    assert {c.finished for c in completions} == {True, False}
+    for completion in completions:
+        assert len(completion.tokens_T) == len(completion.logprobs_T)
+        assert completion.finished == (completion.tokens_T[-1] == END)
+        assert END not in completion.tokens_T[:-1] and "<end>" not in completion.text
+        assert completion.finished or len(completion.tokens_T) == 12
+    assert [len(c.tokens_T) for c in engine.sample(PROMPTS[:1], 3, 1, seed=5)[0]] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 import torch
@@ -21,12 +20,10 @@ from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
 from engines.llamacpp import LlamaEngine, open_engine
 from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
-from tests.engines.small_models import MakeModel, reference
+from tests.engines.small_models import MakeModel
 
 if reason := llamacpp.why_unavailable():
     pytest.skip(reason, allow_module_level=True)
-
-END = 1
 PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
 
 
@@ -59,17 +56,6 @@ def move(engine: LlamaEngine, groups: list[list[Completion]], rate: float = 0.05
         for i, s in enumerate(sequences(engine, groups))
     ]
     engine.step(Batch(rows_S=rows, learning_rate=rate))
-
-
-@pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
-def test_sampled_logprobs_are_the_learner_s(family: str, make_model: MakeModel) -> None:
-    engine = open_engine(make_model(family))
-    assert engine.info.name == "llamacpp" and engine.info.sampler == "llama.cpp f32"
-    groups = engine.sample(PROMPTS, 8, 24, seed=1)
-    assert worst(engine, groups) < 1e-3
-    move(engine, groups)
-    assert worst(engine, groups) > 0.1  # the step moved the model,
-    assert worst(engine, engine.sample(PROMPTS, 8, 24, seed=2)) < 1e-3  # and the sampler with it
 
 
 def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,70 +125,6 @@ def test_places_change_nothing(places: int, tiny: Path, monkeypatch: pytest.Monk
             assert one.logprobs_T == pytest.approx(two.logprobs_T, abs=1e-4)
 
 
-def test_end_token_and_limit(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    completions = [c for group in engine.sample(PROMPTS, 32, 12, seed=5) for c in group]
-    assert {c.finished for c in completions} == {True, False}
-    for completion in completions:
-        assert len(completion.tokens_T) == len(completion.logprobs_T)
-        assert completion.finished == (completion.tokens_T[-1] == END)
-        assert END not in completion.tokens_T[:-1]
-        assert completion.finished or len(completion.tokens_T) == 12
-        assert "<end>" not in completion.text
-    assert [len(c.tokens_T) for c in engine.sample(PROMPTS[:1], 3, 1, seed=5)[0]] == [1, 1, 1]
-
-
-def test_tokens_follow_the_exact_distribution(make_model: MakeModel) -> None:
-    """Chi-square of the first two tokens of 4,000 completions against transformers' softmax."""
-    folder = make_model("qwen2")
-    engine = open_engine(folder)
-    group = [c.tokens_T for c in engine.sample(PROMPTS[:1], 4000, 2, seed=11)[0]]
-    model, prompt = reference(folder), engine.prompt_tokens(PROMPTS[0])
-    with torch.no_grad():
-        chances = model(torch.tensor([prompt])).logits[0, -1].softmax(-1).double().numpy()
-        common = int(np.bincount([tokens[0] for tokens in group if tokens[0] != END]).argmax())
-        after = model(torch.tensor([[*prompt, common]])).logits[0, -1].softmax(-1).double().numpy()
-    assert chi_square([tokens[0] for tokens in group], chances) < 3.5
-    assert chi_square([tokens[1] for tokens in group if tokens[0] == common], after) < 3.5
-
-
-def chi_square(tokens: list[int], chances: np.ndarray) -> float:
-    """How many standard deviations the statistic lies above its mean, rare tokens taken together."""
-    counts = np.bincount(tokens, minlength=len(chances)).astype(float)
-    expected = chances * len(tokens)
-    rare = expected < 5
-    counts = np.append(counts[~rare], counts[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    kept = expected > 0
-    statistic = float((((counts - expected) ** 2)[kept] / expected[kept]).sum())
-    free = int(kept.sum()) - 1
-    return (statistic - free) / math.sqrt(2 * free)
-
-
-def test_plain_is_the_base_to_the_bit(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    base = engine.sample(PROMPTS, 4, 16, seed=3, plain=True)
-    assert engine.sample(PROMPTS, 4, 16, seed=3) == base  # a fresh adapter changes nothing
-    move(engine, base)
-    trained = engine.sample(PROMPTS, 4, 16, seed=3)
-    assert engine.sample(PROMPTS, 4, 16, seed=3, plain=True) == base
-    assert engine.sample(PROMPTS, 4, 16, seed=3) == trained != base
-
-
-def test_a_checkpoint_comes_with_its_sampler(tiny: Path, tmp_path: Path) -> None:
-    engine = open_engine(tiny)
-    move(engine, engine.sample(PROMPTS, 4, 16, seed=3))
-    early = engine.sample(PROMPTS, 4, 16, seed=4)
-    engine.save(tmp_path)
-    move(engine, early)
-    assert engine.sample(PROMPTS, 4, 16, seed=4) != early
-    engine.load(tmp_path)
-    assert engine.sample(PROMPTS, 4, 16, seed=4) == early
-    other = open_engine(tiny, seed=9)
-    other.load(tmp_path)
-    assert other.sample(PROMPTS, 4, 16, seed=4) == early
-
-
 def test_many_swaps_take_no_memory(tiny: Path) -> None:
     engine = open_engine(tiny, rank=64)
     process = psutil.Process()
@@ -213,32 +135,6 @@ def test_many_swaps_take_no_memory(tiny: Path) -> None:
         engine.sample(PROMPTS, 4, 8, seed=number)
         sizes.append(process.memory_info().rss)
     assert max(sizes[20:]) - max(sizes[:20]) < 16 * 2**20
-
-
-def test_better_becomes_likelier(tiny: Path) -> None:
-    """Real steps on what llama.cpp sampled: answers that begin with one word are rewarded, and soon most do."""
-    engine = open_engine(tiny)
-    prompts = [[{"role": "user", "content": f"w{i} w{i + 1}"}] for i in range(8)]
-    wanted, rates = 9, []
-    for number in range(15):
-        groups = engine.sample(prompts, 16, 6, seed=number)
-        rewards = [[float(c.tokens_T[0] == wanted) for c in group] for group in groups]
-        rates.append(sum(map(sum, rewards)) / 128)
-        rows = [
-            Row(
-                prompt_T=engine.prompt_tokens(prompt),
-                completion_T=c.tokens_T,
-                weights_T=[(reward - sum(rs) / 16) / 128] * len(c.tokens_T),
-                sampler_logprobs_T=c.logprobs_T,
-            )
-            for prompt, group, rs in zip(prompts, groups, rewards, strict=True)
-            for c, reward in zip(group, rs, strict=True)
-        ]
-        stats = engine.step(Batch(rows_S=rows, learning_rate=0.02))
-        if stats.rows:  # none are left once every answer of every group is right
-            assert stats.mismatch is not None and stats.mismatch < 1e-3 and stats.capped == 0.0
-    assert sum(rates[:2]) / 2 < 0.3
-    assert sum(rates[-2:]) / 2 > 0.8
 
 
 def test_what_cannot_be_sampled(tiny: Path) -> None:
@@ -275,12 +171,6 @@ def test_short_of_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engines.llamacpp.engine.free_memory", lambda _: 0)
     with pytest.raises(EngineError, match="doesn't fit into the free memory"):
         engine.sample(PROMPTS, 4, 8, seed=0)
-
-
-def test_a_model_that_does_not_fit(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.torch_lora.network.device.free_memory", lambda _: 10_000)
-    with pytest.raises(EngineError, match="close other programs or choose a smaller model"):
-        open_engine(tiny)
 
 
 def test_numbers_that_are_not_finite(tiny: Path) -> None:

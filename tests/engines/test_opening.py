@@ -8,7 +8,6 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from app.install.launcher import stamp
 from app.models.shelf import starter_folder
 from engines import choice, opening
 from engines.contract import EngineError
@@ -131,11 +130,3 @@ def test_a_remembered_trial_decides(
     key = choice.trial_key(opening.fingerprint(folder), PC)
     choice.save_trials(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
     assert opening.open_engine("auto", STARTER).name == "llamacpp"
-
-
-def test_an_engine_is_a_folder_a_line_of_the_table_and_where_it_is_optional_a_list_of_requirements() -> None:
-    root = Path(opening.__file__).parents[1]
-    for engine in ENGINES.values():
-        assert (root / engine.package.replace(".", "/") / "__init__.py").is_file()
-    for name in stamp.OPTIONAL_ENGINES:
-        assert name in ENGINES and stamp.PURPOSES[name]

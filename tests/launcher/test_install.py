@@ -8,7 +8,7 @@ import pytest
 
 from app.install.launcher import environment, install, pythons, system
 from app.install.launcher.environment import TOOLS
-from app.install.launcher.install import ProgressLine, clock
+from app.install.launcher.install import ProgressLine
 from app.install.launcher.pythons import SetupError
 from tests.launcher.conftest import ROOT
 
@@ -48,30 +48,6 @@ def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> N
     assert sentence in explained
     assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it continues from here.")
     assert "\n" not in explained
-
-
-def test_progress_names_what_is_large(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressLine() as progress:
-        for line in (
-            "Resolved 93 packages in 20ms",
-            "Downloading yarl (100.1KiB)",
-            "Downloading torch (182.9MiB)",
-            " Downloaded torch",
-            "Prepared 93 packages in 12.1s",
-            " + torch==2.13.0+cpu",
-        ):
-            install.show(line, progress)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert [line.split("  ")[-1] for line in err.splitlines()] == [
-        "downloading torch (182.9MiB)",
-        "putting 93 packages in place",
-        "done",
-    ]
-
-
-def test_elapsed_time_reads_as_minutes_and_seconds() -> None:
-    assert [clock(seconds) for seconds in (0, 9.9, 75, 3600)] == ["0:00", "0:09", "1:15", "60:00"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="uses a shell script as interpreter")

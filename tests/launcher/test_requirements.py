@@ -63,24 +63,11 @@ def test_the_oldest_c_library_is_the_one_that_the_installed_window_asks_for() ->
     assert asked == {OLDEST_GLIBC[platform.machine()]}
 
 
-def test_torch_is_pinned_by_itself() -> None:
-    assert str(pinned("base.txt")["torch"]) == "torch==2.13.0"
-
-
 def test_what_is_installed_is_what_is_pinned() -> None:
     for name, requirement in {**pinned("base.txt"), **pinned("gym.txt"), **pinned("test.txt")}.items():
         if applies(requirement, set()):
             wanted = next(iter(requirement.specifier)).version
             assert Version(importlib.metadata.version(name)).public == Version(wanted).public, name
-
-
-@pytest.mark.parametrize("name", ["llamacpp.txt", "mlx.txt", "nats.txt"])
-def test_what_is_optional_is_as_pinned_where_it_is_there(name: str) -> None:
-    for package, requirement in pinned(name).items():
-        if applies(requirement, set()):
-            if not installed(package):
-                pytest.skip(f"{package} is not installed")
-            assert installed(package) == next(iter(requirement.specifier)).version, package
 
 
 @pytest.mark.parametrize("optional", [(), ("llamacpp.txt",), ("mlx.txt",)])
@@ -186,27 +173,6 @@ def test_nothing_is_installed_without_a_hash() -> None:
         ".github/workflows/release.yml",
     }
     assert found >= FREE.keys(), "what no longer installs anything needs no exception"
-
-
-def test_what_pytorch_names_itself_is_locked_too() -> None:
-    lock = locked(FOLDER / "base.lock")
-    for name in installed_closure("torch"):
-        assert name in lock, f"{name}: packaging/requirements/lock writes it"
-
-
-def installed_closure(package: str) -> set[str]:
-    """The package and all that it needs here."""
-    found: set[str] = set()
-    waiting = [package]
-    while waiting:
-        name = canonicalize_name(waiting.pop())
-        if name in found or not installed(name):
-            continue
-        found.add(name)
-        for text in importlib.metadata.requires(name) or ():
-            if applies(requirement := Requirement(text), set()):
-                waiting.append(requirement.name)
-    return found
 
 
 def test_the_relays_image_takes_files_of_known_hashes_alone() -> None:

@@ -21,9 +21,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.install.launcher import install, pythons, system
+from app.install.launcher import system
 from app.install.launcher.environment import FILLING, MAKING, TOOLS, Environment
-from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import UNFINISHED
 from tests.interrupting import interruptible
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, make_wheel, packages_of
@@ -77,12 +76,6 @@ def test_help_needs_no_set_up(tmp_path: Path, launch: Launch) -> None:
     assert code == 0
     assert json.loads(out)["arguments"] == ["--help"]
     assert not (project / ".venv").exists()
-
-
-def test_setup_takes_no_arguments(ready: Path, launch: Launch) -> None:
-    code, out, err = finish(launch(ready, "setup", "everything"))
-    assert (code, out) == (2, "")
-    assert "everything" in err and "./shoal setup" in err
 
 
 def test_test_requirements_come_with_the_first_test(ready: Path, launch: Launch) -> None:
@@ -159,13 +152,6 @@ def test_a_broken_environment_is_replaced(harm: str, ready: Path, launch: Launch
     assert not (ready / ".venv" / "left over").exists()
 
 
-def test_an_environment_made_by_hand_is_filled_not_replaced(ready: Path, launch: Launch) -> None:
-    (ready / ".venv" / "shoal-run.stamp").unlink()
-    (ready / ".venv" / "mine").touch()
-    assert finish(launch(ready, "run"))[0] == 0
-    assert (ready / ".venv" / "mine").exists()
-
-
 def test_two_at_once_install_once(ready: Path, launch: Launch) -> None:
     (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
     ends = [finish(process) for process in [launch(ready, str(number)) for number in range(2)]]
@@ -216,20 +202,6 @@ def test_without_a_network_one_sentence_and_the_next_start_goes_on(ready: Path, 
     )
     assert "start Shoal again" in last and "Traceback" not in err
     assert finish(launch(ready, "run"))[0] == 0
-
-
-def test_a_package_that_does_not_exist_is_named(ready: Path, launch: Launch) -> None:
-    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==3.0\n")
-    code, out, err = finish(launch(ready, "run"))
-    assert (code, out) == (1, "")
-    assert "no ready-made build of tinydep 3.0" in err.splitlines()[-1]
-
-
-def test_an_incomplete_copy_says_which_file_is_missing(ready: Path, launch: Launch) -> None:
-    (ready / "packaging" / "requirements" / "gym.txt").unlink()
-    code, _, err = finish(launch(ready, "run"))
-    assert code == 1
-    assert "gym.txt" in err and len(err.splitlines()) == 1
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
@@ -386,29 +358,6 @@ def test_pytorch_comes_in_the_build_that_this_computer_needs(
     packages = packages_of(ready)
     assert (packages / f"torch-{version}.dist-info").is_dir()
     assert (packages / "triton").is_dir() == compiler
-
-
-def test_too_little_disk_is_said_before_anything_is_fetched(
-    ready: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10**8))
-    with pytest.raises(SetupError, match=r"needs 1\.9 GB of disk in .*0\.1 GB are free"):
-        Environment(ready)._make_room("cpu")
-
-
-@pytest.mark.parametrize("folder", ["with a stray module", "deleted"])
-def test_what_pip_is_told_is_heard_in_any_folder(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
-) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "logging.py").write_text("raise SystemExit('imported from the current folder')")
-    monkeypatch.chdir(here)
-    if folder == "deleted":
-        shutil.rmtree(here)
-    monkeypatch.setenv("PIP_FIND_LINKS", variables["PIP_FIND_LINKS"])
-    python = next(one for one in (pythons.base_python(), sys.executable) if install.has_pip(one))
-    assert install.pip_settings(python)["find-links"] == variables["PIP_FIND_LINKS"]
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a small disk")

@@ -63,15 +63,6 @@ def test_root_installs_silently(use: Use, capsys: pytest.CaptureFixture[str]) ->
     assert "Installing libfish1" in capsys.readouterr().err
 
 
-def test_sudo_is_used_where_it_asks_nothing(use: Use) -> None:
-    machine = Machine()
-    use(machine, "dnf", ["sudo", "-n"])
-    system.provide_libraries([LIBRARY], machine.loads, "linux")
-    assert machine.commands[0].startswith("sudo -n env ") and machine.commands[0].endswith(
-        "--assumeyes fish-libs"
-    )
-
-
 def test_package_lists_are_fetched_once_when_apt_does_not_know_the_package(use: Use) -> None:
     machine = Machine(fails=1)
     use(machine, "apt-get", [])
@@ -100,12 +91,6 @@ def test_a_failing_installation_and_an_unknown_system_are_said(use: Use) -> None
     use(machine, "", [])
     with pytest.raises(SetupError, match="does not know its package manager"):
         system.provide_libraries([LIBRARY], machine.loads, "linux")
-
-
-def test_other_systems_bring_their_libraries(use: Use) -> None:
-    machine = Machine()
-    use(machine, "", None)
-    system.provide_libraries([LIBRARY], machine.loads, "darwin")
 
 
 @pytest.mark.skipif(system.sys.platform != "linux", reason="names of Linux libraries")
@@ -149,8 +134,3 @@ def test_each_session_needs_its_own_libraries() -> None:
     assert "xcb" in needs(DISPLAY=":0") and "wayland" in needs(WAYLAND_DISPLAY="wayland-0")
     assert "libGL" in needs(QT_QPA_PLATFORM="offscreen") and "xcb" not in needs(QT_QPA_PLATFORM="offscreen")
     assert system.lacking_for_window({}, lambda _: False, "darwin") == ()
-
-
-def test_every_package_manager_knows_every_library_of_the_window() -> None:
-    for library in (*system.QT, *system.X11, *system.WAYLAND):
-        assert set(library.packages) == set(system.MANAGERS)

@@ -206,12 +206,6 @@ def test_a_mirror_without_ranges_gives_everything_again(hub: StandIn, tmp_path: 
     assert (folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
 
 
-def test_a_mirror_that_would_compress_is_asked_not_to(hub: StandIn, tmp_path: Path) -> None:
-    hub.compress = True
-    hub.cut["model.safetensors"] = [60_000]
-    get(hub, tmp_path)
-
-
 def test_a_file_that_changes_between_attempts(hub: StandIn, tmp_path: Path) -> None:
     """The old half is thrown away, and the new file is taken whole."""
     hub.cut["model.safetensors"] = [50_000] + [0] * 20
@@ -352,11 +346,6 @@ def test_a_proxy_is_used_and_named(hub: StandIn, tmp_path: Path, monkeypatch: py
         assert any("hub.invalid" in one.path or "Some/Model" in one.path for one in hub.asked)
     finally:
         monkeypatch.delenv("HTTP_PROXY")
-
-
-def test_offline_is_said(hub: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "HF_HUB_OFFLINE" in refused(hub, tmp_path)
 
 
 def test_the_weights_of_a_catalogue_model_must_be_the_known_ones(hub: StandIn, tmp_path: Path) -> None:

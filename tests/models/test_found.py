@@ -14,8 +14,7 @@ import pytest
 from app.models import found
 from app.models.fit import FitVerdict
 from app.models.found import FoundModel, ModelFolders, find, model_folders
-from app.models.gguf_shelf import GgufShelf
-from app.models.shelf import locate, starter_folder
+from app.models.shelf import starter_folder
 from app.node.models.survey import survey
 from engines.contract import EngineError
 from engines.models.folder import open_folder
@@ -119,22 +118,6 @@ def test_folders_moved_places_and_names_that_say_nothing(file: Path, tmp_path: P
     assert entry.installed and entry.local and entry.program == "LM Studio" and entry.title == "whole"
 
 
-def test_what_would_be_refused_when_taken_never_fits(file: Path, tmp_path: Path) -> None:
-    """Another kind of tokenizer, and the first piece of several, whose header says so behind its words."""
-    content = bytearray(file.read_bytes())
-    kind = content.index(b"tokenizer.ggml.model") + len("tokenizer.ggml.model") + 12
-    assert content[kind : kind + 4] == b"gpt2"
-    content[kind : kind + 4] = b"bert"
-    (tmp_path / "pieces.gguf").write_bytes(content)
-    for name in ("own-00001-of-00003", "own-00002-of-00003", "own-00011-of-00012", "whole-00001-of-00001"):
-        shutil.copyfile(file, tmp_path / f"{name}.gguf")
-    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
-    rows = {row.title: row.problem for row in find(where)}
-    assert set(rows) == {"pieces", "own-00001-of-00003", "whole-00001-of-00001"}
-    assert "byte-level BPE" in rows["pieces"] and "several pieces" in rows["own-00001-of-00003"]
-    assert rows["whole-00001-of-00001"] == ""
-
-
 def test_the_programs_own_variables_and_other_systems(file: Path, tmp_path: Path) -> None:
     shutil.copytree(file.parent, tmp_path / "cache")
     ollama(tmp_path / "elsewhere", file)
@@ -234,19 +217,6 @@ def test_only_regular_files_are_opened(file: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(EngineError, match="weights"):
         open_folder(tmp_path)
-
-
-def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> None:
-    root = tmp_path / "models"
-    root.mkdir()
-    shutil.copyfile(file, root / "own.gguf")
-    where = ModelFolders(gguf=(("Jan", root),), ollama=(), hugging_face=tmp_path)
-    folder = GgufShelf(tmp_path / "home").convert(root / "own.gguf")
-    rows = [model for model in survey(tmp_path / "home", elsewhere=where).models if model.local]
-    assert [(row.name, row.folder, row.installed) for row in rows] == [
-        (str(root / "own.gguf"), str(folder), True)
-    ]
-    assert locate(root / "own.gguf", tmp_path / "home") == folder
 
 
 def test_a_full_place_is_not_read_to_its_end(

@@ -17,7 +17,6 @@ from app.node import governing
 from app.node import node as node_module
 from app.node.governing import FactsFile
 from app.node.record import commands, events
-from app.node.record.errors import NodeError
 from app.node.record.reasons import EFFORTS, Dial, Effort
 from app.node.record.snapshot import Phase, progress_line
 from app.node.rules.orders import Orders, Snooze
@@ -137,27 +136,6 @@ def test_a_pause_leaves_no_scoring_child_whoever_still_asks_for_one(
     asyncio.run(script())
 
 
-def test_what_starts_paused_starts_no_scoring_child(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    born: list[Sandbox] = []
-
-    def real(**how: bool) -> Sandbox:
-        born.append(Sandbox(**how))
-        assert born[0].pid is None
-        return born[0]
-
-    monkeypatch.setattr(node_module, "Sandbox", real)
-
-    async def script() -> None:
-        async with ruled(bench, IN_USE) as run:
-            await run.paused()
-            assert born[0].pid is None
-            run.governor.do(commands.WhenIdle(on=False))
-            await run.another_round()
-            assert born[0].pid is not None
-
-    asyncio.run(script())
-
-
 def test_however_often_it_is_paused_no_round_is_lost_or_played_twice(bench: Bench) -> None:
     random_ = random.Random(3)
 
@@ -236,16 +214,6 @@ def test_finish_ends_after_the_round_and_then_it_is_paused(bench: Bench) -> None
             assert run.rounds[-1] == last and orders(bench) == Orders(paused=True)
             reasons = [event.reason for event in run.of(events.RulingChanged)]
             assert reasons == ["running", "finishing", "paused"]
-
-    asyncio.run(script())
-
-
-def test_finish_while_nothing_is_in_flight_is_a_pause(bench: Bench) -> None:
-    async def script() -> None:
-        async with ruled(bench, IN_USE) as run:
-            await run.paused()
-            run.governor.do(commands.Finish())
-            assert orders(bench) == Orders(paused=True)
 
     asyncio.run(script())
 
@@ -366,27 +334,6 @@ def test_a_paused_node_that_leaves_its_swarm_ends_at_once(bench: Bench) -> None:
 
     asyncio.run(script())
     assert shelf.diary.count("close") == 1
-
-
-def test_what_ends_a_node_ends_it_under_rules_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_TROUBLE", "unopenable")
-
-    async def script() -> None:
-        async with ruled(bench) as run:
-            await asyncio.wait({run.task}, timeout=30)
-            with pytest.raises(NodeError, match="choose another one"):
-                run.task.result()
-
-    asyncio.run(script())
-
-
-def test_rounds_that_were_asked_for_end_it(bench: Bench) -> None:
-    async def script() -> None:
-        async with ruled(bench, rounds=2) as run:
-            await asyncio.wait({run.task}, timeout=30)
-            assert run.rounds == [1, 2] and run.seen[-1].reason == "rounds"
-
-    asyncio.run(script())
 
 
 def test_orders_that_cannot_be_read_or_saved_are_told_and_hold_meanwhile(

@@ -19,14 +19,14 @@ from app.node.data.home import identity, lock_data_folder, model_folder, model_m
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.records import questions_mark
-from app.node.round.round import prompts_at_once, shuffled, take_steps
+from app.node.round.round import shuffled, take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
 from app.sapo.questions import QUESTIONS_VERSION, Coordinates, QuestionPrompt, make
 from app.sapo.scoring.sandbox import Sandbox
-from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
+from engines.contract import Batch, Completion, EngineError, StepStats
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,16 +52,6 @@ def test_shuffling_keeps_the_rewards_and_never_pays_the_unfinished(
     dealt = shuffled(scored(rewards, finished), seed)
     assert sum(dealt.rewards_G) == sum(rewards)
     assert all(done or not reward for reward, done in zip(dealt.rewards_G, finished, strict=True))
-
-
-def test_shuffled_rewards_say_nothing_about_the_answers() -> None:
-    """Over many shuffles each of 8 completions is paid equally often: 2 of 8 rewards, so a quarter of the
-    time."""
-    paid = [0] * 8
-    for seed in range(4000):
-        for at, reward in enumerate(shuffled(scored([1, 1, 0, 0, 0, 0, 0, 0]), seed).rewards_G):
-            paid[at] += reward
-    assert all(abs(count / 4000 - 0.25) < 0.04 for count in paid)
 
 
 def mark(questions: list[QuestionPrompt]) -> str:
@@ -127,25 +117,6 @@ def test_a_refused_step_ends_the_round_and_keeps_those_before_it() -> None:
     assert again.refusal == "brought no step: The loss is not finite."
 
 
-@pytest.mark.parametrize(
-    ("parameters", "device", "completions", "prompts"),
-    [
-        (2_000_000, "CPU", 8, 64),
-        (500_000_000, "CPU", 8, 2),
-        (500_000_000, "NVIDIA H100", 8, 32),
-        (7 * 10**9, "CPU", 1, 8),
-    ],
-)
-def test_slices_follow_from_the_model_alone(
-    parameters: int, device: str, completions: int, prompts: int
-) -> None:
-    engine = EngineInfo(
-        name="torch", device=device, dtype="float32", model="m", parameters=parameters, trainable=1,
-        threads=1, memory_budget_mb=1,
-    )  # fmt: skip
-    assert prompts_at_once(engine, completions) == prompts
-
-
 def test_a_model_without_families_starts_with_all_of_them(tmp_path: Path) -> None:
     assert settings.starting_levels(tmp_path, {"gcd": 2}) == {"gcd": 2}
     assert settings.starting_levels(tmp_path, {}) == dict.fromkeys(FAMILIES, 0)
@@ -157,14 +128,6 @@ def test_families_that_do_not_exist_are_refused_with_the_files_name(
 ) -> None:
     with pytest.raises(NodeError, match=r"shoal\.json.*(choose from|has levels)"):
         settings.starting_levels(tmp_path, families)
-
-
-def test_large_models_get_a_shorter_probe(tmp_path: Path) -> None:
-    assert settings.probe_size(tmp_path) == 256
-    for size, questions in ((10**6, 256), (270 * 10**6, 128), (10**9, 64)):
-        with (tmp_path / "model.safetensors").open("wb") as file:
-            file.truncate(size)
-        assert settings.probe_size(tmp_path) == questions
 
 
 def test_families_on_the_command_line() -> None:

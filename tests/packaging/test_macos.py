@@ -6,7 +6,6 @@ from __future__ import annotations
 import datetime
 import io
 import plistlib
-import runpy
 import subprocess
 import sys
 import tarfile
@@ -17,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MACOS = ROOT / "packaging" / "macos"
 MACHO = bytes.fromhex("cffaedfe0c000001") + bytes(64)
 FAT = bytes.fromhex("cafebabe00000002") + bytes(64)
 JAVA = bytes.fromhex("cafebabe00000041") + bytes(64)
@@ -169,64 +167,6 @@ def test_without_an_identity_it_is_signed_for_this_mac_alone(rooms: SimpleNamesp
     """Without a team the hardened runtime would refuse the app's own libraries."""
     for command in rooms.signing.sign_app(app, ""):
         assert command[3:5] == ["-", "--timestamp=none"] and "--options" not in command
-
-
-def test_the_steps_to_an_image_that_others_can_open(rooms: SimpleNamespace, app: Path, tmp_path: Path) -> None:
-    environment = {
-        "SHOAL_SIGN_IDENTITY": "me",
-        "SHOAL_NOTARY_KEY": "k.p8",
-        "SHOAL_NOTARY_KEY_ID": "ID",
-        "SHOAL_NOTARY_ISSUER": "who",
-    }
-    image = tmp_path / rooms.package.image_name("0.2.0")
-    given = (app, image, tmp_path / "b.png", Path("python"), tmp_path)
-    words = [" ".join(step) for step in rooms.package.steps(*given, rooms.signing.keys(environment))]
-    wanted = (
-        "--verify",
-        "ditto",
-        "notarytool",
-        "stapler staple",
-        "spctl",
-        "dmgbuild",
-        "codesign",
-        "notarytool",
-        "staple",
-    )
-    at = -1
-    for word in wanted:
-        at = next(place for place, line in enumerate(words) if place > at and word in line)
-    alone = [" ".join(step) for step in rooms.package.steps(*given, rooms.signing.keys({}))]
-    assert not [line for line in alone if "notarytool" in line] and "dmgbuild" in alone[-1]
-    with pytest.raises(rooms.BuildError, match="SHOAL_NOTARY_ISSUER and SHOAL_SIGN_IDENTITY"):
-        rooms.signing.keys({"SHOAL_NOTARY_KEY": "k", "SHOAL_NOTARY_KEY_ID": "i"})
-
-
-def test_the_image_shows_the_app_and_where_it_goes(tmp_path: Path) -> None:
-    """dmgbuild runs the same file, with the same names in it."""
-    defines = {"app": "/w/Shoal.app", "icon": "/w/i.icns", "background": "/w/b.png"}
-    given = runpy.run_path(str(MACOS / "image_settings.py"), {"defines": defines})
-    assert given["files"] == ["/w/Shoal.app"] and given["symlinks"] == {"Applications": "/Applications"}
-    (_, (width, height)) = given["window_rect"]
-    assert given["icon_locations"].keys() == {"Shoal.app", "Applications"}
-    for x, y in given["icon_locations"].values():
-        assert given["icon_size"] / 2 < x < width - given["icon_size"] / 2
-        assert given["icon_size"] / 2 < y < height - given["icon_size"]
-
-
-def test_the_icon_is_there_in_all_sizes() -> None:
-    image = pytest.importorskip("PIL.Image")
-    icon = image.open(MACOS / "pictures" / "shoal.icns")
-    points = {(16, 16), (32, 32), (128, 128), (256, 256), (512, 512)}
-    assert {(*point, scale) for point in points for scale in (1, 2)} == set(icon.info["sizes"])
-    for size in icon.info["sizes"]:
-        drawn = icon.icns.getimage(size).convert("RGBA")
-        assert drawn.size == (size[0] * size[2], size[1] * size[2])
-        edge, middle = drawn.getpixel((0, 0)), drawn.getpixel((drawn.width // 2, drawn.height // 8 + 1))
-        assert edge[3] == 0 and middle == (0x0B, 0x72, 0x85, 255), size
-    assert [image.open(MACOS / "pictures" / f"background{x}.png").size for x in ("", "@2x")] == [
-        (660, 420),
-        (1320, 840),
-    ]
 
 
 def test_the_engines_python_is_the_known_one_less_what_nobody_needs(

@@ -3,8 +3,6 @@ made."""
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -172,28 +170,6 @@ def test_a_python_with_another_digest_is_thrown_away(tmp_path: Path) -> None:
     assert known.keys() == {"macos", "windows"}
 
 
-def test_each_system_gets_its_own_builds_of_pytorch(tmp_path: Path) -> None:
-    """PyPI has the builds for NVIDIA cards on Linux: they must not become the pack for every processor."""
-    words = (
-        "--version",
-        VERSION,
-        "--key",
-        tmp_path / "k",
-        "--out",
-        tmp_path / "out",
-        "--wheels",
-        "w",
-        "--show",
-    )
-    lines = tool("packs", *words).stdout.splitlines()
-    asked = {(line.split(" --for ")[1].split()[0], line.split(" pack ")[1].split()[0]): line for line in lines}
-    assert {system for system, _ in asked} == {"linux-x86_64", "windows-x86_64", "macos-aarch64"}
-    for (_, name), line in asked.items():
-        assert ("--torch-backend cpu" in line) == (name == "cpu") and line.endswith("--find-links w")
-    only = tool("packs", *words, "--only", "linux-cpu", "--python", "p").stdout
-    assert only.count("\n") == 1 and "--torch-backend" not in only
-
-
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for the program is a shell script")
 def test_a_program_that_does_not_stay_is_not_released(tmp_path: Path) -> None:
     program = tmp_path / "shoal"
@@ -220,31 +196,3 @@ def test_a_whole_release_from_the_tag_to_the_list(tmp_path: Path) -> None:
         [sys.executable, TOOLS / "rehearse", tmp_path, *words], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def loaded(path: Path) -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader(f"release_{path.name}", str(path))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-def test_the_rooms_agree_on_names_and_pythons(notes: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(TOOLS))
-    names = loaded(TOOLS / "close").INSTALLERS
-    room = ROOT / "packaging"
-    written = [
-        path.read_text(encoding="utf-8") for path in [*room.glob("linux/*.py"), *room.glob("[wm]*/package.py")]
-    ]
-    plainly = [
-        re.sub(r"\{[a-z.]*machine[()]*\}", "@", re.sub(r"\{[a-z.]*version\}", "{}", text)) for text in written
-    ]
-    for name in names:
-        one = re.sub("x86_64|amd64", "@", name)
-        assert any(f'"{one}"' in text for text in plainly), name
-    pythons = loaded(room / "packs" / "make").PYTHONS
-    known = json.loads((TOOLS / "python.json").read_text(encoding="utf-8"))
-    assert {pythons[system] for system in known["files"]} == {(known["python"],)}
-    assert all(one["file"].startswith(f"cpython-{known['python']}.") for one in known["files"].values())

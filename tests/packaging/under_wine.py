@@ -45,7 +45,8 @@ class Wine:
         with open(reader) as said:
             self.display = f":{said.readline().strip()}"
         self.run("wineboot", "-i", timeout=300)
-        self.windows("win10")
+        # as Windows 10
+        self.run("reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f")
 
     def environment(self, **variables: str) -> dict[str, str]:
         quiet = {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=;winemenubuilder.exe=d"}
@@ -75,10 +76,6 @@ class Wine:
             stderr=subprocess.DEVNULL,
             env=self.environment(**variables),
         )
-
-    def windows(self, version: str) -> None:
-        """As which Windows it appears: "win10", "win7"."""
-        self.run("reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", version, "/f")
 
     @property
     def local(self) -> Path:
@@ -110,22 +107,6 @@ class Wine:
     def settle(self) -> None:
         """Returns when everything that was started has ended."""
         subprocess.run(["wineserver", "-w"], env=self.environment(), timeout=180)
-
-    def picture(self, to: Path) -> None:
-        subprocess.run(["import", "-window", "root", to], env=self.environment(), check=True)
-
-    def press(self, title: str, *keys: str) -> None:
-        """Keys for the window with this title, once it is there."""
-        window = until(lambda: self._window(title))
-        time.sleep(1.0)  # it is drawn, and its first button has the focus
-        subprocess.run(["xdotool", "windowfocus", "--sync", window], env=self.environment(), check=True)
-        subprocess.run(["xdotool", "key", *keys], env=self.environment(), check=True)
-
-    def _window(self, title: str) -> str:
-        asked = ["xdotool", "search", "--onlyvisible", "--name", title]
-        return subprocess.run(asked, capture_output=True, text=True, env=self.environment()).stdout.partition(
-            "\n"
-        )[0]
 
     def close(self) -> None:
         subprocess.run(["wineserver", "-k"], env=self.environment(), timeout=60)

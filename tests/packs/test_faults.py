@@ -141,12 +141,3 @@ def test_a_full_disk_is_noticed_before_and_in_the_middle(host: Host, small_disk:
     asked = len(host.asked)
     assert installer(root).install(pack) == "cpu-1.0"
     assert len(host.asked) == asked  # what had come was kept
-
-
-@pytest.mark.long
-def test_a_disk_that_became_read_only_says_so(small_disk: Path, tmp_path: Path) -> None:
-    files = dict([wheel("shoal_small")])
-    folder = write_out(files, tmp_path / "stick")
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    said = refused(lambda: installer(small_disk / "packs").install(signed(files), folder))
-    assert "can't be written" in said

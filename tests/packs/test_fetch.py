@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -152,42 +151,6 @@ def test_a_mirror_steps_in(host: Host, files: dict[str, bytes], tmp_path: Path) 
     nowhere = signed(files, "https://shoal.invalid/cpu.json")
     assert "shoal.invalid can't be reached" in refused(host, tmp_path / "three", nowhere)
     dead.close()
-
-
-class Proxy(threading.Thread):
-    """Answers whatever is asked with 407, or passes nothing on."""
-
-    def __init__(self, answer: bytes) -> None:
-        super().__init__(daemon=True)
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.answer, self.seen = answer, []  # type: ignore[var-annotated]
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def run(self) -> None:
-        while True:
-            try:
-                one, _ = self.socket.accept()
-            except OSError:
-                return
-            with one:
-                self.seen.append(one.recv(65536).split(b"\r\n")[0])
-                one.sendall(self.answer)
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_wants_a_login_is_named(
-    scheme: str, host: Host, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    proxy = Proxy(
-        b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    )
-    proxy.start()
-    monkeypatch.setenv(f"{scheme.upper()}_PROXY", proxy.url)
-    said = refused(host, tmp_path, signed(files, f"{scheme}://shoal.invalid/cpu.json"))
-    assert "asks for a name and a password" in said and "HTTPS_PROXY" in said
-    wanted = b"GET http://shoal.invalid/" if scheme == "http" else b"CONNECT shoal.invalid:443"
-    assert len(proxy.seen) == 1 and proxy.seen[0].startswith(wanted)
-    proxy.socket.close()
 
 
 def test_a_manifest_comes_from_an_address_or_a_file(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import subprocess
 import sys
 import threading
@@ -190,13 +188,6 @@ def test_the_users_own_settings_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) 
     assert "theirs" not in found.values() and found["LD_LIBRARY_PATH"] == "/theirs"
     monkeypatch.delenv("LD_LIBRARY_PATH_ORIG")
     assert "LD_LIBRARY_PATH" not in programs.surroundings()
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="an administrator writes everywhere")
-def test_a_folder_that_cannot_be_written_says_so(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
-    packs.root.mkdir(parents=True)
-    packs.root.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    assert "can't be written" in refused(lambda: packs.installer().install(signed(files), tmp_path))
 
 
 def test_a_file_in_the_place_of_the_folder_says_so(

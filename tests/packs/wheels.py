@@ -24,7 +24,7 @@ import nacl.signing
 import pytest
 from aiohttp import web
 
-from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
+from app.install.packs.manifest import PackManifest, SignedManifest
 
 KEY = nacl.signing.SigningKey(bytes(range(32)))
 KEYS = (bytes(KEY.verify_key).hex(),)
@@ -118,10 +118,6 @@ def encoded(content: object, key: nacl.signing.SigningKey = KEY) -> tuple[bytes,
 def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> SignedManifest:
     raw = encoded(plain(files, **changed))[0]
     return SignedManifest(manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, base=base)
-
-
-def wheel_of(files: dict[str, bytes], name: str) -> Wheel:
-    return next(one for one in signed(files).manifest.wheels if one.name == name)
 
 
 @dataclass

@@ -10,13 +10,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from app.cli.__main__ import main
@@ -30,7 +28,6 @@ from app.swarm.invite.private import (
     private_swarm_from_text,
     token_to_present,
 )
-from app.swarm.wire.frames import decode_info
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Hello
 from app.swarm.wire.signin import check_hello, find_work, sign_in
@@ -151,12 +148,6 @@ def code(answer: Any) -> str:
     return str(getattr(answer, "code", "welcome"))
 
 
-async def document(invite: Invite) -> Any:
-    page = invite.url.replace("ws://", "http://").replace("/v1/ws", "/v1/info")
-    async with aiohttp.ClientSession() as http, http.get(page) as answer:
-        return decode_info(await answer.read())
-
-
 def test_an_open_relay_prints_an_invite_that_works() -> None:
     with relay() as one:
         assert one.invite == Invite(url=one.first["url"], swarm="shoal", relay=one.first["relay"])
@@ -165,14 +156,6 @@ def test_an_open_relay_prints_an_invite_that_works() -> None:
         assert isinstance(private, ConnectionEnded) and "no private swarm" in private.sentence
         said = one.end()
         assert one.first["invite"] in said and "without encryption" not in said
-
-
-def test_work_is_asked_for_and_found() -> None:
-    with relay("--access", "pow", "--pow-bits", "10") as one:
-        assert code(greet(one.invite)) == Code.POW
-        assert code(greet(one.invite, work=True)) == "welcome"
-        asked = asyncio.run(document(one.invite))
-        assert (asked.access, asked.pow_bits) == ("pow", 10)
 
 
 def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
@@ -212,26 +195,6 @@ def test_an_operator_invites(tmp_path: Path) -> None:
         assert code(greet(operator_s, ANN)) == "welcome"
         assert code(greet(one.invite)) == Code.RESTRICTED
         assert "./shoal invite" in one.end()
-
-
-def test_a_list_of_keys_is_followed(tmp_path: Path) -> None:
-    friends = tmp_path / "friends"
-    friends.write_text(f"{public_key(ANN).hex()} # Ann\n")
-    with relay("--access", "allowlist", "--allow", friends) as one:
-        assert code(greet(one.invite, ANN)) == "welcome"
-        assert code(greet(one.invite, BOB)) == Code.RESTRICTED
-        friends.write_text(f"{public_key(BOB).hex()}\n")
-        assert code(greet(one.invite, ANN)) == Code.RESTRICTED
-        assert code(greet(one.invite, BOB)) == "welcome"
-
-
-def test_a_relay_ends_with_whoever_holds_its_input() -> None:
-    with relay("--until-stdin-closes") as one:
-        assert code(greet(one.invite)) == "welcome"
-        assert one.process.stdin is not None
-        one.process.stdin.close()
-        one.process.stdin = None
-        assert one.process.wait(PATIENCE_S) == 0
 
 
 def test_on_the_network_it_says_what_is_open_and_has_an_id_of_its_own() -> None:
@@ -306,17 +269,3 @@ def test_an_invite_that_cannot_be_made_is_wrong_usage(tmp_path: Path, arguments:
     (tmp_path / "key.pub").write_text("11" * 32)
     said = wrong("invite", *(one.format(key=key) for one in arguments))
     assert word in said and "Traceback" not in said
-
-
-def test_many_who_know_the_words_come_at_once() -> None:
-    private = private_swarm_from_text(WORDS)
-    with relay("--private", SHOAL_PRIVATE=private.token) as one:
-        answers: list[str] = []
-        invite = private_invite(private, one.invite)
-        seeds = [bytes([n]) * 32 for n in range(8)]
-        threads = [threading.Thread(target=lambda s=s: answers.append(code(greet(invite, s)))) for s in seeds]  # type: ignore[misc]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE_S)
-        assert answers == ["welcome"] * 8

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.node.rules.preferences import check
@@ -17,6 +19,7 @@ from app.ui.frame.frame import Actions
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
+from app.ui.view.view import View
 
 
 @pytest.fixture(scope="session")
@@ -54,77 +57,59 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
         check(key, value)
         asked.append((key, value))
 
-    return Actions(
-        start=lambda: asked.append("start"),
-        insist=lambda: asked.append("insist"),
-        contribute=lambda on: asked.append(("contribute", on)),
-        show_round=lambda round: asked.append(("round", round)),
-        reopen=lambda: asked.append("reopen"),
-        join_private=lambda words: asked.append(("private", words)),
-        want_questions=lambda places: asked.append(("questions", *places)),
-        show_family=lambda name: asked.append(("family", name)),
-        show_rule=lambda key: asked.append(("rule", key)),
-        show_help=lambda key: asked.append(("help", key)),
-        pause=lambda: asked.append("pause"),
-        skip=lambda: asked.append("skip"),
-        snooze=lambda seconds: asked.append(("snooze", seconds)),
-        finish=lambda: asked.append("finish"),
-        set_rule=rule,
-        starts_at_login=lambda: False,
-        go=asked.append,
-        set_choice=put,
-        alone=lambda: asked.append("alone"),
-        move_data=lambda to: asked.append(("move", to)),
-        remove_all=lambda: asked.append("remove"),
-        learn=lambda company: asked.append(("learn", company)),
-        join=lambda invite: asked.append(("join", invite)),
-        choices=choices,
-    )
+    def noted(name: str) -> Callable[..., None]:
+        return lambda *values: asked.append((name, *values) if values else name)
+
+    required = (one.name for one in fields(Actions) if MISSING is one.default is one.default_factory)
+    asks = {name: noted(name.removeprefix("show_")) for name in (*required, "skip")}
+    asks |= {"go": asked.append, "want_questions": lambda places: asked.append(("questions", *places))}
+    given = {"choices": choices, "set_choice": put, "set_rule": rule, "starts_at_login": lambda: False}
+    return Actions(**{**asks, **given})
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, light: Theme, actions: Actions) -> Callable[..., Any]:
+    """Opens a page (or another widget of a theme and actions) in sight, in the size of a small window."""
+
+    def made(kind: Callable[..., Any], view: View | None = None, **changed: object) -> Any:
+        page = kind(light, replace(actions, **changed))
+        qtbot.addWidget(page)
+        page.resize(968, 780)
+        page.show()
+        qtbot.waitExposed(page)
+        if view is not None:
+            page.show_view(view)
+        QApplication.processEvents()
+        return page
+
+    return made
+
+
+def texts(widget: QWidget) -> str:
+    """Every text in sight, a line each."""
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+
+
+def shown(widget: QWidget) -> dict[str, QAbstractButton]:
+    """Every button in sight, by its accessible name or its text."""
+    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
+    return {one.accessibleName() or one.text(): one for one in buttons}
+
+
+def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
+    QApplication.processEvents()
+    qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
 
 
 @pytest.fixture(scope="session")
 def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    asks = {one.name: lambda *_: None for one in fields(Actions) if one.default_factory is MISSING}
     choices = Choices(tmp_path_factory.mktemp("home"))
-    made = MainWindow(
-        light,
-        Actions(
-            start=_nothing,
-            insist=_nothing,
-            contribute=_nothing,
-            show_round=_nothing,
-            reopen=_nothing,
-            join_private=_nothing,
-            want_questions=_nothing,
-            show_rule=_nothing,
-            show_help=_nothing,
-            show_family=_nothing,
-            pause=_nothing,
-            snooze=_nothing,
-            finish=_nothing,
-            set_rule=_nothing,
-            starts_at_login=_no,
-            learn=_nothing,
-            alone=_nothing,
-            move_data=_nothing,
-            remove_all=_nothing,
-            join=_nothing,
-            go=_nothing,
-            set_choice=_nothing,
-            choices=choices,
-        ),
-    )
+    made = MainWindow(light, Actions(**{**asks, "starts_at_login": lambda: False, "choices": choices}))
     made.setProperty("shared", True)
     made.show()
     yield made
     made.close()
-
-
-def _nothing(*_: object) -> None:
-    pass
-
-
-def _no() -> bool:
-    return False
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.control import export_message
-from app.ui.overview.fish import Fish, describe, make_fish
+from app.ui.overview.fish import Fish, describe
 from app.ui.settings.editors import editor
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -44,41 +44,17 @@ def german(qapp: QCoreApplication) -> Iterator[None]:
 # ---- the fish
 
 
-def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> None:
-    plain = make_fish(0.3, 2)
-    assert make_fish(0.4, 2).length > plain.length and make_fish(0.4, 2).stripes == plain.stripes
-    assert make_fish(0.3, 3).stripes > plain.stripes
-    for share in (None, 0.0, 0.5, 1.0, 7.0):
-        assert 0.4 < make_fish(share, 999).length <= 1.0
-
-
 def test_the_fish_of_a_view_is_told_in_words_and_opens_the_skills(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
     assert "grows once" in describe(View())
-    fish = Fish(light, lambda: actions.go("skills"))
+    fish = Fish(light)
+    fish.clicked.connect(lambda: actions.go("skills"))
     qtbot.addWidget(fish)
     fish.show_view(views.learning())
     assert fish.accessibleName() and re.search(r"\d+ of 100 new puzzles", fish.accessibleDescription())
     qtbot.keyClick(fish, Qt.Key.Key_Return)
     assert asked[-1] == "skills"
-
-
-def test_a_model_that_can_more_is_drawn_larger(light: Theme, qtbot: QtBot) -> None:
-    def inked(view: View) -> int:
-        fish = Fish(light, lambda: None)
-        qtbot.addWidget(fish)
-        fish.show_view(view)
-        image = fish.grab().toImage()
-        own = light.colour("own").hue()
-        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
-        return sum(
-            abs(image.pixelColor(*at).hue() - own) < 12 and image.pixelColor(*at).saturation() > 150
-            for at in places
-        )
-
-    young = change(views.learning(), curve=views.learning().curve[:1])
-    assert inked(views.learning()) > 1.1 * inked(young) > 100
 
 
 # ---- export

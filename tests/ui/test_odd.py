@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.node.record.errors import disk_full_sentence
@@ -19,6 +19,7 @@ from app.ui.process.node import problem
 from app.ui.shell.window import MainWindow
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views
+from tests.ui.drawing import texts
 
 ROOT = Path(__file__).parents[2]
 HOUR = 3600
@@ -98,10 +99,6 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
         {"settings": (), "privacy": ("Nothing",)},
     ),
 }
-
-
-def texts(window: MainWindow) -> str:
-    return "\n".join(label.text() for label in window.findChildren(QLabel) if label.isVisibleTo(window))
 
 
 @pytest.mark.parametrize("scene", list(SCENES))

@@ -30,7 +30,7 @@ def trim_heap() -> None:
             ask(0)
 
 
-_PROCESS_MEMORY, _ACTIVE_PROCESSES = 0x100, 0x8  # JOB_OBJECT_LIMIT flags of the Windows API
+_PROCESS_MEMORY, _ACTIVE_PROCESSES, _KILL_ON_CLOSE = 0x100, 0x8, 0x2000
 _EXTENDED = 9
 """JobObjectExtendedLimitInformation (winnt.h)."""
 
@@ -51,7 +51,7 @@ class _Basic(ctypes.Structure):
     )
 
 
-class JobMemoryLimits(ctypes.Structure):
+class JobLimits(ctypes.Structure):
     """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
 
     _fields_ = (
@@ -73,7 +73,7 @@ class _Counters(ctypes.Structure):
 def limit_memory(most: int, platform: str = sys.platform) -> bool:
     """Limits the memory of this process to `most` bytes. Returns False if the system has no such limit."""
     if platform == "win32":
-        return join_limited_job(_kernel(), most)
+        return join_limited_job(kernel32(), most)
     if not platform.startswith("linux"):
         return False
     import resource
@@ -87,11 +87,24 @@ def limit_memory(most: int, platform: str = sys.platform) -> bool:
 def join_limited_job(kernel: Any, most: int, alone: bool = False) -> bool:
     """Puts this process into a Windows job object with a limit of `most` bytes; `alone` also forbids child
     processes. Returns whether that worked."""
-    limits = JobMemoryLimits()
+    limits = JobLimits()
     limits.basic.flags = _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
     limits.basic.active_processes = 1 if alone else 0
     limits.process_memory = most
-    handle = kernel.CreateJobObjectW(None, None)  # closed when this process ends, and not before
+    return _join_job(kernel, limits)
+
+
+def end_together(kernel: Any = None) -> bool:
+    """On Windows, makes every process started after this call end with this one, however it ends. Returns
+    False if the system refuses; a child then ends when its pipes close."""
+    limits = JobLimits()
+    limits.basic.flags = _KILL_ON_CLOSE
+    return _join_job(kernel or kernel32(), limits)
+
+
+def _join_job(kernel: Any, limits: JobLimits) -> bool:
+    """Puts this process into a new job object, whose handle stays open until the process ends."""
+    handle = kernel.CreateJobObjectW(None, None)
     return bool(
         handle
         and kernel.SetInformationJobObject(handle, _EXTENDED, ctypes.byref(limits), ctypes.sizeof(limits))
@@ -109,11 +122,12 @@ def committed(kernel: Any) -> int:
 def limit_added_memory(more: int) -> bool:
     """On Windows, limits this process to `more` bytes beyond its present use and forbids child processes.
     Returns whether that worked."""
-    kernel = _kernel()
+    kernel = kernel32()
     return join_limited_job(kernel, committed(kernel) + more, alone=True)
 
 
-def _kernel() -> Any:
+def kernel32() -> Any:
+    """Returns Windows' kernel32 with the types of the functions used here."""
     library: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
     for name in ("CreateJobObjectW", "GetCurrentProcess"):
         getattr(library, name).restype = ctypes.c_void_p

@@ -87,9 +87,8 @@ class DataSize(msgspec.Struct, frozen=True, kw_only=True):
 def kind_of_entry(name: str) -> DataKind | None:
     """Returns the kind of an entry of the data folder; None if it does not belong to Shoal.
 
-    >>> [kind_of_entry(name) for name in ("models", ".settings.json-4711")] == [DataKind.LEARNED, DataKind.OWN]
-    True
-    >>> kind_of_entry("holiday.jpg")
+    >>> kind_of_entry("models") is DataKind.LEARNED, kind_of_entry("holiday.jpg")
+    (True, None)
     """
     if name.startswith("."):  # half written when its process was killed; see app.common.files
         name = name[1:].rpartition("-")[0]
@@ -158,8 +157,8 @@ GB = 10**9
 """Bytes per gigabyte; the owner's disk limit is set in GB."""
 ROUNDS_WITH_ANSWERS = 20
 """Number of latest rounds that keep their answers, which the window shows."""
-LOG_BYTES_KEPT = 64 * 1024  # the last few hundred lines
-_PATIENCE_S = 2.0  # a node's transaction takes milliseconds
+LOG_BYTES_KEPT = 64 * 1024
+_PATIENCE_S = 2.0
 
 
 class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,10 +176,10 @@ def folder_size(home: Path) -> int:
 
 
 def delete_old_data(home: Path, cap: int) -> ThinningResult:
-    """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted:
-    first the texts of old answers, then logs, then files that can be made again. Never checkpoints, curves,
-    rounds, settings or downloaded models; a limit below those is reported. Skips files in use while a node
-    runs: a history that is being written, and the newest file of the cache."""
+    """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted: the
+    texts of old answers in the histories, logs, then files that can be made again. Never checkpoints, curves,
+    rounds, settings or downloaded models.
+    Skips files in use while a node runs: a history that is being written, and the newest file of the cache."""
     before = now = folder_size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
         if now <= cap:
@@ -192,7 +191,7 @@ def delete_old_data(home: Path, cap: int) -> ThinningResult:
 
 
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:
-    for rounds in home.glob("models/*/points"):  # earlier versions stored rounds for going back
+    for rounds in home.glob("models/*/points"):  # earlier versions kept rounds to go back to
         yield partial(discard, rounds)
     histories = (*home.glob("models/*/history.sqlite"), *home.glob("models/*/skills/*/history.sqlite"))
     for history in sorted(histories, key=_age):

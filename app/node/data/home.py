@@ -31,8 +31,8 @@ from app.install.updates import installed
 from app.node.data import contents
 from app.node.record.errors import BusyError, NodeError, raising_disk_full
 
-IDENTITY_BYTES = 32  # the width of the seeds that are derived from it
-_MARKED_BYTES = 2**20  # of a file's beginning and end: hashing whole models takes long
+IDENTITY_BYTES = 32
+_MARKED_BYTES = 2**20
 SKILL_FILE = "skill.json"
 SKILLS = "skills"
 """Folder of the skills in a model's folder; each has checkpoints and a history of its own."""
@@ -163,13 +163,14 @@ def model_mark(model: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-_OTHERS = 0o077  # the rights of the group and of others
+_OTHERS = 0o077
 
 
 def make_private(home: Path) -> None:
-    """Creates the data folder if missing and closes it to others: folders get mode 0700, files 0600, where the
-    system has modes. On Windows the usual place belongs to its user already; a folder that --home names keeps
-    its rights there. Raises OSError if it cannot be created."""
+    """Creates the data folder if missing and closes it to others: folders have mode 0700, files 0600. New files
+    get these modes from `app.common.home.UMASK`; those of an older Shoal are closed here. On Windows the
+    platform's own place already belongs to its user, and a folder that --home names keeps its rights. Raises
+    OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         restrict_to_owner(home)
@@ -212,8 +213,8 @@ def _shut(path: Path) -> None:
 
 FORMAT_FILE = "format.json"
 FORMAT = 3
-"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data
-folder. Every version reads what older ones wrote, and changes nothing in a folder of a newer one."""
+"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data folder.
+A version reads what older ones wrote, and changes nothing in a folder of a newer one."""
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,7 +244,7 @@ def stamp_format(home: Path) -> None:
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:
-        with contextlib.suppress(OSError):  # the first checkpoint reports a full disk
+        with contextlib.suppress(OSError):  # a full disk is told by the first safe point
             files.write_json(home / FORMAT_FILE, own)
 
 

@@ -20,6 +20,7 @@ from app.common import signing
 from app.common.text import safe_line
 from app.models.catalogue import STARTER
 from app.node.record.errors import NodeError
+from app.node.rules.setting import PROBE_EVERY
 from app.sapo.probe import Score, confidence_interval
 from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.identity.identity import Identity, node_name
@@ -232,7 +233,7 @@ def options_to_repeat(one: RunSegment, model: str, seed: int | None) -> list[str
         "recipe": one.recipe if one.recipe != "default" else None,
         "local": one.groups,
         "families": None if one.every else ",".join(one.families),
-        "probe-every": one.probe_every if one.probe_every != 10 else None,
+        "probe-every": one.probe_every if one.probe_every != PROBE_EVERY else None,
         "probe-questions": one.probe_questions,
     }
     words = [word for name, value in said.items() if value is not None for word in (f"--{name}", str(value))]

@@ -61,9 +61,8 @@ class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
     questions: int = 0
     latest: float | None = None
     first: float | None = None
+    """None until it was measured twice."""
     practised: float | None = None
-    trend: tuple[float, ...] = ()
-    """Share solved at every probe, oldest first."""
     learned_from: tuple[str, ...] = ()
     """Names of the peers whose answers opened this family."""
 

@@ -15,15 +15,12 @@ from app.node.rules.orders import Orders
 from app.node.rules.setting import (
     ANY_TIME,
     AS_AT_FIRST,
-    EVERY_DAY,
     Setting,
     parse_span,
     refusal_sentence,
 )
 
 FILE = "settings.json"
-_OLD_HOURS = ("weekday_hours", "weekend_hours")
-"""Keys of earlier versions, which had other hours on weekends."""
 ONE_APP = 1.5
 """Cores that one ordinary app keeps busy; a low-priority process beside it does not disturb anyone."""
 
@@ -145,6 +142,7 @@ SETTINGS: tuple[Setting, ...] = (
         least=1,
         most=100,
         unit="%",
+        off=100,
         group=WHEN,
         label="Give way when other apps are busy",
         help="Pause when other apps use more than this much of the processor. 100 switches this off.",
@@ -157,6 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
         least=1,
         most=100,
         unit="%",
+        off=100,
         group=WHEN,
         label="Give way when others use the graphics card",
         help="Pause when other apps use more than this much of the graphics card. 100 switches this off.",
@@ -169,6 +168,7 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=30,
         unit="%",
+        off=0,
         group=WHEN,
         label="Memory that stays free",
         help="It frees its memory when less than this is left. 0 switches this off.",
@@ -181,6 +181,7 @@ SETTINGS: tuple[Setting, ...] = (
         least=40,
         most=110,
         unit="°C",
+        off=110,
         group=WHEN,
         label="Temperature limit",
         help="It waits while the computer is hotter than this. 110 switches this off.",
@@ -259,10 +260,6 @@ class Preferences:
         self._path = home / FILE
         found, self.complaint = files.read_or_set_aside(self._path, dict[str, Any])
         found = found or {}
-        weekday, weekend = (found.pop(key, ANY_TIME) for key in _OLD_HOURS)
-        if (weekday, weekend) != (ANY_TIME, ANY_TIME):
-            found.setdefault("hours", weekday)
-            self.complaint = EVERY_DAY if weekday != weekend else ""
         self.values = dict(DEFAULTS)
         self._others = {key: value for key, value in found.items() if key not in _BY_KEY}
         for key, value in found.items():
@@ -286,24 +283,12 @@ class Preferences:
 
     def rules(self, orders: Orders, class_paused: bool = False, serving: bool = False) -> RuleSettings:
         """Returns the settings in the form that `decide` takes."""
-        values = self.values
-        return RuleSettings(
-            class_paused=class_paused,
-            serving=serving,
-            contribute_when_idle=values["contribute_when_idle"],
-            idle_s=float(values["idle_s"]),
-            on_battery=values["on_battery"],
-            with_saver=values["with_saver"],
-            during_full_screen=values["during_full_screen"],
-            exclusive_apps=tuple(values["exclusive_apps"]),
-            cpu_limit=_share(values["cpu_limit"], off=100),
-            gpu_limit=_share(values["gpu_limit"], off=100),
-            memory_limit=_share(values["memory_limit"], off=0),
-            temperature_limit_c=None if values["temperature_limit_c"] == 110 else values["temperature_limit_c"],
-            hours=parse_span(values["hours"]),
-            dial=Dial(values["dial"]),
-            orders=orders,
-        )
+        own = {
+            key: _rule(_BY_KEY[key], value)
+            for key, value in self.values.items()
+            if key in RuleSettings.__struct_fields__
+        }
+        return RuleSettings(class_paused=class_paused, serving=serving, orders=orders, **own)
 
 
 def check(key: str, value: object) -> None:
@@ -315,5 +300,17 @@ def check(key: str, value: object) -> None:
         raise PreferenceError(wrong)
 
 
-def _share(percent: int, off: int) -> float | None:
-    return None if percent == off else percent / 100
+def _rule(setting: Setting, value: Any) -> Any:
+    """Returns a setting's value as a rule takes it: a limit that is off as None, percent as a share."""
+    match setting.kind:
+        case "number" if value == setting.off:
+            return None
+        case "number":
+            return value / 100 if setting.unit == "%" else float(value)
+        case "names":
+            return tuple(value)
+        case "hours":
+            return parse_span(value)
+        case "choice":
+            return Dial(value)
+    return value

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 ANY_TIME, NEVER = "any", "never"
-DAY_MIN = 24 * 60  # minutes of a day
-_QUARTER_S = 15 * 60  # every time zone changes by whole quarters of an hour
+DAY_MIN = 24 * 60
+_QUARTER_S = 15 * 60
 _AHEAD_S = 49 * 3600
 """Seconds ahead in which the next change is searched: two days, one of which may lack the hour."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
@@ -71,14 +71,14 @@ def format_span(span: HourSpan) -> str:
     return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
 
-MAX_NAME_LENGTH, MAX_NAMES = 80, 50  # characters of a program's name, and names in a list
+PROBE_EVERY = 10
+"""Rounds between measurements, unless a person chooses another number."""
+MAX_NAME_LENGTH, MAX_NAMES = 80, 50
 MAX_TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
 
-EVERY_DAY = "Learning hours are now the same every day. Check them in Settings."
-"""Sentence for an owner who had other hours on weekends."""
 AS_AT_FIRST = "It is as at the first start."
 """Sentence about a saved setting whose value is no longer allowed."""
 
@@ -98,6 +98,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 0
     most: int = 0
     unit: str = ""
+    off: int | None = None
+    """The number that switches a limit off."""
     restarts: bool = False
     """Whether a change applies only when the trainer next starts."""
     reopens: bool = False

@@ -178,8 +178,8 @@ class Hosting:
         with contextlib.suppress(OSError), self._log.open("rb") as log:
             log.seek(mark)
             for line in log.read(4096).decode("utf-8", "replace").splitlines():
-                if line.startswith("shoal relay: "):
-                    return line.removeprefix("shoal relay: ")
+                if line.startswith(("shoal relay: ", "shoal: ")):
+                    return line.partition(": ")[2]
         return f"The relay didn't open on this computer ({self._log} says more): name another with --relay."
 
 

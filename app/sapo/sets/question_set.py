@@ -303,12 +303,6 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
     return frozenset(one for group, most in zip(shares, taken, strict=True) for one in group[:most])
 
 
-def held_out_questions(made: QuestionSet) -> list[str]:
-    """Returns the questions of the rows that are held out."""
-    held = held_out(made) or frozenset()
-    return [row.question for row in made.rows if near_duplicate_key(row.question) in held]
-
-
 def examples(made: QuestionSet) -> list[Example]:
     """Returns the questions that are trained on, each with its answer as a model is to write it; of templates
     that make too many, a sample."""

@@ -22,14 +22,17 @@ _UNREADABLE = "This is no spreadsheet that Shoal can read. Save the table as XLS
 _TOO_WIDE = "This spreadsheet has more cells than Shoal can hold. Copy the table into a new one."
 _REPEATED = re.compile(rb"number-(rows|columns)-repeated\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ODS_TOKEN = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table)\b([^>]*)")
+_NO_VALUE = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+"""A formula whose result isn't stored: programs that only write sheets don't compute them."""
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]*)([0-9]*)")
 
 
 def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
     """Returns the rows of the first sheet with two cells in it, notes, and its name. Formulas come as their
     results. Raises SetError."""
+    blank = 0
     if content.startswith(b"PK"):
-        content = _repacked(content)
+        content, blank = _repacked(content)
     try:
         book = python_calamine.load_workbook(io.BytesIO(content))
         names = book.sheet_names
@@ -40,6 +43,11 @@ def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
             ]
             if sum(bool(cell) for row in found for cell in row) > 1:
                 notes = [f"It has {len(names)} sheets. {name!r} was read."] if len(names) > 1 else []
+                if blank:
+                    notes.append(
+                        f"{blank} formulas have no value and count as empty. Open the table in a spreadsheet "
+                        "program and save it, then add it again."
+                    )
                 return found, notes, name
     except python_calamine.PasswordError as error:
         raise SetError("This spreadsheet has a password. Save it without one first.") from error
@@ -52,10 +60,10 @@ def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
     raise SetError("This file is empty.")
 
 
-def _repacked(content: bytes) -> bytes:
-    """Returns a copy of an office file with the parts that hold its cells, each of a known size. Raises
-    SetError."""
-    made, left = io.BytesIO(), _MAX_UNPACKED
+def _repacked(content: bytes) -> tuple[bytes, int]:
+    """Returns a copy of an office file with the parts that hold its cells, each of a known size, and the number
+    of formulas without a value. Raises SetError."""
+    made, left, blank = io.BytesIO(), _MAX_UNPACKED, 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(made, "w") as copy:
             for part in packed.infolist():
@@ -70,12 +78,13 @@ def _repacked(content: bytes) -> bytes:
                     inside = _checked_ods(inside)
                 elif "worksheets/" in part.filename:
                     _check_xlsx(inside)
+                    blank += sum(1 for _ in _NO_VALUE.finditer(inside))
                 copy.writestr(part.filename, inside)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError) as error:
         if isinstance(error, SetError):
             raise
         raise SetError(_UNREADABLE) from error
-    return made.getvalue()
+    return made.getvalue(), blank
 
 
 def _check_xlsx(inside: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Private swarms: six words that a few people share, and the keys derived from them.
+"""PrivateSwarm swarms: six words that a few people share, and the keys derived from them.
 
     words -> argon2id -> access key (32 bytes) -> swarm id
 

@@ -1,10 +1,9 @@
-"""The curve: line and error band, values under the pointer, zoom, pan, smoothing, a logarithmic axis; mouse and
-keyboard alike. Painted by hand: pyqtgraph on the same 100,000 points took 72 MB more, started 0.6 s later and
+"""The curve: line and error band, values under the pointer, zoom, pan, smoothing; mouse and keyboard
+alike. Painted by hand: pyqtgraph on the same 100,000 points took 72 MB more, started 0.6 s later and
 needed 46 to 81 ms a frame (figures of this project's own measurement)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -54,7 +53,6 @@ class Chart(QWidget):
         self._series = Series()
         self._beside: float | None = None
         self._shown: tuple[float, float] | None = None
-        self._log = False
         self._smooth = 0
         self._at: int | None = None
         self._drag: tuple[float, float, float] | None = None
@@ -98,11 +96,6 @@ class Chart(QWidget):
         self._smooth = around
         self.redraw()
 
-    def set_log(self, on: bool) -> None:
-        self._log = on
-        self._shown = None
-        self.redraw()
-
     def show_all(self) -> None:
         self._shown = None
         self.redraw()
@@ -140,17 +133,13 @@ class Chart(QWidget):
             _LEFT, _TOP, max(10, self.width() - _LEFT - _RIGHT), max(10, self.height() - _TOP - _BOTTOM)
         )
 
-    def _scaled(self, x: float) -> float:
-        return math.log10(x + 1) if self._log else x
-
     def _x(self, x: float, plot: QRectF) -> float:
-        left, right = (self._scaled(edge) for edge in self.range())
-        return plot.left() + (self._scaled(x) - left) / max(1e-12, right - left) * plot.width()
+        left, right = self.range()
+        return plot.left() + (x - left) / max(1e-12, right - left) * plot.width()
 
     def _round_at(self, px: float, plot: QRectF) -> float:
-        left, right = (self._scaled(edge) for edge in self.range())
-        value = left + (px - plot.left()) / plot.width() * (right - left)
-        return 10**value - 1 if self._log else value
+        left, right = self.range()
+        return left + (px - plot.left()) / plot.width() * (right - left)
 
     # ---- painting
 
@@ -196,11 +185,7 @@ class Chart(QWidget):
         _heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
-        marks = (
-            drawing.logarithmic_ticks(max(1.0, left), right)
-            if self._log
-            else drawing.integer_ticks(left, right, about)
-        )
+        marks = drawing.integer_ticks(left, right, about)
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
         _rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 
@@ -270,9 +255,8 @@ class Chart(QWidget):
         plot = self._plot()
         if self._drag is not None:
             start, left, right = self._drag
-            if not self._log:
-                moved = (start - event.position().x()) / plot.width() * (right - left)
-                self.show_range(left + moved, right + moved)
+            moved = (start - event.position().x()) / plot.width() * (right - left)
+            self.show_range(left + moved, right + moved)
             return
         self._look_at(self._series.nearest(self._round_at(event.position().x(), plot)))
 

@@ -1,4 +1,4 @@
-"""The curve with its controls: the current value, held-out or training, smoothing, axis, export."""
+"""The curve with its controls: the current value, held-out or training, smoothing, export."""
 
 from __future__ import annotations
 
@@ -67,10 +67,6 @@ class Curve(Card):
         self._slider.setFixedWidth(110)
         self._slider.setAccessibleName(tr("Smoothing"))
         self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
-        early = tr("Gives early rounds more room (logarithmic axis)")
-        self._log = IconButton(theme, "log", early, tr("Zoom to the start"))
-        self._log.setCheckable(True)
-        self._log.toggled.connect(self.chart.set_log)
         self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))
         self._all.clicked.connect(self.chart.show_all)
         self._export = IconButton(theme, "export", tr("Export the curve"), tr("Export"))
@@ -86,7 +82,7 @@ class Curve(Card):
         self._letters = Label("", "faint")
         self._letters.hide()
         self._bar = boxed(
-            row(caption, self._slider, self._letters, 1, self._saved, self._log, self._all, self._export, gap=6)
+            row(caption, self._slider, self._letters, 1, self._saved, self._all, self._export, gap=6)
         )
         return self._bar
 

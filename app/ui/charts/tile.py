@@ -3,11 +3,10 @@ when."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.node.record.snapshot import FamilyView
@@ -48,64 +47,6 @@ class Band(QWidget):
         painter.end()
 
 
-class Spark(QWidget):
-    """A thumbnail of the curve so far."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._values: Sequence[float] = ()
-        self.setFixedHeight(30)
-        self.setMinimumWidth(44)
-        self.setMaximumWidth(72)
-        theme.changed.connect(self.update)
-
-    def sizeHint(self) -> QSize:
-        return QSize(72, 30)
-
-    def say(self, values: Sequence[float]) -> None:
-        self._values = values if len(values) <= 72 else values[:: math.ceil(len(values) / 72)]
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if len(self._values) < 2:
-            return
-        painter = antialiased_painter(self)
-        step, tall = (self.width() - 6) / (len(self._values) - 1), self.height() - 8
-        places = [QPointF(3 + at * step, 4 + (1 - value) * tall) for at, value in enumerate(self._values)]
-        painter.setPen(QPen(self._theme.colour("own"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-        painter.drawPolyline(QPolygonF(places))
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("own"))
-        painter.drawEllipse(places[-1], 2.6, 2.6)
-        painter.end()
-
-
-class Pips(QWidget):
-    """Levels as dots; the levels reached are filled."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._reached, self._all = 0, 0
-        self.setFixedHeight(10)
-        theme.changed.connect(self.update)
-
-    def say(self, reached: int, of: int) -> None:
-        self._reached, self._all = reached, of
-        self.setFixedWidth(max(10, 12 * of))
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = antialiased_painter(self)
-        for at in range(self._all):
-            reached = at < self._reached
-            painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))
-            painter.setBrush(self._theme.colour("own") if reached else Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(QPointF(5 + 12 * at, 5), 3.2, 3.2)
-        painter.end()
-
-
 class Tile(Card):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -116,11 +57,11 @@ class Tile(Card):
         """What a click, Space or Enter does."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._title, self._level = Elided("", "strong"), Label("", "faint")
-        self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
+        self._band = Band(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
         self._sure, self._since, self._guessed = (Elided("", "faint") for _ in range(3))
-        head = row(self._title, self._pips, gap=12)
-        figures = row(self._figure, self._change, 1, self._spark, gap=8)
+        head = row(self._title, self._level, gap=12, fill=0)
+        figures = row(self._figure, self._change, 1, gap=8)
         below = column(self._sure, self._since, self._guessed, gap=2)
         self.setLayout(column(head, figures, self._band, below, 1, gap=10, margins=(18, 16, 18, 14)))
 
@@ -139,10 +80,8 @@ class Tile(Card):
 
     def say(self, family: FamilyView, since: str, guessed: str = "") -> None:
         self._title.say(tr(family.title))
-        self._pips.say(family.level + 1, family.levels)
         level = tr("Level {n} of {all}", n=family.level + 1, all=family.levels)
-        self._pips.setToolTip(level)
-        self._spark.say(family.trend)
+        self._level.say(level)
         self._since.say(since)
         self._guessed.tell(guessed)
         self.updateGeometry()
@@ -167,7 +106,7 @@ class Tile(Card):
 
 
 def _change(family: FamilyView) -> str:
-    if family.first is None or family.latest is None or len(family.trend) < 2:
+    if family.first is None or family.latest is None:
         return ""
     points = round(100 * (family.latest - family.first))
     if not points:

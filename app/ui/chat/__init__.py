@@ -1,1 +1,1 @@
-"""The page Try it: conversations, races between models, and the chat process behind them."""
+"""The page Try it: conversations, puzzles, and the chat process behind them."""

@@ -14,14 +14,13 @@ from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe_text
 from app.models.catalogue import title
 from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
-from app.ui.chat.question import QuestionCard, RaceCard
+from app.ui.chat.question import QuestionCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, span, tr, translated
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
-from app.ui.widgets.pieces import CopyButton, Empty, Label, boxed, button, column, row
-from app.ui.widgets.selecting import Switch
+from app.ui.widgets.pieces import Empty, Label, button, column
 
 SHOWN_MS = 300
 KEPT = 30
@@ -33,23 +32,18 @@ class TryIt(Page):
     def __init__(self, theme: Theme, actions: Actions, chatting: ChatControl | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
         self._home = ""
-        self._view = View()
         self._chatting = chatting or ChatControl(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
         self._chatting.broke.connect(self._broke)
         self._drawing = 0
-        self._racing = 0
         self._waiting: dict[int, Exchange] = {}
         self._giving: dict[int, Exchange] = {}
         self._who = Label("", "faint")
         forgets = tr("Forgets every question and answer on this page")
         self._anew = button(tr("New conversation"), self._forget, hint=forgets)
-        races = tr("Twenty new puzzles: before against after, side by side")
-        self._to_race = button(tr("Race"), self.race, hint=races)
-        for part in (self._who, self._anew, self._to_race):
+        for part in (self._who, self._anew):
             self.header.addWidget(part)
-        self._race: RaceCard | None = None
         self._card = QuestionCard(theme, self._chatting.stop)
         self._card.asked.connect(self._ask)
         self._card.drawn.connect(self._draw)
@@ -59,18 +53,9 @@ class TryIt(Page):
         self._exchanges: list[Exchange] = []
         self._list = column(gap=14)
         self.add(self._list)
-        race = button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side"))
         twice = tr("It answers twice: as it came, and as it is now.")
-        self._empty = Empty(theme, "tryit", tr("Nothing asked yet"), twice, race)
+        self._empty = Empty(theme, "tryit", tr("Nothing asked yet"), twice)
         self.add(self._empty, 1)
-        self._serving = Switch(theme, tr("Use it in other programs"))
-        self._serving.toggled.connect(lambda on: actions.models.serve(on))
-        address = CopyButton(theme, tr("Copy address"), lambda: self._door("url"))
-        token = CopyButton(theme, tr("Copy token"), lambda: self._door("token"))
-        self._copies = boxed(row(address, token, gap=12))
-        name = Label(tr("Use it in other programs"), "soft")
-        self._door_row = boxed(row(name, self._copies, self._serving, gap=16, fill=0))
-        self.add(self._door_row)
         self.body.addStretch(1)
         self._second = QTimer(self, interval=_SECOND_MS)
         self._second.timeout.connect(self._say_state)
@@ -85,32 +70,6 @@ class TryIt(Page):
 
     def show_view(self, view: View) -> None:
         self._home = view.home
-        other = bool(self._view.model and view.model) and self._view.model != view.model
-        self._view = view
-        if other and self._race is not None:  # its answers are those of the model before
-            self._end_race()
-        holdings = view.models
-        self._door_row.setVisible(holdings is not None)
-        if holdings is not None:
-            self._serving.show_on(holdings.door is not None or holdings.door_opening)
-            self._copies.setVisible(holdings.door is not None)
-
-    def _door(self, part: str) -> str:
-        holdings = self._view.models
-        return str(getattr(holdings.door, part)) if holdings is not None and holdings.door is not None else ""
-
-    def race(self) -> None:
-        """Races the model before training against the trained one on twenty new puzzles."""
-        if self._busy:
-            return
-        if self._race is None:
-            self._race = RaceCard(self.theme, self.race, self._end_race)
-            self.body.insertWidget(0, self._race)
-        self._card.complain("")
-        self._race.begin(self._view.curve)
-        self._racing = self._send(messages.Race)
-        self._show_list()
-        self._show_stage()
 
     def _give(self, exchange: Exchange, teach: bool, share: bool) -> None:
         """Teaches or shares the example that is shown, after the user has confirmed it."""
@@ -119,19 +78,9 @@ class TryIt(Page):
         given = partial(messages.Give, puzzle=puzzle.puzzle, teach=teach, share=share)
         self._giving[self._send(given)] = exchange
 
-    def _end_race(self) -> None:
-        """Removes the race's card and stops the race."""
-        if self._racing:
-            self._chatting.stop()
-        if self._race is not None:
-            self._race.deleteLater()
-        self._race = None
-        self._show_list()
-        self._show_stage()
-
     @property
     def _busy(self) -> bool:
-        return bool(self._waiting) or bool(self._drawing) or bool(self._racing)
+        return bool(self._waiting) or bool(self._drawing)
 
     def enter(self) -> None:
         self._chatting.keep_loaded()
@@ -192,7 +141,7 @@ class TryIt(Page):
         """Returns the card of this question: a puzzle's existing one, else a new one, at the top."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
-        made = Exchange(self.theme, text, puzzle)
+        made = Exchange(text, puzzle)
         self._exchanges.insert(0, made)
         self._list.insertWidget(0, made)
         while len(self._exchanges) > KEPT:
@@ -220,9 +169,6 @@ class TryIt(Page):
                 self._card.take(reply)
             case messages.Growing() if exchange is not None:
                 exchange.grow(reply.side, reply.text)
-                return
-            case messages.Lap() if self._race is not None and reply.number == self._racing:
-                self._race.lap(reply)
                 return
             case messages.Said() if exchange is not None:
                 exchange.say(reply)
@@ -255,14 +201,10 @@ class TryIt(Page):
                 QTimer.singleShot(SHOWN_MS, may, lambda: self.ensureWidgetVisible(may, 0, 40))
         elif number in self._giving:
             self._giving.pop(number).given(sentence)
-        elif number == self._racing and self._race is not None:
-            self._race.done(sentence)
         elif sentence:
             self._card.complain(sentence)
         if number == self._drawing:
             self._drawing = 0
-        if number == self._racing:
-            self._racing = 0
 
     def _broke(self, sentence: str) -> None:
         waiting, self._waiting = list(self._waiting.values()), {}
@@ -271,22 +213,18 @@ class TryIt(Page):
         self._giving.clear()
         for exchange in waiting:
             exchange.done(sentence)
-        if self._racing and self._race is not None:
-            self._race.done(sentence)
-        elif not waiting:
+        if not waiting:
             self._card.complain(sentence)
-        self._card.puzzle, self._drawing, self._racing = None, 0, 0
+        self._card.puzzle, self._drawing = None, 0
         self._show_stage()
 
     def _show_list(self) -> None:
-        self._empty.setVisible(not self._exchanges and self._race is None)
+        self._empty.setVisible(not self._exchanges)
         self._anew.setVisible(bool(self._exchanges))
-        self._to_race.setVisible(bool(self._exchanges) and self._race is None)
 
     def _show_stage(self) -> None:
         stage, busy, opened = self._chatting.stage, self._busy, self._chatting.opened
         self._card.show_stage(opened, busy)
-        self._to_race.setEnabled(not busy)
         self._who.setVisible(opened is not None)
         if opened is not None:
             self._who.say(tr(title(safe_text(opened.model))))
@@ -302,7 +240,7 @@ class TryIt(Page):
             said = tr("Loading the model, {span}", span=waited)
         elif stage is ChatStage.BUSY and self._busy:
             answers = tr("Answering, {span}", span=waited)
-            said = answers if self._waiting else tr("Racing") if self._racing else tr("Drawing a puzzle")
+            said = answers if self._waiting else tr("Drawing a puzzle")
         elif stage is ChatStage.AWAY:
             said = tr("The first question loads the model.")
         else:

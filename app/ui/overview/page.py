@@ -221,7 +221,8 @@ class Overview(Page):
         self._engine = EngineCard(theme, actions.engine)
         self._now = Now(theme, actions)
         self._curve = Curve(theme, actions.models.result)
-        self._fish = Fish(theme, lambda: actions.go("skills"))
+        self._fish = Fish(theme)
+        self._fish.clicked.connect(lambda: actions.go("skills"))
         self._curve.put_beside(self._fish)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))

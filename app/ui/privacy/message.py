@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit
 
 from app.common.text import safe_text
 from app.node.record.records import GroupRow
@@ -26,25 +26,14 @@ from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import MAX_BODY_BYTES, LoggedMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
-from app.ui.privacy.group_list import (
-    author_name,
-    distinct_answers,
-    family_title,
-    gist,
-    question,
-    verdict,
-    with_question,
-)
-from app.ui.privacy.live import AnswerRow
-from app.ui.theme import Theme
+from app.ui.privacy.group import GroupCard, claim, family_title, gist, with_question
 from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import View
-from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Card, Elided, Label, button, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, button, clear_layout, column, row
 
-_GROUPS, _ANSWERS = 8, 16
-"""Maximum groups of a message, and answers of a group, that are shown; the exact text has all of them."""
+_GROUPS = 8
+"""Maximum groups of a message that are shown; the exact text has all of them."""
 
 
 def meaning(message: LoggedMessage) -> str:
@@ -75,36 +64,31 @@ def meaning(message: LoggedMessage) -> str:
 
 
 class MessageRow(Card):
-    """One message: its meaning, and on request the exact text that was sent. `opened` is emitted when the
-    person opens or closes that text."""
+    """One message: its meaning, and on request its answers and the exact text. `opened` is emitted when the
+    person opens or closes those."""
 
     opened = Signal()
 
-    def __init__(self, theme: Theme, ask: Actions) -> None:
+    def __init__(self, ask: Actions) -> None:
         super().__init__("quiet")
-        self._theme, self._ask = theme, ask
+        self._ask = ask
         self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
-        self._gist, self._groups = Elided("", "soft"), column(gap=14)
-        self._verbatim: QPlainTextEdit | None = None
-        self._answers = button(tr("Show the answers"), self._toggle_answers, "flat")
-        self._exact = button(tr("Word for word"), self._toggle_exact, "flat")
-        for one in (self._answers, self._exact):
-            one.setCheckable(True)
-        head, below = row(self._way, self._kind, 1, self._size), row(self._answers, self._exact, 1, gap=6)
-        self._inside = column(head, self._gist, self._groups, below, gap=6, margins=(14, 10, 14, 8))
-        self.setLayout(self._inside)
+        self._gist, self._inside = Elided("", "soft"), column(gap=10)
+        self._open = button(tr("Word for word"), self._toggle, "flat")
+        self._open.setCheckable(True)
+        head = row(self._way, self._kind, 1, self._size, self._open)
+        self.setLayout(column(head, self._gist, self._inside, gap=6, margins=(14, 8, 14, 8)))
         self.message: LoggedMessage | None = None
         self._read: list[GroupRow] = []
-        self._shown: list[tuple[GroupRow, GroupPart]] = []
+        self._shown: list[tuple[GroupRow, GroupCard]] = []
 
     @property
     def open(self) -> bool:
-        return self._answers.isChecked() or self._exact.isChecked()
+        return self._open.isChecked()
 
     def close_again(self) -> None:
-        for one in (self._answers, self._exact):
-            if one.isChecked():
-                one.click()
+        if self.open:
+            self._open.click()
 
     def say(self, message: LoggedMessage, view: View) -> None:
         if message is not self.message and message != self.message:
@@ -113,75 +97,36 @@ class MessageRow(Card):
             self._way.say(tr("sent") if message.outgoing else tr("received"))
             self._kind.say(meaning(message))
             self.setAccessibleName(f"{self._way.text()}: {self._kind.text()}")
-            self._answers.setVisible(bool(self._read))
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
         texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
         self._gist.tell("" if self._shown else _gist([with_question(texts, one) for one in self._read]))
         for group, part in self._shown:
-            part.show_group(with_question(texts, group))
+            part.show_group(with_question(texts, group), claimed=True)
 
-    def _toggle_answers(self) -> None:
-        wanted = self._read[:_GROUPS] if self._answers.isChecked() else []
-        for _, part in self._shown:
-            part.hide()
-            part.deleteLater()
-        self._shown = [(group, GroupPart(self._theme)) for group in wanted]
+    def _toggle(self) -> None:
+        """Shows or hides the answers and the exact text, in widgets made on demand: those of twenty messages
+        would take more memory than the page."""
+        clear_layout(self._inside)
+        wanted = self._read[:_GROUPS] if self.open else []
+        self._shown = [(group, GroupCard()) for group in wanted]
         for group, part in self._shown:
-            part.show_group(group)
-            self._groups.addWidget(part)
-        self._ask.want_questions([group.coordinates for group, _ in self._shown])
-        self._answers.setText(tr("Hide the answers") if wanted else tr("Show the answers"))
+            part.show_group(group, claimed=True)
+            self._inside.addWidget(part)
+        if self.open and self.message is not None:
+            self._inside.addWidget(_verbatim(safe_text(self.message.text)))
+        self._ask.want_questions([group.coordinates for group in wanted])
+        self._open.setText(tr("Hide") if self.open else tr("Word for word"))
         self.opened.emit()
-
-    def _toggle_exact(self) -> None:
-        """Shows or hides the exact text, in a field made on demand: twenty would take more memory than the
-        page."""
-        if self._verbatim is not None:
-            self._verbatim.hide()
-            self._verbatim.deleteLater()
-            self._verbatim = None
-        if self._exact.isChecked() and self.message is not None:
-            self._verbatim = _verbatim(safe_text(self.message.text))
-            self._inside.addWidget(self._verbatim)
-        self.opened.emit()
-
-
-class GroupPart(QWidget):
-    """A question and its answers in readable form."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._title, self._question = Label("", "strong"), Label("", wrap=True)
-        self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._rows = column(gap=6)
-        self.setLayout(column(self._title, self._question, self._rows, gap=6))
-
-    def show_group(self, group: GroupRow) -> None:
-        author = "" if group.peer is None else author_name(group)
-        self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
-        self._question.tell(breakable(safe_text(question(group))))
-        if self._rows.count() == 0:
-            for answer in distinct_answers(group)[:_ANSWERS]:
-                line = AnswerRow(self._theme)
-                line.say(*answer)
-                self._rows.addWidget(line)
 
 
 def _gist(read: Sequence[GroupRow]) -> str:
     """Returns one line about the groups."""
     if len(read) == 1:
         group = read[0]
-        return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
+        return "  ·  ".join(filter(None, (family_title(group.family), claim(group), gist(group))))
     families = ", ".join(dict.fromkeys(family_title(group.family) for group in read))
     said = counted("{n} puzzle: {families}", "{n} puzzles: {families}", len(read), families=families)
     return said if read else ""
-
-
-def _claimed(group: GroupRow) -> str:
-    """Returns the verdict; that of a peer as its own claim, because this computer checks it before learning."""
-    said = verdict(group)
-    return said if group.peer is None else tr("{verdict}, it says", verdict=said)
 
 
 def _verbatim(text: str) -> QPlainTextEdit:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame
 
 from app.swarm.wire.limits import LoggedMessage
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import number, size, tr, translated
+from app.ui.language.texts import size, tr, translated
+from app.ui.privacy.group import Feed
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
 from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
-from app.ui.widgets.bend import Bend, Stat
-from app.ui.widgets.pieces import Card, Elided, Label, Picture, boxed, button, card, column, row, rule
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Card, Elided, Label, Picture, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _MESSAGES = 20
@@ -27,9 +30,6 @@ class Privacy(Page):
         super().__init__(theme, actions, tr("Privacy"))
         self._view = View()
         self.add(self._answer_card())
-        self._stats = [Stat() for _ in range(3)]
-        self._figures = boxed(row(*self._stats, gap=12))
-        self.add(self._figures)
         self._list = self._messages_card()
         self.add(self._list)
         self._door = Label("", wrap=True)
@@ -53,7 +53,6 @@ class Privacy(Page):
         self._why.say(why)
         self._switch.show_on(not view.solo)
         self._cut.say(words.meeting_point_to_be() if view.solo else tr("Turn off to disconnect right away."))
-        self._show_figures()
         self._show_messages()
         door = view.models.door if view.models is not None else None
         self._door_card.setVisible(door is not None)
@@ -82,58 +81,37 @@ class Privacy(Page):
         return card(column(top, rule(), stop, gap=16), padding=28)
 
     def _messages_card(self) -> QFrame:
-        self._messages = column(gap=8)
-        self._rows: list[MessageRow] = []
         self._which = Segments(
             [(BOTH, tr("All")), (SENT, tr("Sent")), (RECEIVED, tr("Received"))], tr("Which messages to show")
         )
         self._which.chosen.connect(lambda _: self._close_rows())
-        self._newer = button(tr("Show newer messages"), self._close_rows, "flat", tr("Closes what is open"))
-        self._newer.hide()
-        self._frozen: tuple[LoggedMessage, ...] = ()
+        self._feed = Feed(self._make_row, _MESSAGES)
+        self._feed.newer.clicked.connect(self._close_rows)
         self._none = Label("", "soft", wrap=True)
-        head = Bend(Label(tr("Last messages"), "heading"), 1, self._newer, self._which)
-        inside = column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20))
+        head = Bend(Label(tr("Last messages"), "heading"), 1, self._feed.newer, self._which)
+        inside = column(head, self._none, self._feed, gap=12, margins=(24, 20, 24, 20))
         return card(inside, padding=None)
 
-    def _show_figures(self) -> None:
-        swarm = self._view.swarm
-        self._figures.setVisible(swarm is not None)
-        if swarm is None:
-            return
-        sent, received = swarm.bytes_per_hour, swarm.received_per_hour
-        hour = tr("in the last hour")
-        self._stats[0].say(tr("Sent"), "–" if sent is None else size(sent), hour)
-        self._stats[1].say(tr("Received"), "–" if received is None else size(received), hour)
-        waits = tr("{n} still to be sent", n=number(swarm.waiting)) if swarm.waiting else tr("all sent")
-        self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given_ever), waits)
+    def _make_row(self) -> MessageRow:
+        made = MessageRow(self.ask)
+        made.opened.connect(self._show_messages)
+        return made
 
     def _show_messages(self) -> None:
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
-        every: tuple[LoggedMessage, ...] = swarm.messages if swarm else ()
-        reading = self._list.underMouse() or any(line.open for line in self._rows)
-        if reading and self._frozen:  # nothing moves under somebody who reads, or aims at a button
-            every = self._frozen
-        newer = swarm is not None and every is not swarm.messages and every != swarm.messages
-        self._newer.setVisible(newer)
-        self._frozen = every
-        wanted = [one for one in every if which == BOTH or one.outgoing is (which == SENT)][-_MESSAGES:]
+        reads = self._list.underMouse() or any(line.open for line in self._feed.rows)
+        every: Sequence[LoggedMessage] = self._feed.steady(swarm.messages if swarm else (), reads)
+        wanted = [one for one in reversed(every) if which == BOTH or one.outgoing is (which == SENT)]
         self._none.setVisible(not wanted)
         self._none.say(tr("No messages yet since you started learning."))
-        while len(self._rows) < len(wanted):
-            self._rows.append(MessageRow(self.theme, self.ask))
-            self._rows[-1].opened.connect(self._show_messages)
-            self._messages.addWidget(self._rows[-1])
-        for at, line in enumerate(self._rows):
-            line.setVisible(at < len(wanted))
-            if at < len(wanted):
-                line.say(wanted[-1 - at], self._view)
+        for line, message in self._feed.place(wanted):
+            line.say(message, self._view)
 
     def _close_rows(self) -> None:
-        for line in self._rows:
+        for line in self._feed.rows:
             line.close_again()
-        self._frozen = ()
+        self._feed.release()
         self._show_messages()
 
     def _turn(self, on: bool) -> None:

@@ -201,7 +201,7 @@ class Control(QObject):
         """Learns these question sets, in turns, now if a node runs; without sets, puzzles again. The same sets
         again: their rows have changed."""
         before, same = self._skill, marks == tuple(self._choices.memory.questions)
-        self._remember(questions=marks)
+        self._remember(questions=marks, waits=())
         if self._skill != before:
             self._fold = Fold(
                 for_model(self.view, state=self.view.state, model=self.view.model, skill=self._skill)

@@ -1,4 +1,4 @@
-"""The diagnostics bundle: its files are shown before anything is saved."""
+"""The diagnostics: their whole text is shown before anything is saved."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QDialog, QListWidget, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QWidget
 
-from app.ui.language.texts import counted, size, tr
+from app.ui.language.texts import size, tr
 from app.ui.process.job import Job
 from app.ui.settings import diagnostics
 from app.ui.theme.theme import SMALL, mono
@@ -23,7 +23,7 @@ _DOCTOR_MS = 90_000
 
 
 class BundleDialog(QDialog):
-    """Shows the bundle's files and saves them. Runs doctor in a separate process, because it loads the engines,
+    """Shows the diagnostics and saves them. Runs doctor in a separate process, because it loads the engines,
     and adds its output when it is ready."""
 
     def __init__(self, parent: QWidget | None, view: View, doctor: Sequence[str] = DOCTOR) -> None:
@@ -31,15 +31,11 @@ class BundleDialog(QDialog):
         self._view = view
         self.setWindowTitle(tr("Diagnostics"))
         self.resize(900, 620)
-        self._names = QListWidget()
-        self._names.setAccessibleName(tr("Files of the bundle"))
-        self._names.setFixedWidth(220)
-        self._names.currentRowChanged.connect(self._show)
-        self._text = QPlainTextEdit()
+        self._text = QPlainTextEdit(diagnostics.report(view, tr("Still looking.")))
         self._text.setReadOnly(True)
-        self._text.setAccessibleName(tr("What is in this file"))
+        self._text.setAccessibleName(tr("Diagnostics"))
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
-        self._said = Label("", "soft", wrap=True)
+        self._said = Label(tr("Looking at this computer …"), "soft", wrap=True)
         self._save = button(tr("Save …"), self._choose, "primary")
         exactly = tr(
             "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. "
@@ -47,11 +43,7 @@ class BundleDialog(QDialog):
         )
         what = Label(exactly, "soft", wrap=True)
         below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
-        inside = row(self._names, self._text, gap=12, fill=1)
-        self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
-        self.files: tuple[diagnostics.BundleFile, ...] = ()
-        self._take(tr("Still looking."))
-        self._said.say(tr("Looking at this computer …"))
+        self.setLayout(column(what, self._text, below, gap=14, margins=(20, 18, 20, 18), fill=1))
         self._heard: list[bytes] = []
         self._doctor = Job(command=doctor)
         self._doctor.line.connect(self._heard.append)
@@ -61,6 +53,10 @@ class BundleDialog(QDialog):
         self._patience.timeout.connect(self._give_up)
         self._patience.start()
 
+    @property
+    def text(self) -> str:
+        return self._text.toPlainText()
+
     def _give_up(self) -> None:
         self._doctor.kill()
         self._answered()
@@ -68,28 +64,18 @@ class BundleDialog(QDialog):
     def _answered(self) -> None:
         self._patience.stop()
         said = b"".join(self._heard).decode("utf-8", "replace")
-        self._take(said or tr("{doctor} said nothing.", doctor=remedy.command("doctor")))
-        much = size(sum(len(one.text.encode()) for one in self.files))
-        self._said.say(counted("{n} file, {size}", "{n} files, {size}", len(self.files), size=much))
-
-    def _take(self, doctor: str) -> None:
-        at = max(0, self._names.currentRow())
-        self.files = diagnostics.files(self._view, doctor)
-        self._names.clear()
-        self._names.addItems([one.name for one in self.files])
-        self._names.setCurrentRow(min(at, len(self.files) - 1))
-
-    def _show(self, at: int) -> None:
-        self._text.setPlainText(self.files[at].text if 0 <= at < len(self.files) else "")
+        said = said or tr("{doctor} said nothing.", doctor=remedy.command("doctor"))
+        self._text.setPlainText(diagnostics.report(self._view, said))
+        self._said.say(size(len(self.text.encode())))
 
     def _choose(self) -> None:
-        name = time.strftime("shoal-diagnostics-%Y%m%d-%H%M.zip")
+        name = time.strftime("shoal-diagnostics-%Y%m%d-%H%M.txt")
         if path := place_to_save(self, tr("Save the diagnostics"), name):
             self.save(path)
 
     def save(self, path: Path) -> None:
         try:
-            diagnostics.save(self.files, path)
+            path.write_text(self.text, encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
             self._said.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))

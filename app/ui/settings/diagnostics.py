@@ -1,5 +1,5 @@
-"""Diagnostics that help to find a fault, as a few text files: versions and state, doctor's output, the
-settings, the last events, the ends of the logs.
+"""Diagnostics that help to find a fault, as one text: versions and state, doctor's output, the settings, the
+last events, the ends of the logs.
 
 They contain nothing that people or models wrote, and `cleaned` removes private data: invites, tokens, keys,
 secret words, addresses of computers, and the person's user name. They are shown before they are saved, and
@@ -14,15 +14,12 @@ import re
 import socket
 import sys
 import time
-import zipfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 import PySide6
 
-from app.common.files import staged
 from app.install.updates import installed
 from app.node.data import contents
 from app.node.rules import preferences
@@ -111,34 +108,20 @@ EVENTS = 200
 ROUNDS = 20
 
 
-class BundleFile(msgspec.Struct, frozen=True):
-    """One file of the bundle; `text` is its exact content."""
-
-    name: str
-    text: str
-
-
-def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
-    """Returns the files of the bundle. `doctor` is the output of `./shoal doctor --json`, or a sentence saying
-    why it is missing."""
+def report(view: View, doctor: str = "") -> str:
+    """Returns the diagnostics, a heading and a section each. `doctor` is the output of `./shoal doctor --json`,
+    or a sentence saying why it is missing."""
     home = Path(view.home)
-    made = [
-        BundleFile("about.txt", _about(view)),
-        BundleFile("doctor.json", _indented(doctor)),
-        BundleFile("settings.json", _settings(home)),
-        BundleFile("events.txt", _events(view)),
-        BundleFile("data.txt", _data(home)),
-        BundleFile("sampler.txt", sampler(view)),
-        *(BundleFile(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
-    ]
-    return tuple(BundleFile(one.name, cleaned(one.text)) for one in made if one.text.strip())
-
-
-def save(bundle: Sequence[BundleFile], path: Path) -> None:
-    """Writes the bundle as a zip file, completely or not at all. Raises OSError."""
-    with staged(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
-        for one in bundle:
-            archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
+    sections = {
+        "about": _about(view),
+        "doctor": _indented(doctor),
+        "settings": _settings(home),
+        "events": _events(view),
+        "data": _data(home),
+        "sampler": sampler(view),
+        **{name: tail(home / "logs" / name, LOG_BYTES) for name in (*LOGS, PACK)},
+    }
+    return "\n".join(f"==== {name}\n{cleaned(text)}" for name, text in sections.items() if text.strip())
 
 
 def _about(view: View) -> str:

@@ -179,7 +179,7 @@ class SettingsPage(Page):
         logs = button(tr("Open the folder of the logs"), self._open_logs)
         kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
         bundle = tr(
-            "Versions, settings, events and logs, to help find a fault. You see every file before you "
+            "Versions, settings, events and logs, to help find a fault. You see all of it before you "
             "save it. Nothing is sent."
         )
         diagnostics = button(tr("Diagnostics …"), lambda: BundleDialog(self.window(), self._view).exec())

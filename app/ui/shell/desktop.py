@@ -276,7 +276,10 @@ class Desktop:
 
     def _begin_with(self, model: str) -> None:
         self._learn_with(model)
-        self._begin()
+        if model != STARTER and self.choices.memory.waits:
+            self._learn_questions(self.choices.memory.waits)
+        else:
+            self._begin()
         self.window.go("overview")
 
     def _begin(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QKeySequence, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
+from app.ui.shell.tray import icon_name
 from app.ui.theme import Theme
 from app.ui.theme.theme import BODY, drawn, font
 from app.ui.view import words
@@ -93,49 +94,6 @@ class SidebarEntry(QAbstractButton):
         painter.end()
 
 
-class Dot(QWidget):
-    """The node's state as a small sign: a filled dot, a ring, bars, an exclamation mark."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme, self._state = theme, NodeStatus.NEW
-        self.setFixedSize(16, 16)
-        theme.changed.connect(self.update)
-
-    def say(self, state: NodeStatus) -> None:
-        if state is not self._state:
-            self._state = state
-            self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = antialiased_painter(self)
-        state = self._state
-        if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(self._theme.colour("good", 0.25))
-            painter.drawEllipse(QRectF(1, 1, 14, 14))
-            painter.setBrush(self._theme.colour("good"))
-            painter.drawEllipse(QRectF(4, 4, 8, 8))
-        elif state in (NodeStatus.WAITING, NodeStatus.STOPPING):
-            painter.setPen(QPen(self._theme.colour("warn"), 2))
-            painter.drawEllipse(QRectF(3, 3, 10, 10))
-        elif state is NodeStatus.FAILED:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(self._theme.colour("bad"))
-            painter.drawEllipse(QRectF(1, 1, 14, 14))
-            painter.setPen(self._round_pen("surface", 2))
-            painter.drawLine(8, 4, 8, 8)
-            painter.drawPoint(8, 12)
-        else:
-            painter.setPen(self._round_pen("text_faint", 2.4))
-            painter.drawLine(6, 4, 6, 12)
-            painter.drawLine(11, 4, 11, 12)
-        painter.end()
-
-    def _round_pen(self, colour: str, width: float) -> QPen:
-        return QPen(self._theme.colour(colour), width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-
-
 class Sidebar(QWidget):
     """The side bar. `chosen` emits the key of the page that was selected."""
 
@@ -159,11 +117,12 @@ class Sidebar(QWidget):
             self._group.addButton(place, at)
             inside.addWidget(place)
         inside.addStretch(1)
-        self._dot, self._state = Dot(theme), Label("", "strong", wrap=True)
+        self._sign, self._state = Label(""), Label("", "strong", wrap=True)
+        self._sign.setFixedSize(18, 18)
         self._detail = Label("", "faint", wrap=True)
         self._said = boxed(column(self._state, self._detail, gap=3))
-        below = row(self._dot, self._said, gap=9, margins=(10, 6, 4, 4), fill=1)
-        below.setAlignment(self._dot, Qt.AlignmentFlag.AlignTop)
+        below = row(self._sign, self._said, gap=9, margins=(10, 6, 4, 4), fill=1)
+        below.setAlignment(self._sign, Qt.AlignmentFlag.AlignTop)
         inside.addLayout(below)
         self.setLayout(inside)
         self._folded: bool | None = None
@@ -187,15 +146,15 @@ class Sidebar(QWidget):
             place.fold(folded)
 
     def show_view(self, view: View) -> None:
-        self._dot.say(view.state)
+        self._sign.setPixmap(drawn(icon_name(view.state), "#000000", 18, 18))
         self._state.say(words.state_name(view.state))
         self._state.setVisible(not words.is_held_back(view) and view.state is not NodeStatus.NEW)
         plain = view.state is NodeStatus.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
         self._detail.say(breakable(detail.replace(" %", "\u00a0%"), _LONGEST_WORD))
         said = [words.state_name(view.state), detail]
-        self._dot.setToolTip("\n".join(said))
-        self._dot.setAccessibleName(". ".join(said))
+        self._sign.setToolTip("\n".join(said))
+        self._sign.setAccessibleName(". ".join(said))
 
     def _near(self, step: int) -> None:
         at = (self._group.checkedId() + step) % len(self._keys)

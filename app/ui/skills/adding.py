@@ -21,7 +21,6 @@ from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.question_set import QuestionSet, Row, SetError, encode
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr, translated
-from app.ui.models.picker import ModelPicker
 from app.ui.skills.card import SkillCard
 from app.ui.skills.preview import TablePreview
 from app.ui.theme import Theme
@@ -68,18 +67,16 @@ class OwnQuestions(QWidget):
         self._problem, self._added = Label("", "bad", wrap=True), Label("", "good", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
         self._offers: QVBoxLayout = column(gap=10)
-        self._private, self._view = False, View()
-        self._waits: tuple[str, ...] = ()
-        """The sets to learn as soon as a model is chosen that reads."""
+        self._private = False
         self._state: tuple[Path, bool, int, float] | None = None
         self._cards: dict[str, SkillCard] = {}
         self.kept: dict[str, KeptSet] = {}
         self._target: KeptSet | None = None
         """The set that the rows shown are added to; None for a new one."""
-        self._models = ModelPicker(theme, actions.models)
-        self._models.picked.connect(lambda _: self._begin())
         reads = tr("The starter only knows puzzles. To learn your own table, pick a model that reads.")
-        self._reader = boxed(column(rule(), Label(reads, "strong", wrap=True), self._models, gap=8))
+        models = button(tr("See the models"), lambda: actions.go("models"), "primary")
+        reader = row(Label(reads, "strong", wrap=True), models, gap=8, fill=0)
+        self._reader = boxed(column(rule(), reader, gap=8))
         self._about = Label(about, "soft", wrap=True)
         self.preview.told.connect(self._problem.tell)
         self.preview.shown.connect(lambda: self._typing.hide())
@@ -103,9 +100,9 @@ class OwnQuestions(QWidget):
             self._show_sets()
         for one in self._cards.values():
             one.show_view(view)
-        self._view = view
-        if not self._reader.isHidden():
-            self._models.show_holdings(view.models)
+        if not self._reader.isHidden() and not self._waits:  # a model was chosen that reads
+            self._reader.hide()
+            self._added.tell(tr("Added. Your model learns them now."))
 
     def offer(self, path: str, target: KeptSet | None = None) -> None:
         """Shows a preview of the set that a chosen or dropped file would become, or of the rows that it would
@@ -185,22 +182,24 @@ class OwnQuestions(QWidget):
 
     def _begin_with(self, marks: tuple[str, ...]) -> None:
         """Learns these sets, at once or as soon as a model is chosen that reads."""
-        self._waits = marks
-        self._show_sets()
-        self._reader.setVisible(self._ask.choices["model"] == STARTER)
-        if self._reader.isHidden():
-            self._begin()
+        reads = self._ask.choices["model"] != STARTER
+        if reads:
+            self._learn(marks)
         else:
-            self._added.tell(tr("Added. Pick a model to learn it with."))
-            self._models.show_holdings(self._view.models)
-
-    def _begin(self) -> None:
-        """Learns the added sets, now that a model is chosen that reads."""
-        self._reader.hide()
-        marks, self._waits = self._waits, ()
-        self._learn(marks)
+            self._wait_with(marks)
         self._show_sets()
-        self._added.tell(tr("Added. Your model learns them now."))
+        self._reader.setVisible(not reads)
+        pick, learns = tr("Added. Pick a model to learn it with."), tr("Added. Your model learns them now.")
+        self._added.tell(learns if reads else pick)
+
+    @property
+    def _waits(self) -> tuple[str, ...]:
+        """The sets to learn as soon as a model is chosen that reads."""
+        return self._ask.choices.memory.waits
+
+    def _wait_with(self, marks: tuple[str, ...]) -> None:
+        with suppress(OSError):  # it holds until the window closes
+            self._ask.choices.remember_window(waits=marks)
 
     def _on(self) -> tuple[str, ...]:
         return tuple(self._ask.choices.memory.questions)
@@ -260,7 +259,7 @@ class OwnQuestions(QWidget):
             if on:
                 self._begin_with((*others, mark))
             else:
-                self._waits = tuple(other for other in self._waits if other != mark)
+                self._wait_with(tuple(other for other in self._waits if other != mark))
                 self._learn(others)
 
         return SkillCard(

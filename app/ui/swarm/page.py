@@ -1,18 +1,14 @@
-"""The page Swarm: who else is learning, the state of the connection, and what was sent and received; a card for
-a private swarm, with the six words that let others join it; and a card for answers as a file, for a computer
-that reaches no relay, whose buttons run `shoal archive`.
-"""
+"""The page Swarm: who else is learning, the state of the connection, and what was sent and received; and a card
+for a private swarm, with the six words that let others join it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app.models.catalogue import title
 from app.node.record.snapshot import SwarmView
@@ -20,7 +16,6 @@ from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import ago, counted, family_titles, number, size, tr, translated
-from app.ui.process.job import Job, decoded
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.view.words import meeting_point, meeting_point_to_be
@@ -36,7 +31,6 @@ from app.ui.widgets.pieces import (
     button,
     card,
     column,
-    place_to_save,
     row,
     search,
     stack,
@@ -142,73 +136,6 @@ class QrCode(QWidget):
         painter.end()
 
 
-class ArchiveCard(Card):
-    def __init__(self) -> None:
-        super().__init__()
-        self._home, self._alone, self._doing = "", False, ""
-        self._job, self._said = Job(), Label("", "soft", wrap=True)
-        self._job.line.connect(self._heard)
-        self._job.ended.connect(self._ended)
-        self._said.hide()
-        self._bring = button(tr("Learn from a file …"), self._choose_import)
-        self._give = button(tr("Save answers as a file …"), self._choose_export)
-        why = tr(
-            "A file of answers goes where no network does, by USB stick for example. Each answer is checked "
-            "before your model learns from it. Only take files from people you trust."
-        )
-        said, buttons = Label(why, "soft", wrap=True), boxed(Bend(self._bring, self._give, 1, gap=8))
-        parts = (Label(tr("Answers as a file"), "heading"), said, buttons, self._said)
-        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
-
-    def show_home(self, home: str, alone: bool) -> None:
-        """Sets the data folder, and whether the model learns alone."""
-        self._home, self._alone = home, alone
-
-    def _choose_import(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, tr("Learn from a file"), str(Path.home()), "*.jsonl")
-        if path:
-            self.run("import", path)
-
-    def _choose_export(self) -> None:
-        name = time.strftime("shoal-answers-%Y%m%d.jsonl")
-        if path := place_to_save(self, tr("Save answers as a file"), name):
-            self.run("export", str(path))
-
-    def run(self, what: str, path: str) -> None:
-        """Imports or exports answers; `what` is "import" or "export"."""
-        self._doing = what
-        self._say(tr("Checking each answer …") if what == "import" else tr("Saving …"))
-        for one in (self._bring, self._give):
-            one.setEnabled(False)
-        self._job.start(["archive", what, path, "--json", "--home", self._home])
-
-    def _heard(self, line: bytes) -> None:
-        told = decoded(line, dict[str, Any])
-        if told is None:
-            return
-        groups = int(told["groups"])
-        if self._doing == "export":
-            self._say(counted("{n} answered puzzle is saved.", "{n} answered puzzles are saved.", groups))
-            return
-        refused = sum(told["refused"].values())
-        passed = counted(
-            "{n} answered puzzle passed the checks.", "{n} answered puzzles passed the checks.", groups
-        )
-        turned = counted("{n} was turned away.", "{n} were turned away.", refused) if refused else ""
-        later = tr("Your model learns from them after the next start of Shoal.")
-        then = later if self._alone else tr("Your model learns from them in the next rounds.")
-        self._say(" ".join(filter(None, (passed, turned, then))))
-
-    def _ended(self, code: int) -> None:
-        for one in (self._bring, self._give):
-            one.setEnabled(True)
-        if code:
-            self._say(translated(self._job.complaint) or tr("That didn't work. Try again."))
-
-    def _say(self, sentence: str) -> None:
-        self._said.tell(sentence)
-
-
 _KINDS = 3
 """Maximum kinds of puzzles named in a line."""
 
@@ -220,7 +147,7 @@ class SwarmPage(Page):
         self._leave = button(tr("Learn alone"), actions.alone, hint=stays)
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
-        self._private, self._archive = PrivateCard(theme, actions.join_private), ArchiveCard()
+        self._private = PrivateCard(theme, actions.join_private)
         self._stats = [Stat() for _ in range(4)]
         rows = TableRows(
             [
@@ -243,7 +170,7 @@ class SwarmPage(Page):
         parts = (self._class, self._relay, stats_row(*self._stats), self._helped, self._taught, table)
         self._alone, self._together = Alone(actions), boxed(column(*parts, gap=16, fill=5))
         self._rest = QWidget()
-        for part in (self._alone, self._private, self._archive):
+        for part in (self._alone, self._private):
             self.add(part)
         self.body.insertWidget(1, self._together, 1)
         self.add(self._rest, 1)
@@ -257,7 +184,6 @@ class SwarmPage(Page):
         self._together.setVisible(swarm is not None)
         self._leave.setVisible(swarm is not None and not swarm.in_class)  # a class has a button of its own
         self._alone.show_view(view)
-        self._archive.show_home(view.home, alone=swarm is None)
         self._private.setVisible(swarm is None or bool(view.words))
         self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:
@@ -291,8 +217,9 @@ class SwarmPage(Page):
         checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
         rate = swarm.bytes_per_hour
-        hour = "–" if rate is None else size(rate)
-        traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else tr("in the last hour"))
+        hour, received = "–" if rate is None else size(rate), size(swarm.received_per_hour or 0)
+        got = tr("in the last hour; {size} received", size=received)
+        traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else got)
 
 
 def taught(swarm: SwarmView) -> str:

@@ -182,8 +182,7 @@ def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Pr
                 kind=known.kind if known else "",
                 questions=_share_of(name, curve[-1]) if curve else 0,
                 latest=trend[-1] if trend else None,
-                first=trend[0] if trend else None,
-                trend=trend,
+                first=trend[0] if len(trend) > 1 else None,
                 learned_from=taught.get(name, ()),
             )
         )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.node.rules.setting import Setting, expected_value, refusal_sentence
+from app.node.rules.setting import PROBE_EVERY, Setting, expected_value, refusal_sentence
 from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
 
@@ -100,7 +100,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         key="probe_every",
         kind="number",
-        default=10,
+        default=PROBE_EVERY,
         least=1,
         most=1000,
         group=mark("Learning"),
@@ -191,6 +191,8 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version of an engine that the overview does not offer again."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
+    waits: tuple[str, ...] = ()
+    """Question sets that are learned once a model is chosen that reads."""
     page: str = "overview"
     geometry: str = ""
 

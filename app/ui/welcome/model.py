@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 from app.models.catalogue import STARTER
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
-from app.ui.models.picker import ModelPicker
 from app.ui.theme import Theme
 from app.ui.view import model_words
 from app.ui.view.view import View
@@ -37,48 +36,37 @@ LARGER = "larger"
 
 
 class ModelStep(QWidget):
-    """The second step: which model learns."""
+    """The second step: which model learns. A bigger one is picked on the page Models, which starts it."""
 
     def __init__(self, theme: Theme, actions: Actions, go_on: Act, back: Act) -> None:
         super().__init__()
-        self._view = View()
-        self._actions = actions
+        self._actions, self._go_on = actions, go_on
         self._fits = Label("", "soft", wrap=True)
         self._models = OptionGroup(tr("Model"))
         starter = tr("Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.")
         larger = tr("Talks and knows more. Learns slower. Download one, or use one you have.")
         self._models.add(STARTER, Option(theme, tr("Starter (recommended)"), starter))
         self._models.add(LARGER, Option(theme, tr("A bigger model"), larger))
-        self._picker = ModelPicker(theme, actions.models)
-        self._picker.hide()
-        models = column(self._models, self._picker, self._fits, gap=12)
-        self._models.chosen.connect(self._chosen)
-        self._on = button(tr("Continue"), go_on, "large")
+        self._on = button(tr("Continue"), self._go, "large")
         self.where = Label(step_text(2, 3), "faint")
         title, about = tr("Which model should learn?"), tr("You can change this any time.")
         buttons = row(button(tr("Back"), back, "second"), self._on, 1, gap=10)
+        models = column(self._models, self._fits, gap=12)
         self.setLayout(step_layout(self.where, title, about, models, buttons))
 
     def arrive(self) -> None:
+        self._actions.models.refresh()
         self._on.setFocus()
 
     def show_view(self, view: View) -> None:
-        self._view = view
-        self._show_models()
-
-    def _show_models(self) -> None:
-        self._picker.show_holdings(self._view.models)
-        self._on.setEnabled(self._models.value == STARTER or self._model() != STARTER or self._picker.coming)
-        self._on.setToolTip("" if self._on.isEnabled() else tr("Pick a model first."))
-        library = self._view.models.library if self._view.models is not None else None
-        model = library.find(self._model()) if library is not None else None
+        library = view.models.library if view.models is not None else None
+        model = library.find(STARTER) if library is not None else None
         self._fits.tell(model_words.fits_here(model, library) if model is not None and library else "")
 
-    def _model(self) -> str:
-        return str(self._actions.choices["model"])
-
-    def _chosen(self, value: object) -> None:
-        self._picker.setVisible(value == LARGER)
-        if value == STARTER and self._model() != STARTER:
+    def _go(self) -> None:
+        if self._models.value == LARGER:
+            self._actions.go("models")
+            return
+        if self._actions.choices["model"] != STARTER:
             self._actions.models.choose(STARTER)
-        self._show_models()
+        self._go_on()

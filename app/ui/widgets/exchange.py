@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Collection
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from app.chat.messages import SIDES, PuzzleDrawn, Said, Side
 from app.common.text import safe_text
 from app.ui.language.texts import counted, number, tr
-from app.ui.theme import Theme
-from app.ui.theme.theme import BODY, drawn, mono
+from app.ui.theme.theme import BODY, mono
 from app.ui.widgets.pieces import Card, Label, boxed, button, column, row
 
 _LONGEST_WORD = 36
@@ -22,17 +21,19 @@ Give = Callable[[bool, bool], None]
 
 
 class Exchange(Card):
-    def __init__(self, theme: Theme, text: str, puzzle: PuzzleDrawn | None) -> None:
+    def __init__(self, text: str, puzzle: PuzzleDrawn | None) -> None:
         super().__init__()
         self.puzzle = puzzle
         self.may: ExampleOffer | None = None
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
-        self._answers = {side: AnswerCard(theme, names[side], puzzle is not None) for side in SIDES}
+        self._answers = {side: AnswerCard(names[side], puzzle is not None) for side in SIDES}
         self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
-        self._own = VerdictPanel(theme)
+        self._mine, self._judged = Label("", wrap=True), Label("", "good")
+        mine = row(Label(tr("You"), "strong"), self._mine, self._judged, gap=8, margins=(14, 0, 14, 0), fill=1)
+        self._own = boxed(mine)
         self._own.hide()
         self._right, self._complaint = Label("", "soft", wrap=True), Label("", "bad", wrap=True)
         self._right.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -73,7 +74,9 @@ class Exchange(Card):
     def show_own_answer(self, answer: str | None, solved: bool | None) -> None:
         """Shows a person's answer, and the verdict once it is known."""
         self._complaint.hide()
-        self._own.say(answer, solved)
+        if answer is not None:
+            self._mine.say(breakable(answer))
+        say_verdict(self._judged, solved)
         self._own.show()
 
     def offer(self, text: str, together: bool, give: Give) -> None:
@@ -96,8 +99,7 @@ class Exchange(Card):
         missing."""
         for answer in self._answers.values():
             answer.give_up()
-        if self._own.open:
-            self._own.hide()
+        self._own.setVisible(bool(self._judged.text()))
         if sentence:
             self._complaint.tell(sentence)
 
@@ -113,32 +115,29 @@ class Exchange(Card):
 
 
 class AnswerCard(Card):
-    """One side's answer, with its verdict as a sign and in words."""
+    """One side's answer, with its verdict."""
 
-    def __init__(self, theme: Theme, name: str, as_code: bool) -> None:
+    def __init__(self, name: str, as_code: bool) -> None:
         super().__init__("quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._theme = theme
-        self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
+        self._name, self._verdict = Label(name, "strong"), Label("", "good")
         self._text, self._foot = Label("", wrap=True), Label("", "faint")
         if as_code:
             self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        head = row(self._name, 1, self._sign, self._verdict, gap=6)
+        head = row(self._name, 1, self._verdict, gap=6)
         self.setLayout(column(head, self._text, 1, self._foot, gap=8, margins=(14, 12, 14, 10)))
-        self._solved: bool | None = None
         self._open = False
         self.there = False
         """Something was said."""
-        theme.changed.connect(self._draw)
+        self._verdict.hide()
 
     def show_waiting(self) -> None:
         self._open = True
         self._text.look("soft")
         self._text.say(tr("thinking …"))
         self._foot.say("")
-        self._solved = None
-        self._draw()
+        say_verdict(self._verdict, None)
 
     def grow(self, text: str) -> None:
         """Shows the part of the answer generated so far."""
@@ -147,7 +146,7 @@ class AnswerCard(Card):
 
     def say(self, said: Said) -> None:
         self._open, self.there = False, True
-        self._solved = said.solved
+        say_verdict(self._verdict, said.solved)
         if said.side == "after":
             self._name.say(
                 counted("After {n} round", "After {n} rounds", said.learned)
@@ -161,7 +160,6 @@ class AnswerCard(Card):
         unfinished = tr("stopped") if said.stopped else tr("cut off: too long")
         cut = [] if said.finished else [unfinished]
         self._foot.say("  ·  ".join([tokens, seconds, *cut]))
-        self._draw()
         self.setAccessibleName(
             ", ".join(filter(None, (self._name.text(), self._verdict.text(), self._text.text())))
         )
@@ -170,33 +168,6 @@ class AnswerCard(Card):
         if self._open:
             self._open = False
             self._text.say(tr("no answer"))
-
-    def _draw(self) -> None:
-        show_verdict(self._theme, self._sign, self._verdict, self._solved)
-
-
-class VerdictPanel(QWidget):
-    """A person's own answer and its verdict. `open` tells whether the verdict is still missing."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
-        parts = (Label(tr("You"), "strong"), self._text, self._sign, self._verdict)
-        self.setLayout(row(*parts, gap=8, margins=(14, 0, 14, 0), fill=1))
-        self.open = False
-        self._solved: bool | None = None
-        theme.changed.connect(self._draw)
-
-    def say(self, answer: str | None, solved: bool | None) -> None:
-        if answer is not None:
-            self._text.say(breakable(answer))
-        self._solved, self.open = solved, solved is None
-        self._draw()
-        self.setAccessibleName(f"{self._text.text()}: {self._verdict.text()}")
-
-    def _draw(self) -> None:
-        show_verdict(self._theme, self._sign, self._verdict, self._solved)
 
 
 class ExampleOffer(Card):
@@ -249,13 +220,7 @@ def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
     return re.sub(rf"\S{{{longest}}}", "\\g<0>\u200b", text)
 
 
-def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
-    """Shows right or wrong, by shape and in words; hidden while unknown."""
-    sign.setVisible(solved is not None)
-    words.setVisible(solved is not None)
-    if solved is None:
-        return
-    colour = theme.palette.good if solved else theme.palette.bad
-    sign.setPixmap(drawn("check" if solved else "cross", colour, 16, 16))
-    words.look("good" if solved else "bad")
-    words.say(tr("right") if solved else tr("wrong"))
+def say_verdict(label: Label, solved: bool | None) -> None:
+    """Shows right or wrong, by a sign and in words; nothing while unknown."""
+    label.look("bad" if solved is False else "good")
+    label.tell("" if solved is None else tr("✓ right") if solved else tr("✗ wrong"))

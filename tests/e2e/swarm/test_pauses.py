@@ -5,9 +5,7 @@ length of the night (default 1800 seconds)."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,11 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.bench.soak_place import Proxy
+from tests.e2e.proxy import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import Event, Running
-from tests.e2e.swarm.test_swarm import LIGHT, check_nothing_lost, connected
-from tests.swarm.relays import Visitor, lying_relay
+from tests.e2e.swarm.test_swarm import LIGHT, check_nothing_lost
 
 if sys.platform == "win32":
     pytest.skip("stops processes as POSIX does", allow_module_level=True)
@@ -50,14 +47,6 @@ def start(model: Path, tmp_path: Path) -> Iterator[Callable[[str], Running]]:
     for node in nodes:
         if node.process.poll() is None:
             node.kill()
-
-
-def speaks_of_clocks(event: Event) -> bool:
-    return event["event"] == "note" and "apart" in event["sentence"]
-
-
-def speaks_of_sharing(event: Event) -> bool:
-    return event["event"] in ("link", "note") and not speaks_of_clocks(event)
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -105,42 +94,6 @@ def leave(node: Running, relay: Relay, home: Path) -> int:
     return check_nothing_lost(relay, [home])
 
 
-def test_pings_that_waited_for_a_stopped_node_do_not_end_its_sharing(start: Callable[[str], Running]) -> None:
-    """A relay pings a node that is stopped, and hangs up: when the node answers, its transport is closing."""
-    visits: list[Visitor] = []
-
-    async def story() -> None:
-        stopped = asyncio.Event()
-
-        async def pinging(visitor: Visitor) -> None:
-            await visitor.welcome()
-            visits.append(visitor)
-            await stopped.wait()
-            if len(visits) == 1:
-                for _ in range(8):
-                    await visitor.ws.ping()
-                assert visitor.ws._req is not None and visitor.ws._req.transport is not None
-                visitor.ws._req.transport.abort()
-            else:
-                await asyncio.sleep(BACK_S)
-
-        async with lying_relay(pinging) as url:
-            node = start(url)
-            await asyncio.to_thread(node.wait_for, connected)
-            node.process.send_signal(signal.SIGSTOP)
-            stopped.set()
-            while not visits[0].ws.closed:
-                await asyncio.sleep(0.05)
-            node.process.send_signal(signal.SIGCONT)
-            lost = await asyncio.to_thread(node.wait_for, speaks_of_sharing)
-            assert lost["event"] == "link" and lost["state"] == "lost", lost
-            await asyncio.to_thread(node.wait_for, connected)
-        assert len(visits) == 2
-        assert any(map(speaks_of_clocks, node.events)), "the relay's clock is that of another year"
-
-    asyncio.run(story())
-
-
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("who", ["node", "relay", "both"])
@@ -185,19 +138,3 @@ def night(relay: Relay, proxy: Proxy, pid: int, back: Callable[[], bool]) -> lis
             proxy.heal()
             comes_back("the line was cut for 60 s")
     return told
-
-
-@pytest.mark.long
-@pytest.mark.timeout(NIGHT_S + 1800)
-def test_a_night_of_sleeps_a_restart_and_a_cut(
-    relay: Relay, start: Callable[[str], Running], tmp_path: Path
-) -> None:
-    proxy = Proxy(relay.port)
-    try:
-        node = start(proxy.url)
-        watched = Watched(node)
-        assert watched.back()
-        print(night(relay, proxy, node.process.pid, watched.back), watched.links()[-3:], node.said[-500:])
-        assert leave(node, relay, tmp_path / "node") > 0
-    finally:
-        proxy.close()

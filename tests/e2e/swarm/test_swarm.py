@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from app.sapo.questions import Coordinates, generate
-from tests.bench.soak_place import Proxy
-from tests.e2e.conftest import STARTER, make_tiny
+from tests.e2e.conftest import STARTER
 from tests.e2e.relay import Relay, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
 from tests.interrupting import interruptible
@@ -79,15 +78,6 @@ def check_nothing_lost(relay: Relay, homes: Sequence[Path]) -> int:
 def test_nodes_learn_from_each_other_while_relay_and_node_are_killed(
     relay: Relay, start: Start, tmp_path: Path
 ) -> None:
-    away(relay, start, tmp_path, seconds=4)
-
-
-@pytest.mark.long
-def test_a_relay_that_is_away_for_a_minute_costs_nothing(relay: Relay, start: Start, tmp_path: Path) -> None:
-    away(relay, start, tmp_path, seconds=60)
-
-
-def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
     names = ("ann", "bob", "eve")
     nodes = {name: start(name, relay.url) for name in names}
     for node in nodes.values():
@@ -99,7 +89,6 @@ def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
     assert len({e["name"] for e in identities}) == len({e["public_key"] for e in identities}) == 3
 
     relay.kill()
-    killed = time.monotonic()
     for node in nodes.values():
         lost = node.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
         assert lost["sentence"] and lost["retry_s"] is not None
@@ -110,7 +99,6 @@ def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
     assert "Traceback" not in nodes["eve"].said
     nodes["eve"] = start("eve", relay.url)
     nodes["eve"].wait_for_kind("round")
-    time.sleep(max(0.0, seconds - (time.monotonic() - killed)))
     before = {name: len(node.events) for name, node in nodes.items()}
 
     relay.open()
@@ -133,47 +121,6 @@ def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
 
 
 @pytest.mark.long
-def test_nodes_of_different_pace_and_size_share_a_swarm(relay: Relay, start: Start, tmp_path: Path) -> None:
-    tiny = make_tiny(tmp_path / "tiny")
-    fast = start("fast", relay.url, *SMALL)
-    small = start("small", relay.url, *LIGHT, "--model", tiny)
-    slow = start("slow", relay.url, *SMALL, "--rest", "9")
-    for _ in range(4):
-        slow.wait_for(learns_from_peers)
-    assert "local" not in {e["model"] for e in fast.events if e["event"] == "start"}
-    small.wait_for(learns_from_peers)
-    fast.wait_for(learns_from_peers)
-    done = [len([e for e in node.events if e["event"] == "round"]) for node in (fast, slow)]
-    assert done[0] > 3 * done[1]  # tenfold but for what the computer does meanwhile
-    lately = [e for e in slow.events if e["event"] == "round"][-6:]
-    assert sum(e["informative_peer"] > 0 for e in lately) >= 2
-    for node in (fast, small, slow):
-        assert node.stop() == 0
-    check_nothing_lost(relay, [tmp_path / name for name in ("fast", "small", "slow")])
-
-
-@pytest.mark.long
-def test_a_cut_line_heals_without_a_restart(relay: Relay, start: Start, tmp_path: Path) -> None:
-    way = Proxy(relay.port)
-    try:
-        behind, other = start("behind", way.url), start("other", relay.url)
-        behind.wait_for(learns_from_peers)
-        way.cut()
-        began = len(behind.events)
-        behind.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
-        for _ in range(3):
-            behind.wait_for_kind("round")
-        way.heal()
-        behind.wait_for(connected)
-        behind.wait_for(learns_from_peers)
-        rounds = [event for event in behind.events[began:] if event["event"] == "round"]
-        assert max(event["seconds"] for event in rounds) < 30  # no round waited for the line
-        assert behind.stop() == 0 and other.stop() == 0
-    finally:
-        way.close()
-    check_nothing_lost(relay, [tmp_path / "behind", tmp_path / "other"])
-
-
 def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Start, tmp_path: Path) -> None:
     """While the relay is away the outbox holds what was published, as it will be sent. That all of it is stored
     once the relay is back, test_nodes_learn_from_each_other_while_relay_and_node_are_killed shows."""

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from engines import mlx_lora
@@ -29,7 +28,6 @@ from engines.mlx_lora import learner, network, open_engine, sampler
 from engines.mlx_lora.engine import MlxEngine
 from engines.mlx_lora.learner import measured_limits, pack
 
-END = 1
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
 GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]
 PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
@@ -82,16 +80,6 @@ def shaken(engine: MlxEngine, groups: list[list[Completion]]) -> None:
     engine.step(batch(*rows, rate=0.05))
 
 
-@pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
-def test_sampled_logprobs_are_the_learner_s(family: str, make_model: MakeModel) -> None:
-    engine = open_engine(make_model(family))
-    groups = engine.sample(PROMPTS, 8, 24, seed=1)
-    assert worst(engine, groups) < 1e-4
-    shaken(engine, groups)
-    assert worst(engine, groups) > 0.1  # the step moved the model,
-    assert worst(engine, engine.sample(PROMPTS, 8, 24, seed=2)) < 1e-4  # and the sampler with it
-
-
 def test_sampling_without_a_merged_copy(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tokens from LoRA beside the weights, where memory has no room for a copy."""
     merged, beside = open_engine(tiny), open_engine(tiny)
@@ -105,33 +93,6 @@ def test_sampling_without_a_merged_copy(tiny: Path, monkeypatch: pytest.MonkeyPa
     groups = merged.sample(PROMPTS, 4, 16, seed=3)
     assert [[c.tokens_T for c in g] for g in groups] == [[c.tokens_T for c in g] for g in beside_groups]
     assert worst(beside, beside_groups) < 1e-4
-
-
-def test_the_base_alone_answers_as_before_any_training(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    before = engine.sample(PROMPTS, 4, 16, seed=3)
-    shaken(engine, before)
-    assert engine.sample(PROMPTS, 4, 16, seed=3) != before
-    plain = engine.sample(PROMPTS, 4, 16, seed=3, plain=True)
-    assert [[c.tokens_T for c in g] for g in plain] == [[c.tokens_T for c in g] for g in before]
-
-
-def test_same_seed_same_tokens(tiny: Path) -> None:
-    first, second = open_engine(tiny), open_engine(tiny)
-    assert first.sample(PROMPTS, 4, 16, seed=7) == second.sample(PROMPTS, 4, 16, seed=7)
-    for seed in (8, 7 + 2**40, -7):
-        assert first.sample(PROMPTS, 4, 16, seed=7) != first.sample(PROMPTS, 4, 16, seed=seed)
-
-
-def test_end_token_and_limit(tiny: Path) -> None:
-    completions = [c for group in open_engine(tiny).sample(PROMPTS, 32, 12, seed=3) for c in group]
-    finished = [c for c in completions if c.finished]
-    cut = [c for c in completions if not c.finished]
-    assert finished and cut
-    assert all(c.tokens_T[-1] == END and END not in c.tokens_T[:-1] for c in finished)
-    assert all(END not in c.tokens_T and len(c.tokens_T) == 12 for c in cut)
-    assert all(len(c.logprobs_T) == len(c.tokens_T) for c in completions)
-    assert all("<end>" not in c.text for c in completions)
 
 
 @pytest.mark.parametrize("on_gpu", [False, True], ids=["look-at-once", "look-now-and-then"])
@@ -254,16 +215,6 @@ def test_a_step_stays_within_what_its_tokens_were_said_to_take(make_model: MakeM
     assert all(peak < 1.3 * bytes for peak, bytes in zip(peaks, said, strict=True))
 
 
-def test_better_becomes_likelier(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    before = likelihood(engine, (PROMPT, GOOD), (PROMPT, BAD))
-    stats = engine.step(batch(row(PROMPT, GOOD, 1.0), row(PROMPT, BAD, -1.0)))
-    after = likelihood(engine, (PROMPT, GOOD), (PROMPT, BAD))
-    assert after[0] > before[0] and after[1] < before[1]
-    assert stats.rows == 2 and stats.tokens == 6 and stats.grad_norm > 0
-    assert stats.loss == pytest.approx(before[1] - before[0], abs=1e-4)
-
-
 def test_micro_batches_change_nothing(tiny: Path) -> None:
     whole, parts, recomputed = (open_engine(tiny) for _ in range(3))
     parts._learner.limits = BatchLimits(tokens=8)
@@ -282,39 +233,6 @@ def test_completions_of_like_length_share_a_block() -> None:
     assert [block.fed_SF.shape for block in layout.blocks] == [(2, 8), (1, 32), (1, 39)]
     assert [block.before_S.tolist() for block in layout.blocks] == [[1, 1], [2], [2]]
     assert layout.predict_C.shape == (9 + 40 + 1 + 3 + 33,)
-
-
-def test_rows_without_weight_change_nothing(tiny: Path) -> None:
-    plain, padded = open_engine(tiny), open_engine(tiny)
-    one = plain.step(batch(*ROWS))
-    other = padded.step(batch(row(PROMPT, LONG, 0.0), *ROWS, row([21] * 9, BAD, 0.0)))
-    assert other.rows == one.rows == 4 and other.loss == one.loss
-    assert state(plain) == state(padded)
-    stats = plain.step(batch(row(PROMPT, GOOD, 0.0)))  # not even momentum moves the adapter then
-    assert stats.rows == 0 and state(plain) == state(padded)
-
-
-def test_clip_stops_what_moved_too_far(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    logp = engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=GOOD)])[0]
-    near, far = [value - 0.1 for value in logp], [value - 1.0 for value in logp]
-    stats = engine.step(batch(row(PROMPT, GOOD, 1.0, far), clip=(0.2, 0.28)))
-    assert stats.loss == pytest.approx(-3 * 1.28, abs=1e-4) and stats.grad_norm == 0.0
-    fresh = open_engine(tiny)
-    stats = fresh.step(batch(row(PROMPT, GOOD, 1.0, near), row(OTHER, GOOD, -1.0), clip=(0.2, 0.28)))
-    other = likelihood(open_engine(tiny), (OTHER, GOOD))[0]
-    assert stats.loss == pytest.approx(-3 * math.exp(0.1) + other, abs=1e-3) and stats.grad_norm > 0
-
-
-def test_what_another_program_sampled_is_weighed(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    logp = engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=GOOD)])[0]
-    given = [logp[0] + math.log(2), logp[1] - math.log(8), logp[2]]  # ratios 1/2, 8 (capped at 2), 1
-    foreign = Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0] * 3, sampler_logprobs_T=given)
-    stats = engine.step(msgspec.structs.replace(batch(foreign, row(OTHER, GOOD, 1e-9)), sampler_cap=2.0))
-    assert stats.loss == pytest.approx(-(logp[0] / 2 + 2 * logp[1] + logp[2]), rel=1e-4)
-    assert stats.mismatch == pytest.approx((math.log(2) + math.log(8)) / 3, rel=1e-4)
-    assert stats.capped == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from app.lab.arms import Arm, parse_arms
+from app.lab.arms import parse_arms
 from app.lab.plan import LabProbe, LabRound
 from app.lab.report import report
 from app.lab.report.plot import draw
@@ -92,32 +92,11 @@ def test_differences_are_paired_by_seed() -> None:
     assert dynamic.difference is not None and dynamic.difference.high <= 0 and dynamic.seeds_ahead == 0
 
 
-def test_only_shared_seeds_are_compared() -> None:
-    runs = study()
-    del runs["8-0@faithful"][1]
-    sharing = found(summarise(ARMS, runs), "4/4")
-    assert sharing.difference is not None and sharing.difference.seeds == 2
-    assert sharing.difference.mean == pytest.approx(0.105)
-
-
-def test_the_verdict_names_the_winner_and_every_difference() -> None:
-    verdict = summarise(ARMS, study()).verdict
-    assert verdict.startswith("By held-out pass@1 at the last round 4/4 is highest: 36.0 % [")
-    assert "4/4 less 8/0: +11.0 [+10.0, +12.0] points, ahead in 3 of 3 seeds" in verdict
-    assert "2/6+ds less 8/0: -3.3 [" in verdict and "8/0!shuffled went from 10.0 % to 10.0 %" in verdict
-
-
 def test_a_winning_control_is_never_the_winner() -> None:
     runs = study()
     runs["8-0@faithful!shuffled"] = {seed: run([0.1, 0.5, 0.9]) for seed in range(3)}
     verdict = summarise(ARMS, runs).verdict
     assert "4/4 is highest" in verdict and "went from 10.0 % to 90.0 %" in verdict
-
-
-def test_one_arm_has_nothing_to_be_compared_with() -> None:
-    assert "less" not in summarise(ARMS, {"8-0@faithful": study()["8-0@faithful"]}).verdict
-    with pytest.raises(ValueError):
-        summarise(ARMS, {})
 
 
 def test_the_table_has_the_papers_columns_and_ours(tmp_path: Path) -> None:
@@ -174,13 +153,6 @@ def test_the_picture_is_a_wide_png_with_something_in_it() -> None:
     assert picture.format == "PNG" and picture.width > 2.5 * picture.height
     colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24) or []}
     assert {(34, 34, 34), (0, 114, 178), (213, 94, 0), (153, 153, 153)} <= colours
-
-
-def test_a_picture_of_more_arms_than_colours_and_of_one_flat_run() -> None:
-    arms: list[Arm] = parse_arms(",".join(f"{own}/0" for own in range(1, 12)), "faithful")
-    picture = Image.open(io.BytesIO(draw(arms, {arm.key: {0: run([0.0, 0.0, 0.0])} for arm in arms})))
-    assert picture.format == "PNG"
-    assert draw(arms[:1], {})
 
 
 def test_how_far_attackers_came_by_hand(tmp_path: Path) -> None:

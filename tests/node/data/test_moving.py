@@ -177,13 +177,6 @@ def test_a_disk_that_is_gone_is_told_and_nothing_is_begun_anew(old: Path, tmp_pa
     assert place.home() == old
 
 
-def test_sizes_are_told_by_kind(old: Path) -> None:
-    found = {size.kind: size.bytes for size in contents.sizes(old)}
-    assert next(iter(found)) == "learned" and found["cache"] == 5000 and found["logs"] == 5
-    assert sum(found.values()) == sum(map(len, CONTENT.values()))
-    assert contents.sizes(old / "nowhere") == ()
-
-
 def test_the_command_tells_and_moves(old: Path, tmp_path: Path) -> None:
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "app.cli", "data", *options]
@@ -242,20 +235,6 @@ def test_everything_goes_also_what_points_here(
     assert done.failed == () and done.stays == (str(to / "thesis.odt"),)
     assert ring.kept == {} and login.command() is None and not place.move_record().exists()
     assert [entry.name for entry in to.iterdir()] == ["thesis.odt"]
-
-
-def test_a_keyring_that_refuses_is_told_and_the_rest_goes(
-    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import asyncio
-
-    from app.swarm.identity import storage
-
-    asyncio.run(_keep(old, Ring()))
-    real = storage.delete_keyring_entry
-    monkeypatch.setattr(storage, "delete_keyring_entry", lambda folder: real(folder, find=lambda: None))
-    done = removal.remove(old, LinuxAutostart(tmp_path / "autostart"))
-    assert len(done.failed) == 1 and "still in the keyring" in done.failed[0] and not old.exists()
 
 
 @pytest.mark.parametrize("moved", [False, True])

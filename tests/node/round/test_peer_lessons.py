@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import math
-from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 
-from app.learning import first_lesson, peer_lesson
-from app.learning.language import LESSON_RETENTION
+from app.learning import peer_lesson
 from app.node import training_run
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Probe, Round
-from app.node.record.snapshot import Phase, progress_line
 from app.node.record.state import NodeState
-from app.node.round import language, placing, teaching
+from app.node.round import placing, teaching
 from app.node.round.lesson_progress import LessonFolder, LessonInProgress
-from app.node.round.round import PlayedRound, RoundTools
-from app.node.round.teaching import MAX_RECOVERIES, RECOVERY_RATE, RECOVERY_STEPS
-from app.node.round.watch import SnapshotWriter
+from app.node.round.round import PlayedRound
 from app.node.trainer.link import TrainerDied, TrainerLink
-from app.node.trainer.messages import GroupTokens, PeerTexts
-from app.sapo import curriculum
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import draw
-from engines.contract import Batch, StepStats, TokenSequence
 from tests.e2e.contract import event_misfits
-from tests.node.bench import SETTINGS, Bench, of, rows
+from tests.node.bench import Bench, of, rows
 from tests.node.round.test_peers import Shelf
 from tests.node.round.test_placing import kept
 from tests.node.ruled import trainers
@@ -131,7 +119,7 @@ def test_groups_that_are_displaced_while_a_slow_lesson_runs_are_shown_and_thanke
     assert shown == [(author, learned.family) for author in AUTHORS] and len(swarm.taught) == 30
 
 
-@pytest.mark.parametrize("ends", ["the trainer dies", "it is paused", "the disk is full", "another round"])
+@pytest.mark.parametrize("ends", ["the trainer dies", "the disk is full", "another round"])
 def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
     ends: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,8 +133,6 @@ def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
         if ends == "another round":
             state = msgspec.structs.replace(state, saved_at=state.saved_at - 1)
         await save(self, link, state, lesson)
-        if len(saved) == 2 and ends == "it is paused":
-            raise asyncio.CancelledError
         if len(saved) == 2:
             for trainer in trainers():
                 trainer.kill()
@@ -166,7 +152,7 @@ def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
     monkeypatch.setattr(LessonFolder, "save", interrupted)
     monkeypatch.setattr(checkpoint, "seal", seal)
     seen = cut.run(swarm=shelf(), **options)
-    assert saved[:3] == [2, 4, 6 if ends in ("the trainer dies", "it is paused") else 2]
+    assert saved[:3] == [2, 4, 6 if ends == "the trainer dies" else 2]
     (lesson, again) = ([one for one in of(Round, some) if one.lesson_from] for some in (first, seen))
     assert [(one.round, one.lesson, one.peers) for one in again] == [
         (one.round, one.lesson, one.peers) for one in lesson
@@ -194,7 +180,7 @@ def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
 def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the starter does, which has no placement."""
+    """As the starter does, which has no first look."""
     monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 0.5)
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
@@ -256,14 +242,6 @@ def test_a_lesson_that_costs_too_much_of_the_rest_is_taken_back_and_says_so(
     assert note.round > 0 and not any(one.lesson_from for one in of(Round, seen))
 
 
-def test_what_a_lesson_brought_outlasts_the_node(bench: Bench) -> None:
-    swarm = shelf()
-    first = bench.run(rounds=3, place=True, families=FAMILIES, swarm=swarm)
-    (learned,) = of(events.SkillLearned, first)
-    again = bench.run(rounds=1, place=True, families=FAMILIES, swarm=Shelf([]))
-    assert learned.family in of(events.Started, again)[0].families
-
-
 def test_a_lesson_that_costs_everyday_language_is_taken_back(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,87 +251,3 @@ def test_a_lesson_that_costs_everyday_language_is_taken_back(
     assert not of(events.SkillLearned, seen) and not any(one.lesson_from for one in of(Round, seen))
     assert kept(bench).lessons and not any(one.opened for one in kept(bench).lessons)
     assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.times_taught
-
-
-def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> None:
-    """Pulls that were measured before the first step would all be zero: nothing would be held."""
-    done: list[str] = []
-    reply = TokenSequence(prompt_T=[1], completion_T=[2, 0])
-
-    class Link:
-        async def read(self, groups_P: list[PeerTexts], most: int, *, logprobs: bool) -> list[GroupTokens]:
-            done.append("read")
-            drifted = -1.0 - done.count("step") / 10
-            return [GroupTokens(sequences_G=[reply], logprobs_GT=[[drifted, drifted]]) for _ in groups_P]
-
-        async def step(self, batch: Batch) -> StepStats:
-            done.append("step")
-            pulls = [weight for row in batch.rows_S[1:] for weight in row.weights_T]
-            stats = StepStats(loss=sum(pulls), grad_norm=1.0, rows=1, tokens=1, micro_batches=1, seconds=0.0)
-            held.append(stats.loss)
-            return stats
-
-    held: list[float] = []
-    talk = language.talks(language.FILE)[0]
-    remembered = tuple(
-        language.RememberedTalk(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON_RETENTION.read)
-    )
-    tools = cast(RoundTools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
-    batches = [first_lesson.imitation_batch([reply], 1e-3)] * (2 * RECOVERY_STEPS + 1)
-    stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
-    assert stepped.steps == len(batches) and done.count("read") == 3
-    assert set(held[:RECOVERY_STEPS]) == {0.0} and 0 < held[RECOVERY_STEPS] < held[-1]
-
-
-@dataclass(frozen=True)
-class Taught:
-    state: NodeState
-
-
-@pytest.mark.parametrize(("heals", "chunks"), [(0.5, 2), (0.0, MAX_RECOVERIES), (9.0, 1)])
-def test_small_talk_alone_follows_a_lesson_while_it_harmed_everyday_language(heals: float, chunks: int) -> None:
-    """`heals`: by how many nats a chunk of steps makes a token of a reply likelier, which needs more than half
-    a nat."""
-    reply, taken = TokenSequence(prompt_T=[1], completion_T=[2, 0]), list[Batch]()
-
-    class Link:
-        async def read(self, groups_P: list[PeerTexts], most: int, *, logprobs: bool) -> list[GroupTokens]:
-            now = -2.0 + heals * len(taken) / RECOVERY_STEPS
-            return [GroupTokens(sequences_G=[reply], logprobs_GT=[[now, now]]) for _ in groups_P]
-
-        async def step(self, batch: Batch) -> StepStats:
-            taken.append(batch)
-            return StepStats(loss=0.0, grad_norm=1.0, rows=1, tokens=1, micro_batches=1, seconds=0.0)
-
-    talk = language.RememberedTalk(talk=language.talks(language.FILE)[0], logprobs_T=[-1.0, -1.0])
-    tools = SimpleNamespace(
-        link=Link(),
-        remembered=(talk,) * LESSON_RETENTION.read,
-        report=lambda *_: None,
-        identity="brisk-otter",
-        engine=SimpleNamespace(talks=True),
-    )
-    at = NodeState(round=3, steps=70, curriculum=curriculum.start({"gcd": 0}), identity="")
-    taught = cast(PlayedRound, Taught(state=at))
-    played, found = asyncio.run(
-        teaching.recover_language(cast(RoundTools, tools), taught, lambda now: (now or 0) >= math.exp(1.4))
-    )
-    assert len(taken) == chunks * RECOVERY_STEPS == played.state.steps - taught.state.steps
-    assert found == pytest.approx(math.exp(2.0 - heals * chunks))
-    assert all(len(batch.rows_S) == LESSON_RETENTION.per_step for batch in taken)
-    rates = [batch.learning_rate for batch in taken[:RECOVERY_STEPS]]
-    assert rates == sorted(rates, reverse=True) and 0 < rates[-1] < rates[0] == RECOVERY_RATE
-
-
-def test_a_trial_belongs_to_its_lesson_until_that_has_ended() -> None:
-    writer = SnapshotWriter(SETTINGS, "home")
-    writer.snapshot = msgspec.structs.replace(writer.snapshot, round=4, safe_round=3)
-
-    def seen(phase: Phase) -> str:
-        writer.report(phase)
-        return progress_line(writer.snapshot) if writer.snapshot.lesson else ""
-
-    assert seen(Phase.LEARNING) == "learning from other models' answers"
-    assert seen(Phase.PLACING) == "testing what a lesson from others changes"
-    writer.end_lesson()
-    assert [seen(phase) for phase in (Phase.PLACING, Phase.DRAWING, Phase.LEARNING)] == ["", "", ""]

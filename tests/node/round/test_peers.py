@@ -17,8 +17,7 @@ from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
-from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import default_external
+from app.node.record.snapshot import SwarmView
 from app.node.round.round import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encode_group, read_groups
@@ -150,14 +149,6 @@ def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
     assert bench.node.snapshot.swarm.name == "calm-crane-0002"
 
 
-def test_peers_never_weigh_more_than_own_work(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RECIPES, "default", msgspec.structs.replace(RECIPES["default"], keeps_form=False))
-    shelf = Shelf([peer_group(number, right=4) for number in range(8)])
-    (done,) = of(Round, bench.run(rounds=1, external=8, swarm=shelf))
-    assert done.informative_own and done.peer_groups == 8
-    assert done.peer_share == pytest.approx(0.5)
-
-
 def test_peers_alone_still_teach(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
     (done,) = of(Round, bench.run(rounds=1, external=2, swarm=Shelf([peer_group(1)])))
@@ -216,27 +207,6 @@ def test_right_answers_that_are_like_none_of_ones_own_teach_nothing(
     assert (done.peer_groups, done.taken, done.gated_right) == (3, 1, 6)
     judged = {one.group.author: (one.taken, one.kept_out) for one in shelf.judged}
     assert judged == {"long-lark-0001": (0, 3), "two-toad-0001": (0, 3), "calm-crane-0002": (3, 0)}
-
-
-def test_what_own_answers_are_like_outlasts_the_node(bench: Bench) -> None:
-    seen = []
-    for _ in range(2):
-        bench.run(rounds=1)
-        manifest = checkpoint.newest_first(bench.checkpoints)[0] / checkpoint.STATE_FILE
-        seen.append(json.loads(manifest.read_text())["state"]["habits"]["seen"])
-    assert seen[1] > seen[0] > 0
-
-
-def test_resting_is_a_phase_between_rounds(bench: Bench) -> None:
-    phases: list[Phase] = []
-    bench.run(
-        rounds=2,
-        rest=0.2,
-        stop_when=lambda event: bool(phases.append(bench.node.snapshot.phase)) and False,
-    )
-    assert bench.node.snapshot.safe_round == 2
-    kinds = [type(event).__name__ for event in bench.events]
-    assert kinds.count("Round") == 2
 
 
 class Letters:
@@ -302,10 +272,6 @@ def test_mixed_keeps_the_pairs_together() -> None:
     (pair,) = found.read_P
     assert reading is not None and (pair.id, pair.completions_G) == (two.id, two.completions_G)
     assert pair.tokens_GT == [sequence.completion_T for sequence in reading.sequences_G]
-
-
-def test_the_default_of_external_groups() -> None:
-    assert default_external(16) == 8 and default_external(8) == 4 and default_external(1) == 1
 
 
 def test_an_older_history_is_taken_over(bench: Bench) -> None:

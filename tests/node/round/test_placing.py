@@ -1,4 +1,4 @@
-"""Placement, the first lesson and reasons why nothing is gained, in a whole node around a fake engine."""
+"""Placement, lesson zero and reasons why nothing is gained, in a whole node around a fake engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import placement_questions
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
@@ -100,12 +99,6 @@ def test_the_first_measurements_are_short(bench: Bench, pupil: None) -> None:
     assert len({one.questions_mark for one in of(Probe, seen)}) == 1
 
 
-def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: None) -> None:
-    swarm = Shelf([])
-    bench.run(rounds=1, place=True, families=CANDIDATES, swarm=swarm)
-    assert swarm.practised == ("chain_sum",)
-
-
 def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
     bench.run(rounds=2, place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
@@ -115,7 +108,7 @@ def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "kind"),
-    [(Phase.PLACING, None), (Phase.PROBING, Probe), (Phase.SAMPLING, Round), (Phase.LOADING, None)],
+    [(Phase.PLACING, None), (Phase.SAMPLING, Round)],
 )
 def test_who_changes_the_swarm_keeps_what_is_in_flight(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch, phase: Phase, kind: type | None
@@ -171,7 +164,7 @@ def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench
     assert not of(events.PlacementDone, again) and of(Round, again)[0].lesson > 0
 
 
-def test_its_owner_starts_without_placement(bench: Bench, pupil: None) -> None:
+def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> None:
     def skips(event: events.Event) -> bool:
         if isinstance(event, events.Started):
             assert bench.node is not None
@@ -203,7 +196,7 @@ def asked(log: Path) -> list[list[str]]:
 
 
 def look(folder: Path, log: Path, kill_after: float | None = None) -> None:
-    """A placement in a node of its own, killed once so many calls of the engine are over."""
+    """A first look in a node of its own, killed once so many calls of the engine are over."""
     folder.mkdir(exist_ok=True)
     environment = {**os.environ, "FAKE_ASKED": str(log)}
     node = subprocess.Popen([sys.executable, "-c", NODE, str(folder)], env=environment, cwd=ROOT)
@@ -218,7 +211,7 @@ def look(folder: Path, log: Path, kill_after: float | None = None) -> None:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.long)])
-def test_a_placement_that_is_killed_goes_on_and_asks_nothing_again(
+def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
     bench: Bench, tmp_path: Path, pupil: None, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     random = Random(kills)
@@ -262,27 +255,6 @@ SIX = (
     *("chain_sum", "basic_arithmetic", "fraction_simplification"),
     *("simple_equations", "count_bits", "spell_backward"),
 )
-
-
-def test_the_bar_counts_kinds_and_answers_and_never_goes_back(
-    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: dict[Phase, list[tuple[int, int]]] = {Phase.PLACING: [], Phase.GATHERING: []}
-    report = SnapshotWriter.report
-
-    def hear(writer: SnapshotWriter, now: Phase, done: int = 0, total: int = 0) -> None:
-        report(writer, now, done, total)
-        if now in told:
-            told[now].append((done, total))
-            assert writer.snapshot.eta_s is None
-
-    monkeypatch.setattr(SnapshotWriter, "report", hear)
-    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 8)
-    families = dict.fromkeys(SIX, 0)
-    bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
-    kinds, answers = told.values()
-    assert kinds == sorted(kinds) and {total for _, total in kinds} == {len(SIX)} and len(set(kinds)) > 1
-    assert answers == sorted(answers) and len({total for _, total in answers}) == 1
 
 
 def test_examples_never_show_a_held_out_question_or_the_one_asked(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from app.cli import run
-from app.common import files
 from app.node.record import settings
 from app.node.record.reasons import Dial
 from app.node.rules.causes import RuleSettings
@@ -21,9 +19,8 @@ from app.node.rules.preferences import (
     PreferenceError,
     Preferences,
     check,
-    default_cpu_limit,
 )
-from app.node.rules.setting import AS_AT_FIRST, EVERY_DAY, HourSpan
+from app.node.rules.setting import HourSpan
 from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember
 
@@ -39,14 +36,6 @@ def test_every_setting_has_all_that_a_person_needs() -> None:
         for value, label in setting.options:
             check(setting.key, value)
             assert label
-
-
-def test_the_defaults_are_those_of_the_rules(tmp_path: Path) -> None:
-    limit = (
-        None if default_cpu_limit(os.cpu_count() or 1) == 100 else default_cpu_limit(os.cpu_count() or 1) / 100
-    )
-    assert Preferences(tmp_path).rules(Orders()) == RuleSettings(cpu_limit=limit)
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
@@ -119,38 +108,6 @@ def test_a_file_that_somebody_spoiled_costs_what_is_spoiled(tmp_path: Path) -> N
     found = Preferences(tmp_path)
     assert found.values == DEFAULTS and "is kept as damaged-settings.json" in found.complaint
     assert len(list(tmp_path.glob("damaged-*"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "hours", "told"),
-    [
-        ({"weekday_hours": "22:00-07:00", "weekend_hours": "22:00-07:00"}, "22:00-07:00", ""),
-        ({"weekday_hours": "09:00-17:00"}, "09:00-17:00", EVERY_DAY),
-        ({"hours": "mon-fri 22:00-07:00"}, "any", AS_AT_FIRST),
-    ],
-)
-def test_hours_of_an_earlier_version_are_read_and_go_with_the_next_change(
-    tmp_path: Path, old: dict[str, str], hours: str, told: str
-) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps({**old, "idle_s": 60, "energy_cap_kwh": 5}))
-    found = Preferences(tmp_path)
-    assert found.values["hours"] == hours and found.values["idle_s"] == 60
-    assert found.complaint.endswith(told) and bool(found.complaint) is bool(told)
-    found.change({"idle_s": 90})
-    assert not Preferences(tmp_path).complaint and Preferences(tmp_path).values == found.values
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.json"
-    files.write_json(path, {"old": 1})
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        files.write_json(path, {"new": 2})
-    assert files.read_or_set_aside(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.desktop.facts import FACT_NAMES, DesktopFacts
-from app.node.record.reasons import EFFORTS, Dial, Reason
+from app.node.record.reasons import Reason
 from app.node.rules.causes import (
     LOAD_CAUSES,
     MEMORY_CALM_S,
@@ -22,7 +22,7 @@ from app.node.rules.causes import (
     RuleSettings,
 )
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
-from app.node.rules.preferences import RULE_OF, SETTINGS
+from app.node.rules.preferences import RULE_OF
 from app.node.rules.rules import SLEEP_GAP_S, Decision, decide
 from app.node.rules.setting import HourSpan, format_span, parse_span
 
@@ -361,16 +361,6 @@ def test_an_owner_who_insists_waits_for_nothing_but_harm() -> None:
     assert not over.run and over.reason is Reason.ON_BATTERY and over.orders.insisted is None
 
 
-def test_who_insists_after_the_memory_was_short_need_not_wait_for_quiet() -> None:
-    owner = Owner(wishes())
-    owner.asked(CALM)
-    assert owner.goes_on(3, facts(memory_free=0.01)).reason is Reason.MEMORY
-    assert owner.goes_on(10).reason is Reason.SETTLING
-    now = WALL + owner.seconds
-    owner.orders(insisted=Snooze(now, now + 600))
-    assert owner.goes_on(1).reason is Reason.ANYWAY
-
-
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason in RULE_OF])
 def test_insisting_ends_every_wait_whose_rule_spares_only_the_owner(reason: Reason) -> None:
     for obstacle, seen, chosen in OBSTACLES:
@@ -387,20 +377,6 @@ def test_setting_the_clock_does_not_prolong_insisting(jump: float) -> None:
     owner.clock_set_by = jump
     assert owner.goes_on(280, BUSY, step=10).run
     assert not owner.goes_on(30, BUSY, step=10).run
-
-
-def test_every_wait_has_a_rule_that_can_be_changed() -> None:
-    keys = {setting.key for setting in SETTINGS}
-    assert set(RULE_OF.values()) <= keys
-    own = {Reason.PAUSED, Reason.SNOOZED, Reason.SETTLING, Reason.FINISHING, Reason.ANYWAY, Reason.RUNNING}
-    own |= {Reason.CLASS, Reason.SERVING}  # the teacher's, and another program's
-    assert set(Reason) - set(RULE_OF) == own
-
-
-def test_orders_are_kept_as_json() -> None:
-    orders = Orders(finish=True, snooze=Snooze(WALL, WALL + 60))
-    assert msgspec.json.decode(msgspec.json.encode(orders), type=Orders) == orders
-    assert msgspec.json.decode(msgspec.json.encode(RuleSettings()), type=RuleSettings) == RuleSettings()
 
 
 def test_until_tomorrow_means_the_next_morning() -> None:
@@ -454,37 +430,6 @@ def test_hours_open_and_close_a_node() -> None:
     assert opened.reason is Reason.IN_USE  # nobody asked for half an hour: the computer slept
     running = decide(at(1800), CALM, noon, None)
     assert (running.run, running.until) == (True, WALL + 3600)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "9-10", "25:00-26:00", "24:00-01:00", "09:60-10:00", "09:07-10:00", "09:00-24:15"]
-)
-def test_what_is_no_span_of_hours_is_refused_with_a_sentence(text: str) -> None:
-    with pytest.raises(ValueError, match=r"\.$"):
-        parse_span(text)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"idle_s": 0.0},
-        {"cpu_limit": 0.0},
-        {"gpu_limit": 1.5},
-        {"memory_limit": 0.5},
-        {"temperature_limit_c": 9.0},
-    ],
-)
-def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"\.$"):
-        RuleSettings(**wrong)  # type: ignore[arg-type]
-
-
-def test_the_dial_turns_effort() -> None:
-    quiet, balanced, full = (EFFORTS[dial] for dial in (Dial.QUIET, Dial.BALANCED, Dial.FULL))
-    assert quiet.rest > balanced.rest > full.rest == 0
-    assert quiet.thread_share < balanced.thread_share < full.thread_share == 1
-    assert (quiet.rest_s(3.0), quiet.rest_s(600.0), full.rest_s(9.0)) == (3.0, 5.0, 0.0)
-    assert decide(at(0), CALM, wishes(dial=Dial.QUIET), None).effort == quiet
 
 
 # What holds for every history ---------------------------------------------------------------------------------
@@ -582,32 +527,6 @@ def test_a_calmer_computer_never_stops_a_node(
     moment = at(seconds + 1)
     if decide(moment, looked, rules, before).run:
         assert decide(moment, better, rules, before).run
-
-
-SWITCHED_OFF = {
-    "contribute_when_idle": False,
-    "on_battery": True,
-    "with_saver": True,
-    "during_full_screen": True,
-    "exclusive_apps": (),
-    "cpu_limit": None,
-    "gpu_limit": None,
-    "memory_limit": None,
-    "temperature_limit_c": None,
-    "hours": HourSpan(),
-}
-
-
-@settings(max_examples=80)
-@given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(sorted(SWITCHED_OFF))))
-def test_fewer_rules_never_stop_a_node(
-    rules: RuleSettings, steps: Steps, looked: DesktopFacts, off: set[str]
-) -> None:
-    *_, (seconds, _, before) = history(rules, steps)
-    looser = msgspec.structs.replace(rules, **{name: SWITCHED_OFF[name] for name in off})
-    moment = at(seconds + 1)
-    if decide(moment, looked, rules, before).run:
-        assert decide(moment, looked, looser, before).run
 
 
 @settings(max_examples=60)

@@ -18,7 +18,7 @@ from app.common.rate import Bucket
 from app.learning.choosing import JudgedGroup
 from app.node.record.events import NodeNote
 from app.node.swarm import fetching
-from app.node.swarm.fetching import PeerFetcher, groups_to_request, max_group_age_s
+from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
@@ -107,10 +107,8 @@ class Check:
     def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
-    def check_batch(
-        self, items: Sequence[Item], now_ms: int, max_group_age_s: int | None = None
-    ) -> IntakeResult:
-        self.oldest_s = max_group_age_s
+    def check_batch(self, items: Sequence[Item], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
+        self.oldest_s = oldest_s
         groups = [item.group for item in items]
         bad = [one for one in groups if one.id in self.refused]
         reports: dict[str, tuple[str, ...]] = {}
@@ -191,29 +189,6 @@ def test_what_is_missing_is_asked_for_once_and_no_more() -> None:
     assert relay.asked == [(4, ("gcd",), 120)]
     assert sorted(take(fetcher)) == [f"question {n}" for n in range(4)]
     assert (fetcher.received, fetcher.accepted, ready(fetcher)) == (4, 4, 0)
-
-
-def test_a_group_given_back_is_offered_again_but_not_after_two_deaths() -> None:
-    relay = Relay([[checked(1)]])
-    fetcher = made(relay, external=1)
-    fetch(fetcher, lambda: ready(fetcher) == 1)
-    for expected in (["question 1"], ["question 1"], []):
-        assert take(fetcher) == expected
-        fetcher.buffer.give_back()
-    assert fetcher.buffer.taken == 0
-
-
-def test_a_used_group_is_gone_and_counted() -> None:
-    fetcher = made(Relay([[checked(n) for n in range(2)]]), external=2)
-    fetch(fetcher, lambda: ready(fetcher) == 2)
-    take(fetcher)
-    fetcher.buffer.give_back()
-    assert len(take(fetcher)) == 2
-    settle(fetcher, 5.0)
-    assert (fetcher.buffer.taken, fetcher.buffer.taken_last, len(fetcher.buffer.authors)) == (2, 2, 2)
-    assert take(fetcher) == []
-    settle(fetcher, 5.0)
-    assert (fetcher.buffer.taken, fetcher.buffer.taken_last) == (2, 0)
 
 
 def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
@@ -405,15 +380,6 @@ def test_refused_groups_are_counted_reported_and_made_up_for() -> None:
     assert relay.asked[1][0] == 3  # two are missing, and not everything passes
 
 
-def test_too_old_ones_do_not_count_as_ready_and_age_is_in_own_rounds() -> None:
-    old = [checked(n, age_s=200) for n in range(4)]
-    fetcher = made(Relay([old]))
-    fetch(fetcher, lambda: fetcher.received == 4)
-    assert ready(fetcher) == 0 and take(fetcher) == []
-    settle(fetcher, 60.0)  # a slower node: the same groups are young enough
-    assert ready(fetcher) == 4
-
-
 def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
     relay = Relay([[checked(1)]], connected=False)
     fetcher = made(relay)
@@ -427,11 +393,6 @@ def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
 
     asyncio.run(run())
     assert relay.asked == [] and take(fetcher) == []
-
-
-def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
-    assert groups_to_request(0, 0, 2.0, 1.0) == groups_to_request(4, 9, 60.0, 0.1) == 0
-    assert max_group_age_s(4, 60.0) == 240
 
 
 def test_nothing_is_fetched_while_the_node_rests() -> None:
@@ -451,18 +412,6 @@ def test_nothing_is_fetched_while_the_node_rests() -> None:
         await asyncio.wait({task})
 
     asyncio.run(run())
-
-
-def test_a_pause_is_no_reason_to_suspect_what_was_out() -> None:
-    fetcher = made(Relay([[checked(1)]]))
-    fetch(fetcher, lambda: ready(fetcher) == 1)
-    for _ in range(5):
-        assert take(fetcher) == ["question 1"]
-        fetcher.buffer.give_back(blamed=False)
-    for _ in range(2):
-        assert take(fetcher) == ["question 1"]
-        fetcher.buffer.give_back()
-    assert take(fetcher) == []
 
 
 def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where_nobody_is_here() -> None:

@@ -153,15 +153,8 @@ def test_orders_from_strangers_and_to_nobody_are_one_sentence(tmp_path: Path) ->
             (("bans", "--at", relay.url, "--key", str(theirs)), 1, "no operator's"),
             (("bans", "--at", closed.http, "--key", str(mine)), 1, "knows no operator"),
             (("bans", "--at", "http://127.0.0.1:9", "--key", str(mine)), 1, "is it running?"),
-            (("bans", "--at", "ftp://x", "--key", str(mine)), 2, "no address of a relay"),
-            (("bans", "--key", str(mine)), 2, "Say which relay"),
             (("bans", "--at", relay.http), 2, "Say whose order"),
             (("bans", "--state", str(tmp_path)), 1, "cannot be read"),
-            (("ban", "10.0.0.0/8", "--at", relay.http, "--key", str(mine)), 2, "wider"),
-            (("ban", "1.2.3.4", "--for", "soon"), 2, "a time is a number"),
-            (("--operator", "me"), 2, "64 hex digits"),
-            (("--trusted-proxy", "home"), 2, "no address"),
-            (("--metrics", "9464"), 2, "no HOST:PORT"),
         ):
             done = order(*words)
             assert done.returncode == code and expected in done.stderr, (words, done)
@@ -180,8 +173,7 @@ def test_orders_from_strangers_and_to_nobody_are_one_sentence(tmp_path: Path) ->
         asyncio.run(story())
 
 
-@pytest.mark.parametrize("status", [301, 302, 307])
-def test_an_order_goes_nowhere_else(tmp_path: Path, status: int) -> None:
+def test_an_order_goes_nowhere_else(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def story() -> None:
@@ -194,7 +186,7 @@ def test_an_order_goes_nowhere_else(tmp_path: Path, status: int) -> None:
 
         async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")
-            writer.write(f"HTTP/1.1 {status} Go\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+            writer.write(f"HTTP/1.1 307 Go\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
             writer.close()
 
         relay = await asyncio.start_server(send_on, "127.0.0.1", 0)

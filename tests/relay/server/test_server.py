@@ -28,7 +28,6 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     AskStats,
     Bye,
-    Err,
     FromClient,
     Hello,
     Pub,
@@ -134,73 +133,6 @@ def test_two_clients_learn_of_each_other_and_sigterm_says_bye(relay: tuple[subpr
 
     asyncio.run(story())
     assert process.wait(PATIENCE) == 0
-
-
-def test_bad_frames_hurt_nobody_else(relay: tuple[subprocess.Popen[str], str]) -> None:
-    _, url = relay
-
-    async def story() -> None:
-        async with aiohttp.ClientSession() as http, client(http, url, ANN) as ann:
-            for frame, code in (("{", Code.INVALID), ('{"t":"dance"}', Code.UNSUPPORTED), ("", Code.INVALID)):
-                answer = await ann.say(frame)
-                assert isinstance(answer, Err) and answer.code == code
-            await ann.ws.send_bytes(b"{}")
-            assert (await ann.read()).code == Code.INVALID
-            padded = to_frame(AskStats()).decode()
-            assert (await ann.say(padded + " " * (65_536 - len(padded)))).peers == 1
-            async with client(http, url, None) as bad:
-                await bad.ws.send_str(" " * 65_537)
-                await bad.ws.receive(timeout=PATIENCE)
-                assert bad.ws.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-            async with client(http, url, None) as forger, client(http, url, None) as other:
-                answer = await forger.say(sign_in(BOB, other.hello, "test/1"))
-                assert isinstance(answer, Err) and answer.code == Code.INVALID
-                await forger.ws.receive(timeout=PATIENCE)
-                assert forger.ws.closed
-            assert (await ann.say(AskStats())).peers == 1
-
-    asyncio.run(story())
-
-
-LEAVES = """
-import asyncio, os, sys, aiohttp
-sys.path.insert(0, sys.argv[2])
-from app.swarm.wire.frames import decode_relay_frame, to_frame
-from app.swarm.wire.signin import is_relay_id, sign_in
-async def main():
-    async with aiohttp.ClientSession() as http, http.ws_connect(
-        sys.argv[1], protocols=("sapo.v1.1",), headers={"Shoal-Open": "00" * 32}
-    ) as ws:
-        hello = decode_relay_frame((await ws.receive_str()).encode())
-        await ws.send_str(to_frame(sign_in(bytes(range(1, 33)), hello, "test/1")).decode())
-        await ws.receive_str()
-        print("in", flush=True)
-        await asyncio.sleep(600)
-asyncio.run(main())
-"""
-
-
-def test_a_client_killed_hard_leaves(relay: tuple[subprocess.Popen[str], str]) -> None:
-    _, url = relay
-
-    async def peers(ann: Client, expected: int) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while (await ann.say(AskStats())).peers != expected:
-                await asyncio.sleep(1.0)
-
-    async def story() -> None:
-        async with aiohttp.ClientSession() as http, client(http, url, ANN) as ann:
-            other = subprocess.Popen([sys.executable, "-c", LEAVES, url, str(ROOT)], stdout=subprocess.PIPE)
-            try:
-                assert other.stdout is not None
-                assert await asyncio.to_thread(other.stdout.readline) == b"in\n"
-                await peers(ann, 2)
-            finally:
-                other.kill()
-                other.communicate()
-            await peers(ann, 1)
-
-    asyncio.run(story())
 
 
 def test_pages_and_a_missing_subprotocol(relay: tuple[subprocess.Popen[str], str]) -> None:

@@ -13,10 +13,10 @@ from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
 from app.relay.session.session import MAX_FAULTS, MAX_REFUSAL_RATE, Session
 from app.relay.session.shared import RelayState
-from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Ban, Standing
+from app.relay.standing import Ban
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import QUESTIONS_VERSION, Coordinates
-from app.swarm.wire.body import Body, Envelope, seal, unseal
+from app.swarm.wire.body import Body, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
@@ -221,15 +221,6 @@ def test_quotas_say_when_to_come_back() -> None:
     assert say(session, talk.pub(key_seq=2)).code == Code.ACCEPTED
 
 
-def test_bytes_of_batches_are_counted() -> None:
-    few = {**PER_KEY, "bytes": Rate(1000, 1000)}
-    talk = Talk(quotas=QuotaBuckets(Clock(), few, PER_ADDRESS))
-    assert say(talk.session(), Sample(rid=1, k=1)).code == Code.RATE_LIMITED
-    talk.session(BOB)
-    ann = talk.session()
-    assert isinstance(say(ann, Sample(rid=1, k=1, max_bytes=1000)), SampleReply)
-
-
 def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     talk = Talk()
     session = talk.session()
@@ -241,19 +232,6 @@ def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     assert say(session, talk.pub(key_seq=2, level=63)).code == Code.INVALID
     assert len(talk.state.window) == 0 and talk.state.stats().rollouts_min == 0
     assert isinstance(say(session, Sample(rid=1, k=1)), SampleReply)
-
-
-def test_the_last_places_are_for_keys_with_standing() -> None:
-    talk = Talk()
-    talk.session(ANN)
-    known = Standing(error=0.0, honest=PROBATION_GROUPS, latest=MIN_PROBATION_S)
-    talk.state.standings.put(public_key(BOB), known)
-    talk.state.crowded = lambda: True
-    new = talk.session(None)
-    refused = talk.sign_in(new, bytes([50] * 32))
-    assert (refused.code, refused.retry_after_ms) == (Code.RATE_LIMITED, 30_000) and new.closing
-    assert "nearly full" in refused.msg
-    assert isinstance(talk.sign_in(talk.session(None), BOB), Welcome)
 
 
 def test_a_ban_holds_at_once_and_at_the_next_sign_in() -> None:
@@ -274,15 +252,6 @@ def test_a_report_makes_a_check_likelier() -> None:
     say(ann, published)
     assert say(bob, Report(ids=(published.id, "0" * 64), reason="bad_reward")) is None
     assert talk.state.standings.of(public_key(ANN)).suspicion > 0
-
-
-def test_compression_only_where_agreed() -> None:
-    talk = Talk()
-    session = Session(talk.state, "net")
-    auth = sign_in(ANN, decode_relay_frame(session.hello()), "shoal/0.1")  # type: ignore[arg-type]
-    assert isinstance(say(session, msgspec.structs.replace(auth, caps=("zstd",))), Welcome)
-    assert say(session, talk.pub(enc="zlib")).code == Code.UNSUPPORTED
-    assert say(session, AskStats(subscribe=True)).code == Code.UNSUPPORTED
 
 
 def test_a_subscription_begins_and_ends() -> None:
@@ -325,14 +294,6 @@ def test_bye_and_leaving() -> None:
     session.closed()
     session.closed()
     assert talk.state.presence.counts().peers == 0
-
-
-def test_the_envelope_kept_has_no_type() -> None:
-    talk = Talk()
-    published = talk.pub()
-    say(talk.session(), published)
-    kept = talk.state.window.find(bytes.fromhex(published.id))
-    assert kept is not None and msgspec.json.decode(kept.raw, type=Envelope) == published.envelope()
 
 
 def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -19,7 +18,7 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.swarm.wire.body import Envelope
-from tests.relay.talking import group, key, running, sealed, town, until
+from tests.relay.talking import group, key, sealed, until
 
 SWARM = "shoal"
 FAST = 10_000.0
@@ -243,44 +242,3 @@ def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
         left
     )  # neither the first nor the last alone
     assert waiting.put(b"again", b"x") and len(waiting) == 1
-
-
-def test_honest_groups_are_found_honest_at_a_real_relay() -> None:
-    """Fifty honest groups; a liar beside it is banned, and its groups are gone from everybody's samples."""
-
-    async def story() -> None:
-        with running("--metrics", "127.0.0.1:0") as relay:
-            async with town(relay) as here:
-                ann, liar = await here.peer(1), await here.peer(2)
-
-                async def found(name: str) -> Callable[[], Awaitable[float]]:
-                    async def ask() -> float:
-                        _, text = await here.get(relay.first["metrics"])
-                        line = f'relay_checks_total{{finding="{name}"}} '
-                        return next(
-                            (float(row[len(line) :]) for row in text.splitlines() if row.startswith(line)), 0.0
-                        )
-
-                    return ask
-
-                honest, false = await found("honest"), await found("false")
-                for number in range(PROBATION_GROUPS):
-                    assert await ann.publish() == "accepted"
-                    if number % 10 == 9:
-
-                        async def caught_up(so_far: int = number) -> bool:
-                            return await honest() > so_far
-
-                        await until(caught_up)
-                for _ in range(3):
-                    assert await liar.publish(rewards=(0, 1)) == "accepted"
-
-                async def caught() -> bool:
-                    return await false() == 3
-
-                await until(caught)
-                assert await liar.ended() == 1008
-                assert (await ann.stats()).window == PROBATION_GROUPS
-                assert await ann.publish() == "accepted"
-
-    asyncio.run(story())

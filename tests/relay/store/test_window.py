@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 
 import pytest
@@ -146,77 +145,6 @@ def test_a_family_is_there_as_long_as_one_of_its_groups() -> None:
     assert w.sections["f"].groups == 1 and w.sizes == {("f", 0): 1, ("g", 0): 1}
     w.drop_key(b"a")
     assert w.sections == {} and w.authors == {} and w.sizes == {}
-
-
-EVENTS = st.lists(
-    st.tuples(
-        st.integers(0, 60),  # id
-        st.sampled_from("abcde"),  # key
-        st.sampled_from("xyz"),  # address
-        st.sampled_from("fg"),
-        st.integers(0, 1),
-        st.integers(0, 60),  # size
-        st.sampled_from([0, 0, 1, 7]),  # seconds before it
-        st.booleans(),  # take an id out instead
-    ),
-    max_size=120,
-)
-
-
-@settings(deadline=None)
-@given(EVENTS)
-def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: list[tuple]) -> None:  # type: ignore[type-arg]
-    clock = Clock()
-    limits = WindowLimits(
-        whole=Bounds(18, 600),
-        shelf=Bounds(8, 300),
-        key_percent=40,
-        address_percent=60,
-        age_s=30,
-        remember_s=0,
-        remembered=25,
-    )
-    w = Window(limits, clock)
-    for n, key, address, family, level, size, pause, out in events:
-        clock.now += pause
-        w.expire()
-        before = ids(w)
-        if out:
-            w.drop(n.to_bytes(32, "big"))
-            assert ids(w) == [other for other in before if other != n]
-            continue
-        outcome = put(w, n, key, address, family, level, size)
-        after = ids(w)
-        if outcome == "accepted":
-            assert n not in before and after[-1] == n
-            assert after[:-1] == [other for other in before if other in after]  # nobody jumps the queue
-        groups = list(w)
-        assert all(clock.now - group.arrived <= 30 for group in groups)
-        assert [group.arrived for group in groups] == sorted(group.arrived for group in groups)
-        assert len(w) == len(groups) == len({group.id for group in groups}) <= 18
-        assert w.size == sum(len(group.raw) for group in groups) <= 600
-        assert w.sizes == Counter((group.family, group.level) for group in groups)
-        assert set(w.peers) == {group.key for group in groups} and len(w.peers) == len(set(w.peers))
-        assert set(w.addresses) == {group.address for group in groups}
-        for owner in w.peers:
-            assert list(w.author(owner).queue) == [group for group in groups if group.key == owner]
-        assert set(w.sections) == {group.family for group in groups}
-        for family, section in w.sections.items():
-            there = [group for group in groups if group.family == family]
-            assert section.groups == len(there) and set(section.peers) == {group.key for group in there}
-            assert section.addresses == Counter(
-                address for address, _ in {(group.address, group.level) for group in there}
-            )
-        for shelf, count in w.sizes.items():
-            there = [group for group in groups if (group.family, group.level) == shelf]
-            assert count <= 8 and sum(len(group.raw) for group in there) <= 300
-            assert max(Counter(group.key for group in there).values()) <= 3  # 40 % of 8
-            assert max(Counter(group.address for group in there).values()) <= 4  # 60 % of 8
-            for owner in {group.key for group in there}:
-                mine = [group for group in there if group.key == owner]
-                family, level = shelf
-                assert list(w.author(owner).families[family][level]) == mine
-                assert sum(len(group.raw) for group in mine) <= 120
 
 
 class Plain:

@@ -12,8 +12,6 @@ import pytest
 
 from app.sapo import library
 from app.sapo.families import FAMILIES
-from app.sapo.families.stories import LEGS
-from app.sapo.families.words import _neighbours
 from app.sapo.questions import draw
 
 
@@ -158,48 +156,3 @@ def test_a_step_of_a_grid_that_could_mean_another_is_refused(name: str) -> None:
     item = entry(matrix=[[1, 2], [4, 5]], operations=[dict(transform=name)], solution=[[4, 5], [1, 2]])
     with pytest.raises(ValueError, match="more than one meaning"):
         FAMILIES["manipulate_matrix"].sound(item)
-
-
-@pytest.mark.parametrize("level", [0, 1])
-def test_programs_are_those_of_the_library_which_runs_them(level: int) -> None:
-    settings = FAMILIES["bf"].levels[level]
-    opened = FAMILIES["bf"].opened
-    assert opened is not None
-    ours, theirs = opened(settings), library.gym().create_dataset("bf", seed=0, size=2**20, **settings)
-    with library.silence():
-        for seed in range(0, 25 * 10**7, 10**7):
-            ours.seed = theirs.seed = seed
-            assert ours[level] == theirs[level]
-
-
-@pytest.mark.parametrize(
-    ("name", "level"),
-    [
-        (name, level)
-        for name in ("simple_equations", "countdown")
-        for level in range(len(FAMILIES[name].levels))
-    ],
-)
-def test_items_are_those_of_the_library_which_computes_with_sympy(name: str, level: int) -> None:
-    settings, opened = FAMILIES[name].levels[level], FAMILIES[name].opened
-    assert opened is not None
-    ours, theirs = opened(settings), library.gym().create_dataset(name, seed=0, size=2**20, **settings)
-    for seed in range(0, 150 * 10**7, 10**7):
-        ours.seed = theirs.seed = seed
-        made, metadata = ours[level], theirs[level]["metadata"]
-        known = {key: metadata[key] for key in made["metadata"]}
-        assert made == {**theirs[level], "metadata": known}
-
-
-@pytest.mark.parametrize("letters", [3, 4, 5])
-def test_neighbours_of_words_are_those_of_the_library(letters: int) -> None:
-    settings = dict(min_word_length=letters, max_word_length=letters)
-    theirs = library.gym().create_dataset("word_ladder", seed=0, size=1, **settings).word_graphs[letters]
-    assert _neighbours(letters) == {word: sorted(near) for word, near in theirs.items()}
-
-
-def test_the_legs_are_those_of_the_library_but_for_a_starfish() -> None:
-    library.gym()
-    from reasoning_gym.arithmetic.leg_counting import ANIMALS
-
-    assert ANIMALS == LEGS | {"starfish": 5}

@@ -261,7 +261,6 @@ def right(family: str, text: str, question: Question) -> bool:
     return said(text) == said(FAMILIES[family].solution(question.entry))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_paid_is_right_and_nothing_is_run(family: str) -> None:
     fuzz = answers(family, ANSWERS // len(FAMILIES) + 1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import string
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.sapo.asking import MAX_ANSWER, extract_answer
-from app.sapo.families import FAMILIES, scores
+from app.sapo.families import FAMILIES
 from app.sapo.questions import Question, draw
 from app.sapo.scoring.sandbox import Sandbox
 from tests.sapo.levels import LEVELS, spread
@@ -242,40 +240,6 @@ NEAR = st.text("0123456789+-.,/ []'\"\n$\\{}frac=xPQRS∧∨¬→↔()eE_", max_
 def test_any_text_gets_a_score(key: tuple[str, int], text: str) -> None:
     assert 0.0 <= FAMILIES[key[0]].judge(text, entry_of(key)) <= 1.0
     assert 0.0 <= FAMILIES[key[0]].score(text, entry_of(key)) <= 1.0
-
-
-@st.composite
-def mutations(choose: st.DrawFn) -> tuple[str, Any, str]:
-    """A family, an entry, and its truth with one to three characters inserted, deleted or replaced."""
-    key = choose(st.sampled_from(LEVELS))
-    text = FAMILIES[key[0]].solution(entry_of(key))
-    for _ in range(choose(st.integers(1, 3))):
-        at = choose(st.integers(0, len(text)))
-        new = choose(
-            st.sampled_from(["", "0", "1", " ", "-", "+", ".", ",", "'", "\n", "٣", "\0", "¬", "a", "e"])
-        )
-        text = text[:at] + new + text[at + choose(st.integers(0, 1)) :]
-    return key[0], entry_of(key), text
-
-
-@settings(max_examples=500)
-@given(mutations())
-def test_a_changed_truth_is_only_right_when_it_says_the_same(mutation: tuple[str, Any, str]) -> None:
-    family, entry, text = mutation
-    score = FAMILIES[family].judge(text, entry)
-    assert 0.0 <= score <= 1.0
-    if score < 1.0:
-        return
-    strange = {character for character in text if not character.isascii() or character == "\0"}
-    assert family == "propositional_logic" or strange <= set(FAMILIES[family].solution(entry))
-    if FAMILIES[family].score is scores.integer:
-        assert Decimal(text.strip().replace(",", "")) == Decimal(entry["answer"])
-    elif FAMILIES[family].score is scores.exact:
-        assert text.strip() == entry["answer"]
-    elif family in ("arc_1d", "binary_matrix"):
-        assert re.sub(r"[][,]", " ", text).split() == entry["answer"].split()
-    elif family == "caesar_cipher":
-        assert text.upper().split() == entry["answer"].split()
 
 
 TAGS = st.sampled_from(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import zipfile
 from pathlib import Path
 
 import msgspec
+import openpyxl
 import pytest
 from msgspec.structs import replace
 
@@ -130,6 +132,31 @@ def test_a_spreadsheet_with_a_broken_part_is_one_sentence(kind: str) -> None:
         spoiled[at] ^= 0xFF
         with contextlib.suppress(SetError):
             read_grid(bytes(spoiled))
+
+
+def test_formulas_that_nobody_computed_are_told() -> None:
+    """Programs that only write sheets leave their values out, and a spreadsheet program fills them in."""
+    book = openpyxl.Workbook()
+    for row in [("text", "answer"), ("a", "=1+1"), ("b", "x"), ("c", "=A2")]:
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    grid = read_grid(file.getvalue())
+    assert [row[1] for row in grid.rows] == ["", "x", ""] and grid.notes[0].startswith(
+        "2 formulas have no value"
+    )
+    computed = file.getvalue()
+    with zipfile.ZipFile(io.BytesIO(computed)) as packed:
+        sheet = packed.read("xl/worksheets/sheet1.xml")
+    assert not read_grid(_with_sheet(computed, re.sub(rb"<v ?/>|<v></v>", b"<v>2</v>", sheet))).notes
+
+
+def _with_sheet(content: bytes, sheet: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(made, "w") as copy:
+        for part in packed.namelist():
+            copy.writestr(part, sheet if part == "xl/worksheets/sheet1.xml" else packed.read(part))
+    return made.getvalue()
 
 
 def test_a_class_cannot_say_what_is_kept_aside(tmp_path: object) -> None:

@@ -19,7 +19,6 @@ import pytest
 from keyring.backends.chainer import ChainerBackend
 
 from app.node.data.contents import kind_of_entry
-from app.swarm.identity import keyrings
 from app.swarm.identity import storage as keeping
 from app.swarm.identity.identity import Identity, IdentityError, encode_key
 from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_backend
@@ -28,7 +27,6 @@ from app.swarm.identity.storage import (
     PublicIdentity,
     StoredIdentity,
     keep,
-    keep_in_keyring,
     open_identity,
     public_identity,
     unseal,
@@ -90,12 +88,6 @@ def test_a_key_is_made_silently_and_found_again(tmp_path: Path) -> None:
     assert again.identity.seed() == first.identity.seed()
     assert first.note == again.note == ""
     assert first.identity.seed().hex().encode() not in left(tmp_path)
-
-
-def test_every_folder_has_a_key_of_its_own(tmp_path: Path) -> None:
-    ring = Ring()
-    assert opened(tmp_path / "a", ring).identity != opened(tmp_path / "b", ring).identity
-    assert len(ring.kept) == 2
 
 
 @pytest.mark.parametrize("ring", [None, Locked(), Forgetful()])
@@ -336,20 +328,6 @@ def test_only_backends_that_encrypt_are_taken(monkeypatch: pytest.MonkeyPatch) -
     assert real_backend(chain) is None
 
 
-def test_every_allowed_backend_exists_in_the_library() -> None:
-    folder = Path(keyring.backend.__file__).parent / "backends"
-    there = {path.name.removesuffix(".py") for path in folder.iterdir()}
-    assert {one.rpartition(".")[2] for one in keyrings._REAL} <= there
-
-
-def test_a_key_restored_from_words_takes_the_folder_over(tmp_path: Path) -> None:
-    ring = Ring()
-    opened(tmp_path, ring)
-    mine = Identity.from_words(Identity.new().words())
-    asyncio.run(keep_in_keyring(mine, tmp_path, find=lambda: ring))
-    assert opened(tmp_path, ring).identity == mine
-
-
 PHRASE, NAME = "a home of format two", "clean-buck-5878"
 
 
@@ -379,14 +357,6 @@ def test_a_sealed_file_that_is_gone_names_the_words(sealed: Path) -> None:
     file.unlink()
     with pytest.raises(IdentityError, match="recovery words"):
         unseal(sealed, PHRASE)
-
-
-def test_a_keyring_that_refuses_changes_nothing(tmp_path: Path) -> None:
-    ring = Ring()
-    mine = opened(tmp_path, ring).identity
-    with pytest.raises(IdentityError):
-        asyncio.run(keep_in_keyring(Identity.new(), tmp_path, find=Locked))
-    assert opened(tmp_path, ring).identity == mine
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"v":1,"where":"cloud"}'])

@@ -27,8 +27,6 @@ from app.swarm.intake.intake import MAX_STRIKES, Intake, SimilarityIndex
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence
-from tests.bench import spoiling
-from tests.bench.spoiling import Spoiler, payloads
 from tests.swarm.cases import (
     ANN,
     BOB,
@@ -301,11 +299,24 @@ def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
     assert alike <= 4
 
 
+def payloads(canary: Path) -> list[str]:
+    """Code that would leave a file behind if anything ran it."""
+    write = f"__import__('pathlib').Path({str(canary)!r}).touch()"
+    return [
+        write,
+        f"[{write}]",
+        f"({write}, 1)[1]",
+        f"(lambda: {write})()",
+        f'f"{{{write}}}"',
+        f"exec({write!r})",
+    ]
+
+
 def test_code_in_answers_never_runs(intake: Intake, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     number = false = 0
     for family in WITH_AN_ANSWER:
-        for code in payloads(canary)[:6]:
+        for code in payloads(canary):
             number += 1
             body = honest(number % 4, family)
             body["key_seq"] = number
@@ -425,12 +436,3 @@ def test_any_bytes_are_refused_or_taken(intake: Intake, data: st.DataObject) -> 
         )
     )
     assert isinstance(intake.check(item, NOW_MS), GroupRecord | IntakeReason)
-
-
-def test_six_hundred_more_from_the_bench(intake: Intake, tmp_path: Path) -> None:
-    spoiler = Spoiler(Random(7), tmp_path / "canary")
-    fuzzed = Intake(intake._sandbox, spoiling.SWARM, [])
-    verdicts = [fuzzed.check(spoiler.envelope(), spoiling.NOW_MS) for _ in range(600)]
-    assert sum(isinstance(one, GroupRecord) for one in verdicts) > 20
-    assert len({one for one in verdicts if isinstance(one, IntakeReason)}) > 8
-    assert not (tmp_path / "canary").exists()

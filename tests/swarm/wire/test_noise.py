@@ -100,3 +100,33 @@ def test_every_line_has_keys_of_its_own() -> None:
     first, second = lines(*both()), lines(*both())
     with pytest.raises(NoiseError):
         second[1][1].decrypt(first[0][0].encrypt(b"said on another line"))
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        # every point whose order divides eight, and their other writings (curve25519's "may the fourth" list)
+        "00" * 32,
+        "01" + "00" * 31,
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 31,
+    ],
+)
+def test_a_key_that_shares_nothing_is_refused(point: str) -> None:
+    relay = both()[1]
+    relay._theirs = bytes.fromhex(point)
+    with pytest.raises(NoiseError):
+        relay.begin_answer()
+
+
+def test_the_last_number_is_never_used() -> None:
+    """2^64 - 1 is reserved, and who comes to it stops."""
+    one = Cipher(bytes(32))
+    one._n = 2**64 - 2
+    sealed = one.encrypt(b"the last")
+    for over in (one.encrypt, one.decrypt):
+        with pytest.raises(NoiseError):
+            over(sealed)

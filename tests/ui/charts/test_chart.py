@@ -98,12 +98,10 @@ def test_a_zoom_survives_new_points(chart: Chart) -> None:
     assert len(chart.series) == 3
 
 
-@pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("smooth", [0, 3])
 @pytest.mark.parametrize("count", [0, 1, 2, 11])
-def test_it_is_drawn_with_any_number_of_points(chart: Chart, log: bool, smooth: int, count: int) -> None:
+def test_it_is_drawn_with_any_number_of_points(chart: Chart, smooth: int, count: int) -> None:
     chart.show_series(POINTS[:count])
-    chart.set_log(log)
     chart.set_smooth(smooth)
     assert not chart.grab().isNull()
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 
 from app.chat import messages
 from app.node.data.library import ModelEntry
 from app.ui.chat.control import ChatControl, ChatStage
 from app.ui.chat.page import TryIt
-from app.ui.frame.frame import Actions, ModelActions
+from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
 from app.ui.process.job import Job
 from app.ui.theme import Theme
 from app.ui.view import model_words
-from app.ui.view.view import NodeStatus, ServedDoor, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import AnswerCard
-from app.ui.widgets.selecting import Switch
 from tests.ui import views
+from tests.ui.drawing import press, texts
 
 PATIENCE_MS = 240_000
 GOOD = """
@@ -107,19 +107,6 @@ def open_page(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> I
         one.close_down()
 
 
-def texts(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
-
-
-def press(qtbot: QtBot, page: QWidget, name: str) -> None:
-    for one in page.findChildren(QAbstractButton):
-        if name in (one.accessibleName(), one.text()) and one.isVisibleTo(page):
-            QApplication.processEvents()
-            qtbot.mouseClick(one, Qt.MouseButton.LeftButton)
-            return
-    raise AssertionError(f"no button {name}")
-
-
 def heard(folder: Path) -> str:
     return (folder / "chat.heard").read_text()
 
@@ -158,12 +145,12 @@ def test_a_puzzle_is_drawn_answered_and_judged(qtbot: QtBot, open_page: Open, tm
     page._card.own.setText("4")
     press(qtbot, page, "Check mine")
     qtbot.waitUntil(lambda: "A right answer: 4" in texts(page), timeout=PATIENCE_MS)
-    assert "You\n4" in texts(page) and "right" in texts(page).splitlines()
+    assert "You\n4" in texts(page) and "✓ right" in texts(page).splitlines()
     qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     press(qtbot, page, "Ask both")
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
     verdicts = [one._verdict.text() for one in page.findChildren(AnswerCard)]
-    assert verdicts == ["wrong", "right"] and '"type":"solve"' in heard(tmp_path)
+    assert verdicts == ["✗ wrong", "✓ right"] and '"type":"solve"' in heard(tmp_path)
     assert len(page._exchanges) == 1, "one puzzle, one card"
     qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     ask(qtbot, page, "GCD of 12 and 9?")  # its own words: no puzzle, and no verdict
@@ -183,22 +170,6 @@ def test_errors_are_sentences_and_it_goes_on(qtbot: QtBot, open_page: Open) -> N
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
     ask(qtbot, page, "x" * 9000)
     assert "8000 characters at most" in texts(page)
-
-
-def test_the_door_for_other_programs_is_opened_here_too(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    asked: list[bool] = []
-    page = TryIt(light, replace(actions, models=ModelActions(serve=asked.append)))
-    qtbot.addWidget(page)
-    page.show_view(View(models=views.holdings()))
-    page.show()
-    (switch,) = [one for one in page.findChildren(Switch) if "other programs" in one.accessibleName()]
-    switch.click()
-    assert asked == [True]
-    door = ServedDoor(url="http://127.0.0.1:1/v1", token="sk-1", model="starter")
-    page.show_view(View(models=views.holdings(door=door)))
-    press(qtbot, page, "Copy token")
-    assert switch.isChecked() and QApplication.clipboard().text() == "sk-1"
-    page.close_down()
 
 
 def test_words_without_end_make_nothing_wider(qtbot: QtBot, open_page: Open) -> None:
@@ -316,7 +287,7 @@ def test_the_real_process_answers_and_goes_with_the_page(
         qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
         press(qtbot, page, "Ask both")
         qtbot.waitUntil(lambda: "A right answer:" in texts(page), timeout=2 * PATIENCE_MS)
-        assert {one._verdict.text() for one in page.findChildren(AnswerCard)} <= {"right", "wrong"}
+        assert {one._verdict.text() for one in page.findChildren(AnswerCard)} <= {"✓ right", "✗ wrong"}
         process = psutil.Process(page.pid)
         family = [process, *process.children(recursive=True)]
         assert len(family) >= 2, "with the sandbox that judges"
@@ -327,53 +298,28 @@ def test_the_real_process_answers_and_goes_with_the_page(
 
 
 @pytest.fixture
-def first(qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path) -> Iterator[Callable[[], Overview]]:
-    made: list[Overview] = []
-
-    def page() -> Overview:
-        one = Overview(light, actions)
-        made.append(one)
-        qtbot.addWidget(one)
-        one.resize(968, 780)
-        one.show_view(View(home=str(tmp_path), models=views.holdings()))
-        one.show()
-        return one
-
-    yield page
-    for one in made:
-        one.close_down()
+def first(opened: Callable[..., Any], tmp_path: Path) -> Overview:
+    return opened(Overview, View(home=str(tmp_path), models=views.holdings()))
 
 
-def test_the_first_minute(
-    qtbot: QtBot, first: Callable[[], Overview], asked: list[object], tmp_path: Path
-) -> None:
-    page = first()
+def test_the_first_minute(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     said = texts(page)
     assert "a single network connection" in said and "Never your files" in said and "No account" in said
     press(qtbot, page, "Set it up")
-    assert "Starter: Fits" in texts(page)
+    assert "Starter: Fits" in texts(page) and "Step 2 of 3" in texts(page)
+    press(qtbot, page, "A bigger model")
+    press(qtbot, page, "Continue")
+    assert asked.pop() == "models", "which are looked at where their size and fit are told"
+    press(qtbot, page, "Starter (recommended)")
     press(qtbot, page, "Continue")
     assert "Nothing leaves this computer." in texts(page)
     press(qtbot, page, "Start learning")
     assert asked == [("learn", "alone")], "alone unless somebody chooses otherwise"
 
 
-def test_nobody_goes_on_with_the_starter_who_wanted_another(
-    qtbot: QtBot, first: Callable[[], Overview]
-) -> None:
-    page = first()
-    press(qtbot, page, "Set it up")
-    press(qtbot, page, "A bigger model")
-    on = page._welcome._model._on
-    assert not on.isEnabled() and on.toolTip() == "Pick a model first."
-    press(qtbot, page, "Starter (recommended)")
-    assert on.isEnabled()
-    press(qtbot, page, "Continue")
-    assert "Step 3 of 3" in texts(page) and "Step 2 of 3" not in texts(page)
-
-
-def test_company_is_a_choice(qtbot: QtBot, first: Callable[[], Overview], asked: list[object]) -> None:
-    page = first()
+def test_company_is_a_choice(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     press(qtbot, page, "Set it up")
     press(qtbot, page, "Continue")
     press(qtbot, page, "With others on this network")
@@ -401,10 +347,8 @@ def test_a_pace_promises_no_more_than_it_knows(round_s: float | None, said: str)
     assert model_words.pace(model).replace("\u2009", " ") == said
 
 
-def test_the_keyboard_alone_gets_through(
-    qtbot: QtBot, first: Callable[[], Overview], asked: list[object]
-) -> None:
-    page = first()
+def test_the_keyboard_alone_gets_through(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
+    page = first
     page.activateWindow()
     page._welcome._what._on.setFocus()
     for expected in ("Continue", "Start learning"):

@@ -3,30 +3,30 @@ when an engine is gone. The processes are made up here; tests/ui/screen/test_rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QWidget
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.install.packs import place
 from app.install.packs.place import PackStatus
-from app.ui.frame.frame import Actions, EngineActions, Page
+from app.ui.frame.frame import Actions, EngineActions
 from app.ui.install.engine_control import EngineControl
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import shared_summary
 from app.ui.process.control import Control
 from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
-from app.ui.shell.window import MainWindow
-from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import EnginePack, NodeStatus, Problem, View, missing_engine_sentence
 from tests.ui import engine_views, views
+from tests.ui.drawing import shown, texts
 
 
 class Told(QObject):
@@ -64,42 +64,27 @@ def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bool]:
 
 
 @pytest.fixture
+def showing(opened: Callable[..., Any], asked: list[object]) -> Callable[..., Any]:
+    """Opens a page that notes what is asked concerning engines."""
+
+    def note(name: str) -> Callable[..., None]:
+        return lambda *what: asked.append((name, *what))
+
+    noted = EngineActions(**{name: note(name) for name in EngineActions.__dataclass_fields__})
+    return partial(opened, engine=noted)
+
+
+@pytest.fixture
 def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[EngineControl, Told, Told, Told]:
     made = [Told(), Told(), Told()]
     waiting = list(made)
     return EngineControl(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
 
 
-def asking(actions: Actions, asked: list[object]) -> Actions:
-    """Actions that note what is asked concerning engines."""
-    note = {
-        name: (lambda *what, name=name: asked.append((name, *what)))
-        for name in EngineActions.__dataclass_fields__
-    }
-    return Actions(**{**vars(actions), "engine": EngineActions(**note)})
-
-
-def shown(widget: QWidget) -> dict[str, QAbstractButton]:
-    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
-    return {one.text() or one.accessibleName(): one for one in buttons}
-
-
-def texts(widget: QWidget) -> str:
-    return "\n".join(one.text() for one in widget.findChildren(QLabel) if one.isVisibleTo(widget))
-
-
-def page(qtbot: QtBot, light: Theme, actions: Actions) -> Overview:
-    made = Overview(light, actions)
-    qtbot.addWidget(made)
-    made.resize(1024, 700)
-    made.show()
-    return made
-
-
 def test_learning_alone_waits_for_the_engine_and_then_begins(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], engine: list[bool]
+    showing: Callable[..., Any], asked: list[object], engine: list[bool]
 ) -> None:
-    one, first = page(qtbot, light, asking(actions, asked)), engine_views.first()
+    one, first = showing(Overview), engine_views.first()
     one.show_view(View(pack=first["new"]))
     assert "First the engine is installed: 296.9 MB, once." in texts(one)
     shown(one)["Learn alone"].click()
@@ -118,10 +103,8 @@ def test_learning_alone_waits_for_the_engine_and_then_begins(
     assert asked[1:] == [("cancel",), ("learn", "alone")]
 
 
-def test_setting_up_goes_on_once_the_engine_is_there(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
-) -> None:
-    one = page(qtbot, light, asking(actions, asked))
+def test_setting_up_goes_on_once_the_engine_is_there(showing: Callable[..., Any], asked: list[object]) -> None:
+    one = showing(Overview)
     one.show_view(View(pack=engine_views.first()["carried"]))
     shown(one)["Set it up"].click()
     shown(one)["Install the engine"].click()
@@ -130,32 +113,26 @@ def test_setting_up_goes_on_once_the_engine_is_there(
     assert "Step 3 of 4" in texts(one)
 
 
-def test_a_checkout_knows_nothing_of_it(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
-) -> None:
-    one = page(qtbot, light, asking(actions, asked))
+def test_a_checkout_knows_nothing_of_it(showing: Callable[..., Any], asked: list[object]) -> None:
+    one = showing(Overview)
     one.show_view(View())
     assert "engine" not in texts(one).casefold()
     shown(one)["Learn alone"].click()
     assert asked == [("learn", "alone")]
-    settings = SettingsPage(light, actions)
-    qtbot.addWidget(settings)
-    settings.show_view(View())
+    settings = showing(SettingsPage, View())
     assert settings._engine.isHidden()
 
 
 @pytest.mark.parametrize("trouble", engine_views.TROUBLES)
 def test_every_failure_has_its_sentence_and_a_way_on(
-    qtbot: QtBot,
-    light: Theme,
-    actions: Actions,
+    showing: Callable[..., Any],
     asked: list[object],
     trouble: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SHOAL_PACKS", raising=False)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/media/stick")
-    one = page(qtbot, light, asking(actions, asked))
+    one = showing(Overview)
     one.show_view(View(pack=engine_views.first()["new"]))
     shown(one)["Learn alone"].click()
     one.show_view(View(pack=engine_views.first()[trouble]))
@@ -167,9 +144,9 @@ def test_every_failure_has_its_sentence_and_a_way_on(
 
 
 def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+    showing: Callable[..., Any], asked: list[object]
 ) -> None:
-    one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
+    one, later = showing(Overview), engine_views.later()
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["gone"]))
     assert "The engine is missing" in texts(one) and "Try again" not in shown(one)
     shown(one)["Reinstall the engine"].click()
@@ -198,9 +175,9 @@ def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, en
 
 
 def test_a_newer_engine_is_offered_once(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+    showing: Callable[..., Any], actions: Actions, asked: list[object]
 ) -> None:
-    one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
+    one, later = showing(Overview), engine_views.later()
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
     assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
@@ -212,13 +189,8 @@ def test_a_newer_engine_is_offered_once(
     assert "newer engine" not in texts(one)
 
 
-def test_settings_say_what_is_installed(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
-) -> None:
-    made = SettingsPage(light, asking(actions, asked))
-    qtbot.addWidget(made)
-    made.show()
-    made.show_view(msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
+def test_settings_say_what_is_installed(showing: Callable[..., Any], asked: list[object]) -> None:
+    made = showing(SettingsPage, msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
     said = texts(made._engine)
     assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said
     buttons = shown(made._engine)
@@ -229,26 +201,6 @@ def test_settings_say_what_is_installed(
     assert not made._engine.isHidden()
     made._find.setText("colours")
     assert made._engine.isHidden()
-
-
-def test_no_scene_is_wider_than_a_small_window(qtbot: QtBot, window: MainWindow) -> None:
-    window.resize(1024, 640)
-    for _, key, view in engine_views.scenes():
-        window.show_view(view)
-        window.go(key)
-        if view.state is NodeStatus.NEW:
-            one = window._pages["overview"]
-            assert isinstance(one, Overview)
-            one._welcome._with_engine(lambda: None)
-        QApplication.processEvents()
-        area = window._pages[key]
-        qtbot.waitUntil(partial(_fits, area), timeout=30_000)
-    window.show_view(View())
-
-
-def _fits(area: Page) -> bool:
-    inside = area.widget()
-    return inside is not None and inside.width() <= area.viewport().width()
 
 
 def test_progress_waiting_and_failure_come_from_the_process(

@@ -31,7 +31,7 @@ MAIN = (
         "shell/tray.py",
         "privacy/page.py",
         "privacy/message.py",
-        "privacy/group_list.py",
+        "privacy/group.py",
         "view/words.py",
         "charts/curve.py",
         "charts/tile.py",

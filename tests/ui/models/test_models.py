@@ -1,5 +1,4 @@
-"""The page Models, the picker of the first minute, and the processes behind them, against a stand-in of the
-hub."""
+"""The page Models and the processes behind it, against a stand-in of the hub."""
 
 from __future__ import annotations
 
@@ -9,8 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
@@ -27,15 +27,14 @@ from app.models.catalogue import entries
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.node.models.result import read
-from app.ui.frame.frame import Actions, ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.models.control import INTO_OLLAMA, ModelControl
 from app.ui.models.page import Models
-from app.ui.models.picker import ModelPicker
 from app.ui.models.row import ModelRow
 from app.ui.process.control import Control
 from app.ui.process.job import Job
 from app.ui.process.node import NodeProcess
-from app.ui.theme import Theme
+from app.ui.shell.window import MainWindow
 from app.ui.view import model_words
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
@@ -43,6 +42,7 @@ from app.ui.widgets.pieces import Elided
 from tests.engines.hub import StandIn, serving
 from tests.node.models.test_result import learned, settings
 from tests.ui import views
+from tests.ui.drawing import press, shown, texts
 
 PATIENCE_MS = 240_000
 QWEN, LLAMA = "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B-Instruct"
@@ -59,28 +59,8 @@ def asking(asked: list[object]) -> ModelActions:
 
 
 @pytest.fixture
-def page(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> Models:
-    from dataclasses import replace
-
-    made = Models(light, replace(actions, models=asking(asked)))
-    qtbot.addWidget(made)
-    made.resize(968, 900)
-    made.show()
-    return made
-
-
-def texts(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
-
-
-def shown(widget: QWidget) -> dict[str, QAbstractButton]:
-    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
-    return {one.accessibleName() or one.text(): one for one in buttons}
-
-
-def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
-    QApplication.processEvents()
-    qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
+def page(opened: Callable[..., Models], asked: list[object]) -> Models:
+    return opened(Models, models=asking(asked))
 
 
 def look(page: Models, holdings: Holdings | None) -> None:
@@ -198,26 +178,6 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
     assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
 
 
-def test_a_model_of_another_program_comes_first_and_nothing_is_fetched_for_it(
-    qtbot: QtBot, light: Theme, asked: list[object]
-) -> None:
-    theirs = ModelEntry(
-        name="/ollama/blobs/sha256-" + 64 * "0", title="small:1b", program="Ollama", bytes=10**9
-    )
-    here = views.holdings(fetch=None, queue=())
-    assert here.library is not None
-    library = msgspec.structs.replace(here.library, models=(*here.library.models, theirs))
-    picker = ModelPicker(light, asking(asked))
-    qtbot.addWidget(picker)
-    picker.show()
-    picker.show_holdings(msgspec.structs.replace(here, library=library))
-    QApplication.processEvents()
-    titles = [one.accessibleName() for one in picker.findChildren(QAbstractButton) if one.accessibleName()]
-    assert titles.index("small:1b") < titles.index("Qwen3 0.6B") and "Ollama" in texts(picker)
-    press(qtbot, picker, "small:1b")
-    assert asked == [("get", theirs.name)] and "IP address" not in texts(picker) and picker.coming
-
-
 def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     page.window().activateWindow()
     qtbot.waitUntil(page.window().isActiveWindow)
@@ -302,49 +262,6 @@ def test_it_bears_whatever_comes(qtbot: QtBot, page: Models) -> None:
     assert not page._rows[QWEN]._get.isEnabled()  # no room on the disk
     look(page, views.holdings())
     assert len(page._rows) == 1 + len(entries())
-
-
-def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
-    qtbot: QtBot, light: Theme, asked: list[object]
-) -> None:
-    picker = ModelPicker(light, asking(asked))
-    qtbot.addWidget(picker)
-    picker.show()
-    picker.show_holdings(None)
-    picker.show_holdings(None)
-    assert asked == [("refresh",)]
-    picker.show_holdings(Holdings(chosen="starter", problem="It cannot be read."))
-    assert "It cannot be read." in texts(picker) and len(asked) == 1
-    asked.clear()
-    picked: list[str] = []
-    picker.picked.connect(picked.append)
-    picker.show_holdings(views.holdings(fetch=None, queue=()))
-    (name,) = (one for one in picker.findChildren(Elided) if "135M" in one.toolTip() + one.text())
-    qtbot.mouseClick(name, Qt.MouseButton.LeftButton)  # the whole row can be pressed
-    assert asked == [("choose", SMALLER)] and picked == [SMALLER]
-    press(qtbot, picker, "Qwen3 0.6B")
-    assert "sees your IP address" in texts(picker)
-    qtbot.keyClick(picker._panel._no, Qt.Key.Key_Escape)
-    radio = picker._group.checkedButton()
-    assert picker._panel.isHidden() and picker.focusWidget() is radio, "the next Enter doesn't go back"
-    radio.click()
-    press(qtbot, picker, "Download")
-    assert asked[1:] == [("get", QWEN)]
-    picker.show_holdings(views.holdings(queue=()))
-    press(qtbot, picker, "Cancel")
-    assert asked.pop() == ("cancel", "Qwen/Qwen2.5-0.5B-Instruct")
-    press(qtbot, picker, "Qwen3 0.6B")
-    press(qtbot, picker, "Download")
-    assert asked.pop() == ("get", QWEN)
-    made = views.holdings(fetch=None, queue=())
-    assert made.library is not None
-    here = tuple(
-        msgspec.structs.replace(model, installed=True) if model.name == QWEN else model
-        for model in made.library.models
-    )
-    library = msgspec.structs.replace(made.library, models=here)
-    picker.show_holdings(msgspec.structs.replace(made, library=library))
-    assert asked[2:] == [("choose", QWEN)] and picked == [SMALLER, QWEN]
 
 
 def test_a_download_that_waits_says_how_long_and_can_be_tried_at_once(
@@ -648,15 +565,9 @@ def dropped(window: QWidget, paths: list[Path]) -> bool:
 
 
 def test_a_file_let_go_over_the_window_is_taken(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path
+    opened: Callable[..., Any], asked: list[object], tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
-    from app.ui.shell.window import MainWindow
-
-    window = MainWindow(light, replace(actions, models=asking(asked)))
-    qtbot.addWidget(window)
-    window.show()
+    window = opened(MainWindow, models=asking(asked))
     file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.pdf", tmp_path / "model"
     folder.mkdir()
     for one in (file, other, folder / "config.json"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,18 +21,17 @@ from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import LoggedMessage
 from app.swarm.wire.protocol import Pub, SampleReply
-from app.ui.frame.frame import Actions
 from app.ui.privacy.live import Live
 from app.ui.privacy.message import MessageRow, groups, meaning
 from app.ui.privacy.page import Privacy
 from app.ui.process.past import Questions
 from app.ui.shell.window import MIN, MainWindow
-from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui import views
+from tests.ui.drawing import texts
 from tests.ui.geometry import faults
-from tests.ui.test_pages import texts
 
+Opened = Callable[..., Any]
 SEED = bytes(range(32))
 PLACE = Coordinates(family="gcd", level=1, seed=77, index=0)
 
@@ -110,9 +110,8 @@ def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: Ma
     window.go("privacy")
     page = window._pages["privacy"]
     assert isinstance(page, Privacy)
-    for line in page._rows[:3]:
-        line._answers.click()
-        line._exact.click()
+    for line in page._feed.rows[:3]:
+        line._open.click()
     for _ in range(12):
         QApplication.processEvents()
     assert page.widget().width() == page.viewport().width() and not faults(window)
@@ -122,32 +121,28 @@ def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: Ma
     assert not page.findChildren(QPlainTextEdit)
 
 
-def test_nothing_moves_under_somebody_who_reads(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = Privacy(light, actions)
-    qtbot.addWidget(page)
-    page.show()
+def test_nothing_moves_under_somebody_who_reads(opened: Opened) -> None:
+    page = opened(Privacy)
     first = told((True, to_frame(Pub.of(envelope()))))
     page.show_view(exchanged(*first))
-    page._rows[0]._answers.click()
+    page._feed.rows[0]._open.click()
     QApplication.processEvents()
-    assert "1 of 8 answers right" in texts(page) and "777\n" in texts(page)
+    assert "1 of 8 answers right" in texts(page) and f"✓  {'7' * 36}" in texts(page)
     later = (*first, *told((False, batch(2))))
     page.show_view(exchanged(*later))
     assert [line.message for line in _rows(page)] == list(first)
-    assert not page._newer.isHidden()
-    page._newer.click()
-    assert [line.message for line in _rows(page)] == list(reversed(later)) and page._newer.isHidden()
+    assert not page._feed.newer.isHidden()
+    page._feed.newer.click()
+    assert [line.message for line in _rows(page)] == list(reversed(later)) and page._feed.newer.isHidden()
 
 
 def _rows(page: Privacy) -> list[MessageRow]:
-    return [line for line in page._rows if line.isVisibleTo(page)]
+    return [line for line in page._feed.rows if line.isVisibleTo(page)]
 
 
-def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, opened: Opened) -> None:
     wanted: list[Coordinates] = []
-    page = Live(light, replace(actions, want_questions=wanted.extend))
-    qtbot.addWidget(page)
-    page.show()
+    page = opened(Live, want_questions=wanted.extend)
     row = views.group(3, views.NOW, "gcd", [("#1", True), ("#2", False)])
     row = msgspec.structs.replace(row, coordinates=PLACE)
     view = views.learning(groups=(row,))
@@ -167,10 +162,8 @@ def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Th
     assert made._sandbox is None
 
 
-def test_a_puzzle_of_an_older_version_is_told_as_one(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = Live(light, actions)
-    qtbot.addWidget(page)
-    page.show()
+def test_a_puzzle_of_an_older_version_is_told_as_one(opened: Opened) -> None:
+    page = opened(Live)
     old = msgspec.structs.replace(PLACE, version="0.1.25/1")
     for coordinates, told in ((PLACE, False), (old, True)):
         row = views.group(3, views.NOW, "gcd", [("#1", True), ("#2", False)])

@@ -20,7 +20,7 @@ from tests.ui.screen.real import ROOT, end, managed, picture, screen, wait
 
 pytest.importorskip("jeepney")
 from tests.ui.screen.screen_reader import Heard, ScreenReader
-from tests.ui.screen.test_real_tray import Host, Watcher
+from tests.ui.screen.tray import Host, Watcher
 
 LAUNCHER = Path("/usr/libexec/at-spi-bus-launcher")
 MAX_TABS = 150

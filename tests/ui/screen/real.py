@@ -173,18 +173,6 @@ def move(display: str, x: int) -> None:
     subprocess.run(["xdotool", "mousemove", str(x), "450"], env=environment, check=True, timeout=30)
 
 
-def menu(display: str, *keys: str) -> None:
-    """The context menu of the only icon in the tray at the bottom right, by its keys."""
-    environment = {**os.environ, "DISPLAY": display}
-    for command in (
-        ["mousemove", "1268", "886"],
-        ["click", "3"],
-        ["sleep", "1"],
-        *(["key", key] for key in keys),
-    ):
-        subprocess.run(["xdotool", *command], env=environment, check=True, timeout=30)
-
-
 def press(display: str, keys: str) -> None:
     """A key in Shoal's window, as a person presses it; there is no window manager that would give it the
     focus."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,7 +18,6 @@ from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.bench.runs.window import prepare
-from app.install.packs import place
 from app.install.packs.place import MARK
 from app.ui.install.engine_control import EngineControl
 from app.ui.process.job import Job
@@ -111,69 +109,6 @@ def test_cut_cancelled_and_gone_on_with(qtbot: QtBot, small: tuple[App, Host]) -
     until(qtbot, lambda: one.state.usable)
     one.remove()
     until(qtbot, lambda: not one.state.there and one.state.standing is not None and not one.state.current)
-    one.close()
-
-
-def failed(qtbot: QtBot, app: App, **variables: str) -> str:
-    """What the window is told when the installation fails."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        one = app.packing()
-        one.install("cpu", "")
-        until(qtbot, lambda: one.state.failed)
-        said = one.state.failed
-        one.close()
-    return said
-
-
-def test_odd_days_have_their_sentences(qtbot: QtBot, small: tuple[App, Host], tmp_path: Path) -> None:
-    app, host = small
-    login = {"Proxy-Authenticate": "Basic"}
-    host.status = [(407, login)] * 20
-    assert "name and a password" in failed(qtbot, app, HTTP_PROXY=host.url, http_proxy=host.url)
-    host.status = []
-
-    (tmp_path / "file").touch()
-    assert "can't be written" in failed(qtbot, app, SHOAL_PACKS=str(tmp_path / "file" / "packs"))
-
-    host.files["cpu.json.sig"] = b"00" * 64
-    assert "isn't signed" in failed(qtbot, app)
-
-    host.offer(plain(host.files, disk=2**36))
-    if shutil.disk_usage(tmp_path).free < 2**36:
-        assert "free up some space" in failed(qtbot, app)
-    assert place.python() is None and not list(app.packs.glob("cpu*"))
-
-
-def test_no_network_is_told_and_a_folder_helps(qtbot: QtBot, small: tuple[App, Host], tmp_path: Path) -> None:
-    app, host = small
-    with socket.socket() as taken:  # a port that nobody listens on
-        taken.bind(("127.0.0.1", 0))
-        trust = app.program.parent / "_internal" / "source" / "resources" / "release.json"
-        trust.write_text(trust.read_text().replace(host.url, f"http://127.0.0.1:{taken.getsockname()[1]}"))
-        one = app.packing()
-        one.install("cpu", "")
-        until(qtbot, lambda: one.state.failed, 240)
-        assert "can't be reached" in one.state.failed
-    one.install("", str(tmp_path))  # it lies one folder below
-    until(qtbot, lambda: one.state.usable)
-    assert not host.asked
-    one.close()
-
-
-def test_a_pack_that_came_with_the_app_needs_no_network(
-    qtbot: QtBot, small: tuple[App, Host], tmp_path: Path
-) -> None:
-    app, host = small
-    shutil.copytree(tmp_path / "stick", app.program.parent / "_internal" / "packs")
-    one = app.packing()
-    one.refresh()
-    until(qtbot, lambda: one.state.offers)
-    assert one.state.offers[0].carried
-    one.install("cpu", one.state.offers[0].carried)
-    until(qtbot, lambda: one.state.usable)
-    assert not host.asked
     one.close()
 
 

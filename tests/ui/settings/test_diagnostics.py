@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.node.record.records import LogEntry
+from app.node.record.records import LogEntry, Round
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.private import PrivateSwarm
-from app.ui.settings import diagnostics
 from app.ui.settings.bundle_dialog import BundleDialog
-from app.ui.settings.diagnostics import HIDDEN, cleaned
+from app.ui.settings.diagnostics import HIDDEN, ROUNDS, cleaned, report, sampler
 from app.ui.theme import Theme
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views
@@ -53,6 +51,7 @@ TELLING = {
     "an address": "192.168",
     "an address of six": "2001:db8",
 }
+"""What no part of is left of each."""
 
 
 @pytest.mark.parametrize("what", list(SECRETS))
@@ -104,32 +103,18 @@ def planted(tmp_path: Path) -> View:
     )
 
 
-def test_the_bundle_holds_no_planted_secret(planted: View, tmp_path: Path) -> None:
+def test_the_report_holds_no_planted_secret(planted: View) -> None:
     doctor = json.dumps({"engine": "torch-cpu", "home": str(Path.home()), "token": "opensesame"})
-    path = tmp_path / "out.zip"
-    diagnostics.save(diagnostics.files(planted, doctor), path)
-    with zipfile.ZipFile(path) as archive:
-        found = {name: archive.read(name).decode() for name in archive.namelist()}
-    assert {name.removeprefix("shoal-diagnostics/") for name in found} >= {
-        "about.txt",
-        "doctor.json",
-        "settings.json",
-        "events.txt",
-        "data.txt",
-        "logs/node.log",
-        "logs/trainer.log",
-        "logs/window.log",
-        "logs/relay.log",
-    }
-    for name, text in found.items():
-        for what, secret in TELLING.items():
-            assert secret not in text, f"{what} in {name}"
-        assert str(Path.home()) + "/" not in text and "Diary" not in text, name
-        for question, *answers in views.QUESTIONS.values():
-            assert not any(said in text for said in (question, *answers)), "no answers in " + name
-    everything = "".join(found.values())
-    assert '"idle_s": 61' in everything and "torch-cpu" in everything and "node.log begins" in everything
-    assert everything.count(HIDDEN) > 50
+    text = report(planted, doctor)
+    sections = {line[5:] for line in text.splitlines() if line.startswith("==== ")}
+    logs = {"node.log", "trainer.log", "window.log", "relay.log"}
+    assert sections >= {"about", "doctor", "settings", "events", "data", *logs}
+    for what, secret in TELLING.items():
+        assert secret not in text, what
+    assert str(Path.home()) + "/" not in text and "Diary" not in text
+    assert not any(said in text for texts in views.QUESTIONS.values() for said in texts), "no answers"
+    assert '"idle_s": 61' in text and "torch-cpu" in text and "node.log begins" in text
+    assert text.count(HIDDEN) > 50
 
 
 def test_all_is_shown_before_it_is_saved_and_saved_as_shown(
@@ -138,16 +123,21 @@ def test_all_is_shown_before_it_is_saved_and_saved_as_shown(
     dialog = BundleDialog(None, planted, ["-c", 'print(\'{"engine": "torch-cpu"}\')'])
     qtbot.addWidget(dialog)
     dialog.show()
-    qtbot.waitUntil(lambda: any("torch-cpu" in one.text for one in dialog.files), timeout=60_000)
-    shown = {}
-    for at in range(dialog._names.count()):
-        dialog._names.setCurrentRow(at)
-        shown[dialog._names.item(at).text()] = dialog._text.toPlainText()
-    dialog.save(tmp_path / "nowhere" / "x.zip")
+    qtbot.waitUntil(lambda: "torch-cpu" in dialog.text, timeout=60_000)
+    dialog.save(tmp_path / "nowhere" / "x.txt")
     assert "can't be written" in dialog._said.text()
-    dialog.save(tmp_path / "x.zip")
-    assert "Saved as" in dialog._said.text() and not list(tmp_path.glob(".x.zip*"))
-    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
-        for name in archive.namelist():
-            assert archive.read(name).decode() == shown[name.removeprefix("shoal-diagnostics/")]
+    dialog.save(tmp_path / "x.txt")
+    assert "Saved as" in dialog._said.text() and (tmp_path / "x.txt").read_text() == dialog.text
     dialog.reject()
+
+
+def test_the_last_rounds_of_another_sampler() -> None:
+    before = Round(round=1, seconds=1.0, informative_own=0, train_solved=0.0)
+    assert sampler(View()) == sampler(View(rounds=(before,))) == ""
+    others = (
+        Round(round=at, seconds=1.0, informative_own=1, train_solved=0.5, mismatch=0.0123, capped=0.004)
+        for at in range(2, 60)
+    )
+    lines = sampler(View(rounds=(before, *others))).splitlines()
+    assert len(lines) == ROUNDS
+    assert lines[0] == "round 59: mismatch 1.23e-02 nats, 0.40 % of the tokens at the cap"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QMessageBox, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QMessageBox, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
@@ -18,27 +18,18 @@ from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N
 from app.swarm.identity.identity import Identity as Key
 from app.swarm.identity.storage import keep_plain
-from app.ui.frame.frame import Actions, IdentityActions
+from app.ui.frame.frame import IdentityActions
 from app.ui.settings.identity import WORDS, IdentityControl, IdentitySection, RestoreDialog
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
-from app.ui.theme import Theme
 from app.ui.view.view import Persona
 from tests.ui import views
+from tests.ui.drawing import shown, texts
 
 MINE = Key(bytes(range(32)))
 NOBODY = 30_000
 ROLES = QMessageBox.ButtonRole
-
-
-def shown(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
-
-
-def buttons(widget: QWidget) -> dict[str, QPushButton]:
-    found = widget.findChildren(QPushButton)
-    return {one.text(): one for one in found if one.isVisibleTo(widget)}
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, role: QMessageBox.ButtonRole) -> list[str]:
@@ -96,7 +87,7 @@ def test_every_state_says_where_the_key_is_and_offers_what_can_be_done(section: 
     seen = {}
     for name, persona in views.personas().items():
         section.show_persona(persona)
-        seen[name] = shown(section), [text for text, one in buttons(section).items() if one.isEnabled()]
+        seen[name] = texts(section), [text for text, one in shown(section).items() if one.isEnabled()]
     assert "Looking for your key" in seen["unasked"][0] and seen["unasked"][1] == []
     assert "when you first learn with others" in seen["none"][0]
     assert seen["none"][1] == ["Restore from words …"]
@@ -112,39 +103,36 @@ def test_words_are_shown_after_a_yes_and_go_out_of_sight(
     section: IdentitySection, asked: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = answer(monkeypatch, ROLES.RejectRole)
-    buttons(section)["Show recovery words"].click()
-    assert asked == [] and "Anyone who reads them" in said[0] and "crouch" not in shown(section)
+    shown(section)["Show recovery words"].click()
+    assert asked == [] and "Anyone who reads them" in said[0] and "crouch" not in texts(section)
     answer(monkeypatch, ROLES.AcceptRole)
-    buttons(section)["Show recovery words"].click()
-    assert asked == ["words"] and set(views.WORDS.split()) <= set(shown(section).split())
-    buttons(section)["Hide recovery words"].click()
+    shown(section)["Show recovery words"].click()
+    assert asked == ["words"] and set(views.WORDS.split()) <= set(texts(section).split())
+    shown(section)["Hide recovery words"].click()
     assert asked == ["words"] and not [one for one in section.findChildren(QLabel) if one.text() == "crouch"]
-    buttons(section)["Show recovery words"].click()
+    shown(section)["Show recovery words"].click()
     section._timer.timeout.emit()
-    assert "crouch" not in shown(section), "by themselves after a while"
-    buttons(section)["Show recovery words"].click()
+    assert "crouch" not in texts(section), "by themselves after a while"
+    shown(section)["Show recovery words"].click()
     section.show_persona(Persona(name="another-name-1234", kept="keyring", asked=True))
-    assert "crouch" not in shown(section), "they are not those of another name"
+    assert "crouch" not in texts(section), "they are not those of another name"
 
 
-def test_words_that_come_when_nobody_looks_are_not_shown(section: IdentitySection) -> None:
+def test_words_that_come_when_nobody_looks_are_not_texts(section: IdentitySection) -> None:
     section.hide()
     section._take(views.WORDS)
     assert not [one for one in section.findChildren(QLabel) if one.text() == "crouch"]
 
 
 def test_leaving_the_page_hides_them_and_a_search_finds_the_place(
-    qtbot: QtBot, light: Theme, actions: Actions, ask: IdentityActions, asked: list[object]
+    opened: Callable[..., Any], ask: IdentityActions, asked: list[object]
 ) -> None:
-    page = SettingsPage(light, replace(actions, identity=ask))
-    qtbot.addWidget(page)
-    page.show_view(views.learning(persona=views.personas()["keyring"]))
-    page.show()
+    page = opened(SettingsPage, views.learning(persona=views.personas()["keyring"]), identity=ask)
     page.enter()
     assert asked == ["refresh"]
     page._identity._take(views.WORDS)
     page.leave()
-    assert "crouch" not in shown(page)
+    assert "crouch" not in texts(page)
     page._find.setText("recovery words")
     assert page._identity.isVisible() and page._nothing.isHidden()
     page._find.setText("battery")
@@ -155,10 +143,10 @@ def test_a_new_name_is_taken_after_a_yes_that_knows_what_is_lost(
     section: IdentitySection, asked: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = answer(monkeypatch, ROLES.RejectRole)
-    buttons(section)["New identity …"].click()
+    shown(section)["New identity …"].click()
     assert asked == [] and "humble-gecko-6607" in said[0] and "write them down first" in said[0]
     answer(monkeypatch, ROLES.DestructiveRole)
-    buttons(section)["New identity …"].click()
+    shown(section)["New identity …"].click()
     assert asked == ["renew"]
 
 
@@ -169,17 +157,17 @@ def test_words_are_entered_in_a_dialog(
 
     def fill(dialog: RestoreDialog) -> QDialog.DialogCode:
         field = dialog.findChild(QPlainTextEdit)
-        assert isinstance(field, QPlainTextEdit) and not buttons(dialog)["Restore"].isEnabled()
+        assert isinstance(field, QPlainTextEdit) and not shown(dialog)["Restore"].isEnabled()
         field.setPlainText("abandon amount liar")
-        assert "3 of 24 words" in shown(dialog) and not buttons(dialog)["Restore"].isEnabled()
+        assert "3 of 24 words" in texts(dialog) and not shown(dialog)["Restore"].isEnabled()
         field.setPlainText(views.WORDS.replace(" ", "\n"))
-        assert buttons(dialog)["Restore"].isEnabled() and "humble-gecko-6607" in shown(dialog)
+        assert shown(dialog)["Restore"].isEnabled() and "humble-gecko-6607" in texts(dialog)
         return codes.pop(0)
 
     monkeypatch.setattr(RestoreDialog, "exec", fill)
-    buttons(section)["Restore from words …"].click()
+    shown(section)["Restore from words …"].click()
     assert asked == []
-    buttons(section)["Restore from words …"].click()
+    shown(section)["Restore from words …"].click()
     assert asked == [("restore", views.WORDS.replace(" ", "\n"))] and WORDS == N
 
 

@@ -153,12 +153,11 @@ def test_the_card_tells_sizes_and_asks_first(
     for role in (roles.RejectRole, roles.DestructiveRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
         buttons["Delete everything …"].click()
-    assert (
-        asked == ["remove"] and "3.0 MB" in said[0] and "thesis.odt (not created by Shoal; it stays)" in said[0]
-    )
+    assert asked == ["remove_all"] and "3.0 MB" in said[0]
+    assert "thesis.odt (not created by Shoal; it stays)" in said[0]
     for role in (roles.RejectRole, roles.AcceptRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
         buttons["Move …"].click()
-    assert asked == ["remove", ("move", tmp_path / "Shoal")]
+    assert asked == ["remove_all", ("move_data", tmp_path / "Shoal")]
     assert target(tmp_path / "data") == tmp_path / "data" / "Shoal" and target(tmp_path / "none") != tmp_path
     assert "the program itself" in removal_text(removal.plan(home))

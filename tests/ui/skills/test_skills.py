@@ -204,9 +204,13 @@ def test_the_starter_does_not_learn_a_table_and_a_model_that_reads_is_offered(
     card.preview.look(TABLE.encode(), "Mails")
     qtbot.waitUntil(lambda: card.preview.isVisible())
     card.preview._take()
-    assert asked == [] and "Pick a model" in said(card) and card._models.isVisibleTo(card)
-    card._models.picked.emit("smollm2-135m")
-    assert len(asked) == 1 and not card._models.isVisibleTo(card)
+    (mark,) = card.kept
+    assert asked == [] and "Pick a model" in said(card) and card._ask.choices.memory.waits == (mark,)
+    pressed(card, "See the models")
+    assert asked == ["models"] and card._cards[mark].switch.isChecked()
+    card._ask.choices.remember_window(waits=())  # as when a model is chosen there
+    card.show_view(View(home=str(card._home)))
+    assert card._reader.isHidden() and "learns them now" in said(card)
 
 
 def test_rows_are_added_to_a_set_by_its_own_check(

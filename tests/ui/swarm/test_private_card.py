@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,23 +18,19 @@ from pytestqt.qtbot import QtBot
 
 from app.swarm.invite.invite import invite_from_text
 from app.swarm.invite.private import validate_words
-from app.ui.frame.frame import Actions
 from app.ui.swarm.page import HIDDEN, PrivateCard, QrCode, SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import CopyButton
 from tests.ui import views
-from tests.ui.test_pages import shown, texts
+from tests.ui.drawing import shown, texts
 
 TEXT = "alpha bravo charlie delta echo foxtrot"
 
 
 def test_words_are_checked_before_anybody_is_asked(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+    qtbot: QtBot, opened: Callable[..., Any], asked: list[object]
 ) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
-    page.show()
-    page.show_view(views.learning())
+    page = opened(SwarmPage, views.learning())
     field = page._alone._address
     field.setText("one two three four")
     qtbot.keyClick(field, Qt.Key.Key_Return)
@@ -45,17 +43,15 @@ def test_words_are_checked_before_anybody_is_asked(
     assert not asked and "one is wrong" in texts(page)
     field.setText(words.replace(" ", ", ").upper())
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert asked == [("private", words)]
+    assert asked == [("join_private", words)]
     page.show_view(msgspec.structs.replace(views.together(), words=words))
     assert words not in texts(page) and HIDDEN in texts(page)
 
 
 def test_one_field_takes_an_invite_as_six_words_too(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+    qtbot: QtBot, opened: Callable[..., Any], asked: list[object]
 ) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
-    page.show_view(views.learning())
+    page = opened(SwarmPage, views.learning())
     invite = invite_from_text("192.168.1.20:8777")
     page._alone._address.setText(invite.words() or "")
     page._alone._join()

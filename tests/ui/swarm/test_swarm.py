@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from PySide6.QtWidgets import QApplication, QPushButton
-from pytestqt.qtbot import QtBot
 
 from app.node.record.snapshot import Peer
 from app.swarm.identity.identity import node_name
-from app.ui.frame.frame import Actions
 from app.ui.swarm.page import SwarmPage
-from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui import views
-from tests.ui.test_pages import settle, shown
+from tests.ui.drawing import shown
 
 NOW = time.time()
+Opened = Callable[..., Any]
 PEERS = tuple(
     Peer(
         name=node_name(bytes([n]) * 32),
@@ -37,9 +37,8 @@ def swarm(**changes: object) -> View:
     return msgspec.structs.replace(view, swarm=msgspec.structs.replace(view.swarm, peers=PEERS, **changes))
 
 
-def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
+def test_peers_are_a_list_that_can_be_searched(opened: Opened) -> None:
+    page = opened(SwarmPage)
     page.show_view(swarm())
     assert page._peers.currentIndex() == 1 and not page._find.isHidden()
     assert page._count.text() == f"{len(PEERS)} peers shared answers"
@@ -47,11 +46,8 @@ def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actio
     assert page._stats[2]._meaning.text() == "2 turned away", "what came twice is not"
 
 
-def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
-    qtbot: QtBot, light: Theme, actions: Actions
-) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
+def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(opened: Opened) -> None:
+    page = opened(SwarmPage)
     view = swarm(helped=12)
     page.show_view(view)
     assert "12" in page._helped.text() and not page._helped.isHidden()
@@ -66,11 +62,9 @@ def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
 
 
 def test_a_class_is_left_by_one_button_and_models_bear_their_titles(
-    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+    opened: Opened, asked: list[object]
 ) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
-    page.show()
+    page = opened(SwarmPage)
     page.show_view(swarm())
     shown(page)["Learn alone"].click()
     assert asked == ["alone"], "which ends no pause"
@@ -81,14 +75,12 @@ def test_a_class_is_left_by_one_button_and_models_bear_their_titles(
 
 
 def test_alone_everything_is_above_the_edge_of_a_small_screen_and_joining_presses_nothing_else(
-    qtbot: QtBot, light: Theme, actions: Actions
+    opened: Opened,
 ) -> None:
-    page = SwarmPage(light, actions)
-    qtbot.addWidget(page)
+    page = opened(SwarmPage)
     page.resize(930, 640)
-    page.show()
     page.show_view(views.learning())
-    settle(qtbot, page)
+    QApplication.processEvents()
     assert page.verticalScrollBar().maximum() == 0 and page._private.isVisible()
     heading = page._alone._state
     assert heading.text() == "Your model learns alone"

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.install.updates.asking import UpdateOffer
-from app.ui.frame.frame import Actions, UpdateActions
+from app.ui.frame.frame import UpdateActions
 from app.ui.install import updates
 from app.ui.install.updates import UpdateCard
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingsPage
-from app.ui.theme import Theme
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.ui import views
+from tests.ui.drawing import shown, texts
 from tests.updates.scenes import OFFER, scenes
-
-
-def shown(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
-
-
-def buttons(widget: QWidget) -> list[str]:
-    found = widget.findChildren(QPushButton)
-    return [one.text() for one in found if one.isVisibleTo(widget) and one.text()]
 
 
 @pytest.fixture
@@ -69,7 +59,7 @@ def test_every_state_says_what_is_and_what_can_be_done(
     qtbot.addWidget(card)
     card.show_update(scenes()[name])
     said, wanted = EXPECTED[name]
-    assert said in shown(card) and buttons(card) == wanted
+    assert said in texts(card) and list(shown(card)) == wanted
     for one in card.findChildren(QPushButton):
         if one.isVisibleTo(card) and one.text() in VERBS:
             one.click()
@@ -77,16 +67,9 @@ def test_every_state_says_what_is_and_what_can_be_done(
 
 
 def test_the_overview_asks_once_and_tells_quietly(
-    light: Theme,
-    actions: Actions,
-    asked: list[object],
-    ask: UpdateActions,
-    pressed: list[tuple[object, ...]],
-    qtbot: QtBot,
+    opened: Callable[..., Any], asked: list[object], ask: UpdateActions, pressed: list[tuple[object, ...]]
 ) -> None:
-    page = Overview(light, replace(actions, updates=ask))
-    qtbot.addWidget(page)
-    page.show()
+    page = opened(Overview, updates=ask)
     fresh = UpdateView(version="0.1.0", stage=UpdateStage.IDLE, host="example.org", undecided=True)
     page.show_view(views.learning(update_view=fresh))
     assert not page._update.isVisible(), "alone, the answer would mean nothing"
@@ -95,57 +78,43 @@ def test_the_overview_asks_once_and_tells_quietly(
     page.show_view(replaced(together, update_view=fresh, runs=()))
     assert not page._update.isVisible(), "not at the very first"
     page.show_view(replaced(together, update_view=fresh))
-    assert "Check for updates once a day?" in shown(page._update) and "example.org" in shown(page._update)
-    click(page._update, "Yes, once a day")
-    click(page._update, "No")
+    assert "Check for updates once a day?" in texts(page._update) and "example.org" in texts(page._update)
+    shown(page._update)["Yes, once a day"].click()
+    shown(page._update)["No"].click()
     page.show_view(replaced(together, update_view=replaced(fresh, undecided=False)))
     assert not page._update.isVisible()
     there = replaced(fresh, offer=OFFER)
     page.show_view(views.learning(update_view=there))
-    assert "Version 0.2.0 is available" in shown(page._update) and "stays" in shown(page._update)
-    click(page._update, "See what is new")
-    click(page._update, "Skip this one")
+    assert "Version 0.2.0 is available" in texts(page._update) and "stays" in texts(page._update)
+    shown(page._update)["See what is new"].click()
+    shown(page._update)["Skip this one"].click()
     assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
     page.show_view(views.learning(update_view=replaced(there, hidden="0.2.0")))
     assert not page._update.isVisible()
 
 
 def test_the_privacy_page_shows_the_request(
-    light: Theme,
-    actions: Actions,
-    ask: UpdateActions,
-    pressed: list[tuple[object, ...]],
-    qtbot: QtBot,
+    opened: Callable[..., Any], ask: UpdateActions, pressed: list[tuple[object, ...]]
 ) -> None:
-    page = Privacy(light, replace(actions, updates=ask))
-    qtbot.addWidget(page)
-    page.show()
+    page = opened(Privacy, updates=ask)
     page.show_view(views.learning(update_view=scenes()["newest"]))
-    said = shown(page)
+    said = texts(page)
     assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
     assert "Shoal asks example.org only when you press the button" in said
     page._updates._switch.click()
     assert pressed == [("decide", True)]
     wanted = replaced(scenes()["newest"], wanted=True)
     page.show_view(views.learning(update_view=wanted))
-    assert "never while it learns alone" in shown(page)
+    assert "never while it learns alone" in texts(page)
     page.show_view(replaced(views.together(), update_view=wanted))
-    assert "once a day while" in shown(page)
+    assert "once a day while" in texts(page)
     page.show_view(views.learning(update_view=scenes()["checkout"]))
-    assert "git pull" in shown(page) and "HTTP/1.1" not in shown(page)
+    assert "git pull" in texts(page) and "HTTP/1.1" not in texts(page)
 
 
-def test_settings_hold_the_card_with_its_switch(
-    light: Theme,
-    actions: Actions,
-    asked: list[object],
-    qtbot: QtBot,
-) -> None:
-    page = SettingsPage(light, actions)
-    qtbot.addWidget(page)
-    page.show()
-    page.show_view(views.learning(update_view=replaced(scenes()["there"], wanted=True)))
-    said = shown(page)
+def test_settings_hold_the_card_with_its_switch(opened: Callable[..., Any]) -> None:
+    page = opened(SettingsPage, views.learning(update_view=replaced(scenes()["there"], wanted=True)))
+    said = texts(page)
     assert "Check for updates once a day" in said and "Learns faster." in said
     page._find.setText("upgrade")
     assert page._updates.isVisible()
@@ -166,15 +135,11 @@ def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> 
     )
     card.show_update(replaced(scenes()["there"], offer=wild, sentence="w" * 900))
     QApplication.processEvents()
-    assert "<b>bold</b>" in shown(card)
+    assert "<b>bold</b>" in texts(card)
     wide = [
         one for one in card.findChildren(QLabel) if one.isVisible() and one.minimumSizeHint().width() > 4000
     ]
     assert not wide
-
-
-def click(widget: QWidget, text: str) -> None:
-    next(one for one in widget.findChildren(QPushButton) if one.text() == text and one.isVisible()).click()
 
 
 def replaced(one: Any, **fields: object) -> Any:
@@ -184,13 +149,13 @@ def replaced(one: Any, **fields: object) -> Any:
 def test_the_page_opens_in_the_browser(
     ask: UpdateActions, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(updates.QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    pages: list[str] = []
+    monkeypatch.setattr(updates.QDesktopServices, "openUrl", lambda url: pages.append(url.toString()))
     card = UpdateCard(ask)
     qtbot.addWidget(card)
     card.show()
     card.show_update(scenes()["there"])
-    click(card, "Open its page")
-    assert opened == ["https://example.org/shoal"]
+    shown(card)["Open its page"].click()
+    assert pages == ["https://example.org/shoal"]
     card.show_update(replaced(scenes()["there"], offer=replaced(OFFER, page="file:///etc/passwd")))
-    assert buttons(card) == ["Check now"]
+    assert list(shown(card)) == ["Check now"]

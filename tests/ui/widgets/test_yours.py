@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from tests.ui.chat.test_tryit import GOOD, PATIENCE_MS, Open, heard, open_page, press, texts
+from tests.ui.chat.test_tryit import GOOD, PATIENCE_MS, Open, heard, open_page
+from tests.ui.drawing import press, texts
 
 __all__ = ["open_page"]
 TEACHES = (

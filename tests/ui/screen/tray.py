@@ -1,20 +1,12 @@
-"""A StatusNotifier tray, as KDE and Xfce have it: a small host of our own on a session bus of our own."""
+"""A StatusNotifier tray, as KDE and Xfce have it: a small host of our own."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.bench.runs.window import prepare
-from tests.ui.screen.real import end, picture, scorer, screen, start, trainer, wait
-
-pytestmark = pytest.mark.long
 jeepney = pytest.importorskip("jeepney")
 
 from jeepney import (  # noqa: E402
@@ -118,70 +110,3 @@ class Host:
     def activate(self) -> None:
         """A click on the icon itself."""
         self.ask(self._path, ITEM, "Activate", "ii", (0, 0))
-
-
-@pytest.fixture
-def bus() -> Iterator[str]:
-    import subprocess
-
-    daemon = shutil.which("dbus-daemon")
-    if daemon is None:
-        pytest.skip("dbus-daemon is needed (package dbus)")
-    running = subprocess.Popen(
-        [daemon, "--session", "--nofork", "--nopidfile", "--print-address=1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert running.stdout is not None
-    yield running.stdout.readline().strip()
-    running.kill()
-    running.wait()
-
-
-def test_a_click_in_a_status_notifier_tray_toggles_contributing(xvfb: str, bus: str, tmp_path: Path) -> None:
-    prepare(tmp_path)
-    watcher = Watcher(bus)
-    with screen(xvfb) as display:
-        running = start(display, tmp_path, "--background", DBUS_SESSION_BUS_ADDRESS=bus)
-        try:
-            wait(lambda: watcher.items, "the icon registers")
-            host = Host(bus, watcher.items[0])
-            wait(lambda: trainer(running.pid), "it learns without a window")
-            wait(lambda: "Shoal: " in str(host.property("ToolTip")), "the tool tip says why")
-            orders = tmp_path / "orders.json"
-            for paused in (True, False, True):
-                host.click("Learn while I'm away")
-                wait(lambda paused=paused: _paused(orders) is paused, f"clicked: paused {paused}")
-                if paused:
-                    wait(lambda: trainer(running.pid) is None and scorer(running.pid) is None, "it stops")
-                    wait(lambda: "aused" in str(host.property("ToolTip")), "and says so")
-                else:
-                    wait(lambda: trainer(running.pid), "it contributes again")
-                checked = not paused
-                wait(
-                    lambda checked=checked: (
-                        bool(host.entries()["Learn while I'm away"][1].get("toggle-state")) is checked
-                    ),
-                    "the entry shows it",
-                )
-            host.activate()
-            picture(display, "tray-opened")
-            wait(lambda: _windows(display), "a click on the icon opens the window")
-            host.click("Quit")
-            assert running.wait(120) == 0
-        finally:
-            end(running)
-
-
-def _paused(orders: Path) -> bool:
-    return orders.exists() and bool(json.loads(orders.read_text())["paused"])
-
-
-def _windows(display: str) -> list[str]:
-    import os
-    import subprocess
-
-    command = ["xdotool", "search", "--onlyvisible", "--name", "^Shoal$"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "DISPLAY": display})
-    return done.stdout.split()
