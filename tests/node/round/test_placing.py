@@ -13,6 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
+from app.learning import placement_questions
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
